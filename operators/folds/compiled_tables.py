@@ -123,7 +123,7 @@ class FoldTables:
         self._calls = np.array(calls, np.int64).reshape(len(calls), CALL_WORDS)
         widest = max([BLOCK, *[2 + fold.functions.width for fold in plan.folds if fold.functions is not None]])
         self._job = np.zeros(JOB_WORDS, np.int64)
-        self._call_scratch = np.zeros((SCRATCH_ROWS if calls else 0, widest), np.int64)
+        self._call_scratch = shared_scratch(__name__, SCRATCH_ROWS, widest)
         self.folds = np.array(rows, np.int64).reshape(len(rows), FOLD_WORDS)
         self._parameters = [np.array(each.parameters, np.float64) for each in plan.results]
         results = [_result_row(*each) for each in zip(plan.results, self._parameters, strict=True)]

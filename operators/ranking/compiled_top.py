@@ -200,19 +200,13 @@ def _answer_changes(world, me):  # type: ignore[no-untyped-def]
     return DONE
 
 
-@kernel
-def _least_due(own):  # type: ignore[no-untyped-def]
-    """When all rows are sent: COMPLETE if there are none."""
-    return _END if live_of(own, _KEYS) > 0 else COMPLETE
-
-
 @entry
 def _take_all(world, me):  # type: ignore[no-untyped-def]
     """Put the rows of a message among the best of their keys."""
     state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
     if not _take_rows(world, own, state[MESSAGE], 0):
         return NEEDS_ROOM
-    state[MADE] = _least_due(own)
+    state[MADE] = _END if live_of(own, _KEYS) > 0 else COMPLETE
     return DONE
 
 
@@ -436,8 +430,7 @@ def compiled_final_top(
     moves: Sequence[Table],
 ) -> CompiledLogic:  # fmt: skip
     """The `most` best rows of each key, all when the input has ended; as `compiled_top`. equal_wins: of rows that are
-    equal in all orders, the last to come goes first. moves: the tables of
-    `window_tables`."""
+    equal in all orders, the last to come goes first. moves: the tables of `window_tables`."""
     state = _State(schema, by, orders, most, largest, width)
     state.words[_EQUAL_WINS] = equal_wins
     keys = _KeysOfAllTime(schema.select(by), state.keys, state.key_words, by)

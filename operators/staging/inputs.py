@@ -99,7 +99,7 @@ def _read_parquet(file: str, columns: list[str] | None) -> Iterator[tuple[pa.Rec
         file, memory_map=True, pre_buffer=False, page_checksum_verification=True, read_dictionary=texts
     ) as opened:
         rows, done = opened.metadata.num_rows, 0
-        yield _none_of(opened.schema_arrow), 0.0
+        yield pa.RecordBatch.from_pylist([], opened.schema_arrow), 0.0
         for batch in opened.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
             done += batch.num_rows
             yield batch, done / rows
@@ -110,7 +110,7 @@ def _read_csv(file: str, size: int, delimiter: str) -> Iterator[tuple[pa.RecordB
 
     options, columns = csv.ReadOptions(use_threads=False), csv.ParseOptions(delimiter=delimiter)
     with pa.OSFile(file) as source, csv.open_csv(source, options, columns) as reader:
-        yield _none_of(reader.schema), 0.0
+        yield pa.RecordBatch.from_pylist([], reader.schema), 0.0
         for batch in reader:
             yield batch, min(source.tell() / size, 1.0)
 
@@ -120,7 +120,7 @@ def _read_json(file: str) -> Iterator[tuple[pa.RecordBatch, float]]:
     from pyarrow import json
 
     table = json.read_json(file, json.ReadOptions(use_threads=False))
-    yield _none_of(table.schema), 0.0
+    yield pa.RecordBatch.from_pylist([], table.schema), 0.0
     for batch in table.to_batches(_BATCH_ROWS):
         yield batch, 1.0
 
@@ -128,11 +128,6 @@ def _read_json(file: str) -> Iterator[tuple[pa.RecordBatch, float]]:
 def _is_text(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind))
-
-
-def _none_of(schema: pa.Schema) -> pa.RecordBatch:
-    """No rows of a schema."""
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 
 def _needed(file: str, size: int) -> int:

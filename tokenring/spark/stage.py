@@ -71,7 +71,7 @@ def _rows(dataframe: DataFrame, time: str, schema: pa.Schema) -> Iterator[Rows]:
         return lambda row: f"row {first + row} in order of {time!r}"
 
     first = 0
-    yield Rows(pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema), placed(0), 0)
+    yield Rows(pa.RecordBatch.from_pylist([], schema), placed(0), 0)
     column = dataframe[f"`{time.replace('`', '``')}`"]
     streams = dataframe.sort(column).mapInArrow(as_streams, "rows binary")
     for (octets,) in streams.toLocalIterator(prefetchPartitions=True):

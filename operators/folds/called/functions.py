@@ -92,12 +92,13 @@ def _finalize_with_parameters(job: int, rows: int) -> int:
     return 0
 
 
-# By what is asked, not by name: Python code calls none of these.
-_UPDATES = {1: _update, 2: _update_by_two}
-_FINALIZES = {False: _finalize, True: _finalize_with_parameters}
+_BODIES = {
+    ("init", 1): _init, ("update", 2): _update, ("update", 3): _update_by_two, ("combine", 2): _combine,
+    ("finalize", 1): _finalize, ("finalize", 2): _finalize_with_parameters,
+}  # fmt: skip
+"""By what a function does, and how many arguments it takes."""
 _READS = {False: words_taken, True: floats_taken}
 _WRITES = {False: results_of, True: float_results_of}
-_BODIES = {"init": _init, "combine": _combine}
 _GIVEN = [kind for kind in TAKES["word"] if kind != "decimal"]
 _COMMON = {
     "records_at": records_at, "state_of": state_of, "other_of": other_of, "results_of": results_of, "null_of": null_of,
@@ -105,10 +106,12 @@ _COMMON = {
 }  # fmt: skip
 
 
-def _entry(body: Kernel, module: str, name: str, named: dict[str, Any]) -> Entry:
-    """An entry with this body. It bears the name of the aggregate, by which the library of kernels and numba's files
-    tell it from others of the same body."""
-    made = FunctionType(body.py_func.__code__, {"__builtins__": builtins, **_COMMON, **named}, body.py_func.__name__)
+def _entry(does: str, function: Function, state: np.dtype[Any], module: str, name: str, **read: Kernel) -> Entry:
+    """The entry around a function, which reads and writes by `read`. It bears the name of the aggregate, by which the
+    library of kernels and numba's files tell it from others of the same body."""
+    body = _BODIES[does, _arguments(function)].py_func
+    named = {"__builtins__": builtins, **_COMMON, "STATE": state, does: _compiled(function), **read}
+    made = FunctionType(body.__code__, named, body.__name__)
     made.__module__, made.__qualname__ = module, name
     return entry(made)
 
@@ -184,7 +187,10 @@ def functions_of(
         raise SchemaError(f"{said}: state={state!r}; give a dtype of fields of int64, uint64 or float64")
     if gives != "same" and gives.removesuffix("?") not in _GIVEN:
         raise SchemaError(f"{said}: gives={gives!r}; give {', '.join(_GIVEN)}, with ? for null, or 'same'")
-    wanted = [("init", init, 1), ("update", update, 1 + len(takes)), ("combine", combine, 2), ("retract", retract, 2)]
+    wanted = [
+        ("init", init, 1), ("update", update, 1 + len(takes)), ("combine", combine, 2), ("retract", retract, 2),
+        ("finalize", finalize, 2 if _arguments(finalize) == 2 else 1),
+    ]  # fmt: skip
     for called, function, count in wanted:
         if function is not None and _arguments(function) != count:
             raise SchemaError(
@@ -193,24 +199,20 @@ def functions_of(
             )
     module = _plain(init).__module__
     read = [_READS[taken == "float64"] for taken in takes]
-    named = {"STATE": state, "update": _compiled(update), "first_taken": read[0], "second_taken": read[-1]}
     made, has_parameters = _finalizing(name, state, gives, finalize)
     return Functions(
         name, state, tuple(takes), gives,
-        _entry(_BODIES["init"], module, f"{name}.init", {"STATE": state, "init": _compiled(init)}),
-        _entry(_UPDATES[len(takes)], module, f"{name}.update", named),
-        _entry(_BODIES["combine"], module, f"{name}.combine", {"STATE": state, "combine": _compiled(combine)}),
+        _entry("init", init, state, module, f"{name}.init"),
+        _entry("update", update, state, module, f"{name}.update", first_taken=read[0], second_taken=read[-1]),
+        _entry("combine", combine, state, module, f"{name}.combine"),
         made,
-        None
-        if retract is None
-        else _entry(_BODIES["combine"], module, f"{name}.retract", {"STATE": state, "combine": _compiled(retract)}),
+        None if retract is None else _entry("combine", retract, state, module, f"{name}.retract"),
         has_parameters,
     )  # fmt: skip
 
 
 def _finalizing(name: str, state: np.dtype[Any], gives: str, finalize: Function) -> tuple[Entry, bool]:
     """The entry of `finalize`, and whether that takes parameters beside a state."""
-    has_parameters = _arguments(finalize) == 2
-    made_results = _WRITES[gives.removesuffix("?") == "float64"]
-    named = {"STATE": state, "finalize": _compiled(finalize), "made_results": made_results}
-    return _entry(_FINALIZES[has_parameters], _plain(finalize).__module__, f"{name}.finalize", named), has_parameters
+    written = _WRITES[gives.removesuffix("?") == "float64"]
+    made = _entry("finalize", finalize, state, _plain(finalize).__module__, f"{name}.finalize", made_results=written)
+    return made, _arguments(finalize) == 2

@@ -275,7 +275,7 @@ def test_declared_amiss() -> None:
         OwnAggregate("odd", **whole | {"gives": "int32"}, **functions)
     for name, function, facts in (
         ("update", _combine_weights, ("2", "3")), ("combine", _mark_of, ("1", "2")), ("init", _weigh, ("3", "1")),
-        ("finalize", _retract_marks, ("2", "state")),
+        ("finalize", _retract_marks, ("2", "state")), ("finalize", _weigh, ("3", "1")),
     ):  # fmt: skip
         with raises(SchemaError, "aggregate 'odd'", name, *facts):
             takes = ("int64", "int64") if name == "update" else "int64"
