@@ -106,6 +106,17 @@ def test_in_a_finaliser_it_is_not_lost(number: int) -> None:
     assert ended.value.number == number
 
 
+class _Named:
+    def __set_name__(self, owner: type, name: str) -> None:
+        interrupt()
+        time.sleep(0)
+
+
+def test_while_a_class_is_made_it_is_not_wrapped() -> None:
+    with pytest.raises(Ended), ending_signals_raise():
+        type("Interrupted", (), {"named": _Named()})
+
+
 NO_LIBRARY = {"TOKENRING_KERNELS": "numba", "PYTHONPATH": str(ROOT)}
 
 

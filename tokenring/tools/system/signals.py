@@ -79,6 +79,10 @@ def ending_signals_raise() -> Iterator[None]:
     try:
         with _raised_again():
             yield
+    except RuntimeError as error:
+        if isinstance(error.__cause__, Ended):  # Python 3.11 wraps what comes while a `__set_name__` runs
+            raise error.__cause__ from None
+        raise
     finally:
         put_back(before)
 
