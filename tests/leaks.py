@@ -8,7 +8,6 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -49,6 +48,9 @@ _STRANGERS: set[tuple[int, int]] = set()
 
 _LAST_LOOK: dict[frozenset[int], dict[int, Process]] = {}
 """The pids that there were at the last look, and which of them are this run's: while they stay, so do these."""
+
+_KNOWN: dict[int, tuple[int, int, bool]] = {}
+"""Of each process at the last look who started it, when, and whether it is the kernel's threads' father."""
 
 KEPT: set[int] = set()
 """Processes that a fixture of the session keeps from test to test, with all that descends from them; it ends them."""
@@ -159,15 +161,18 @@ def _descendants() -> dict[int, Process]:
     return family
 
 
-def _parents(there: Iterable[int]) -> tuple[dict[int, int], dict[int, int]]:
-    """Who started whom, and when, but for the kernel's threads: this is asked twice a test, so it reads one file a
-    process."""
-    stats = {pid: _read_proc(pid, "stat") for pid in there}
-    fields = {pid: stat.rpartition(b")")[2].split() for pid, stat in stats.items() if stat}
-    found = {pid: int(after[1]) for pid, after in fields.items()}
-    kernel = [pid for pid, stat in stats.items() if b"(kthreadd)" in stat and found[pid] == 0]
-    parents = {pid: parent for pid, parent in found.items() if pid not in kernel and parent not in kernel}
-    return parents, {pid: int(fields[pid][19]) for pid in parents}
+def _parents(there: frozenset[int]) -> tuple[dict[int, int], dict[int, int]]:
+    """Who started whom, and when, but for the kernel's threads. This is asked twice a test: only those are read that
+    were not there at the last look, or that somebody else has adopted since."""
+    for pid in [pid for pid, (parent, *_) in _KNOWN.items() if pid not in there or (parent and parent not in there)]:
+        del _KNOWN[pid]
+    for pid in there - _KNOWN.keys():
+        if stat := _read_proc(pid, "stat"):
+            after = stat.rpartition(b")")[2].split()
+            _KNOWN[pid] = (int(after[1]), int(after[19]), b"(kthreadd)" in stat and after[1] == b"0")
+    kernel = {pid for pid, (*_, is_kernel) in _KNOWN.items() if is_kernel}
+    known = [(pid, *of) for pid, of in _KNOWN.items() if pid not in kernel and of[0] not in kernel]
+    return {pid: parent for pid, parent, *_ in known}, {pid: started for pid, _, started, _ in known}
 
 
 def _below(roots: set[int], parents: dict[int, int]) -> set[int]:
