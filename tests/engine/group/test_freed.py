@@ -23,6 +23,7 @@ def test_large_blocks_go_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> 
     """Unless the user's environment says what is kept."""
     for name in [name for name in os.environ if name.startswith("MALLOC_")]:
         monkeypatch.delenv(name)
-    assert execute(_kept, config=Config(workers=1))[0] < _BLOCK_BYTES // 2  # a fresh process touches some megabytes of its own
+    # Half a block, since a fresh process touches some megabytes of its own.
+    assert execute(_kept, config=Config(workers=1))[0] < _BLOCK_BYTES // 2
     monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
     assert execute(_kept, config=Config(workers=1))[0] > _BLOCK_BYTES // 2
