@@ -73,6 +73,7 @@ with later(__name__):
         Pipeline,
         Route,
         Signal,
+        Thins,
         Updates,
     )
     from tokenring.engine.group import execute
@@ -175,6 +176,7 @@ __all__ = [
     "Token",
     "UnderWay",
     "Updates",
+    "Thins",
     "TokenError",
     "TokenRef",
     "TokenRingError",

@@ -1,6 +1,7 @@
 """Channels between workers: a push is exchanged and counted, or kept until a full queue drains."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,7 +35,10 @@ class Carrier(Protocol):
         """Where a piece of rows from `start` on ends that is one message."""
 
     def write(self, columns: Rows, start: int, stop: int, number: int, stamp: int) -> int:
-        """Write rows into the queues of those that get them; returns the number of messages, -1 if one lacks room."""
+        """Write rows into the queues of those that get them; returns how many messages, below 0 if one lacks room."""
+
+    def is_full(self) -> bool:
+        """Whether the piece that lacked room last still does, as far as is known without trying."""
 
     def copied(self, columns: Rows, start: int, stop: int) -> Rows:
         """The same rows in memory of their own."""
@@ -54,14 +58,23 @@ class RemoteChannel:
     """
 
     def __init__(
-        self, runtime: Runtime, origin: int, inbox: Inbox, schema: Schema, depth: int, carrier: Carrier
+        self,
+        runtime: Runtime,
+        origin: int,
+        inbox: Inbox,
+        schema: Schema,
+        depth: int,
+        carrier: Carrier,
+        thin: Callable[[Batch], Batch] | None = None,
     ) -> None:
-        """origin: the location of the output; schema, depth: of what arrives at the inbox, and of its times."""
+        """origin: the location of the output; schema, depth: of what arrives at the inbox, and of its times; thin: see
+        Exchange."""
         self.log = runtime.log
         self.inbox = inbox
         self._plane = plane = runtime.plane
         self.carrier = carrier
         self._whole_rows = carrier.whole_rows
+        self._thin = thin
         self.source_location = origin
         self.number = plane.add_channel(self)
         self._schema = schema
@@ -74,6 +87,8 @@ class RemoteChannel:
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
         carrier = self.carrier
+        if self._thin is not None:
+            batch = self._thin(batch)
         columns = carrier.prepared(batch)
         rows = batch.rows
         if rows <= self._whole_rows and time.__class__ is int and not self.pending:
@@ -123,7 +138,7 @@ class RemoteChannel:
             log.make_room()
 
     def _send(self, columns: Rows, start: int, stop: int, time: Any) -> int:
-        """Write rows into the queues of those that get them; returns the number of messages, -1 if one lacks room."""
+        """Write rows into the queues of those that get them; returns how many messages, below 0 if one lacks room."""
         plane = self._plane
         plane.uncommitted = True
         if time.__class__ is not int:
@@ -143,6 +158,8 @@ class RemoteChannel:
     def retry(self) -> bool:
         """Send what is pending, in order, as far as it goes; True if nothing is left."""
         while self.pending:
+            if self.carrier.is_full():
+                return False
             time, columns, start, rows = self.pending[0]
             while start < rows:
                 stop = self.carrier.piece(columns, start, rows)

@@ -67,7 +67,7 @@ class TextRows:
     """
 
     __slots__ = (
-        *("_counts", "_describe", "_floats", "_keys", "_keys_of_workers", "_plane", "_receivers", "_route"),
+        *("_counts", "_describe", "_floats", "_keys", "_keys_of_workers", "_plane", "_receivers", "_refused", "_route"),
         *("is_broadcast", "is_hashed"),
         *("is_routed", "key", "keys", "left_behind", "most_rows", "schema", "whole_rows"),
     )
@@ -78,6 +78,8 @@ class TextRows:
         """schema: of what crosses. Errors begin with `describe()`; ConfigError if a queue is too small."""
         self._plane = plane
         self._receivers, self._counts = plane.living, plane.counts
+        self._refused = 0, 0
+        """The receiver whose queue had no room for the last piece, and the words that takes; 0 if all had."""
         self.schema = schema
         self._describe = describe
         self.keys = pact.keys if isinstance(pact, Exchange) else ()
@@ -134,21 +136,33 @@ class TextRows:
         return fitting
 
     def write(self, columns: _Rows, start: int, stop: int, number: int, stamp: int) -> int:
-        """Write rows into the queues of those that get them; returns the number of messages, -1 if one lacks room."""
+        """Write rows into the queues of those that get them; returns how many messages, below 0 if one lacks room."""
         plane = self._plane
+        self._refused = 0, 0
         if not self.is_broadcast:
-            return int(
+            sent = int(
                 partition_texts(
                     columns.columns, columns.heaps, columns.keys, start, stop,
                     self._receivers, plane.routes, self._counts, number, stamp,
                 )
             )  # fmt: skip
+            if sent < 0:
+                self._refused = -1 - sent, int(self._counts[0, -1 - sent])
+            return sent
         size = message_size(columns.columns, columns.heaps, start, stop)
-        if not all(has_room(queue, size) for queue in plane.living):
-            return -1
+        for worker, queue in enumerate(plane.living):
+            if not has_room(queue, size):
+                self._refused = worker, size
+                return -1
         for worker in range(len(plane.living)):
             send_texts(columns.columns, columns.heaps, start, stop, plane.outgoing, worker, number, stamp)
         return len(plane.living)
+
+    def is_full(self) -> bool:
+        """Whether the queue that had no room for the last piece still has none: to be asked before that is tried again,
+        since to find out what a piece takes is to look at all of its rows."""
+        worker, words = self._refused
+        return words > 0 and not has_room(self._receivers[worker], words)
 
     def copied(self, columns: _Rows, start: int, stop: int) -> _Rows:
         """The same rows in memory of their own."""

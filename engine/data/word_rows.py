@@ -57,7 +57,7 @@ class WordRows:
         return min(rows, start + self.whole_rows)
 
     def write(self, columns: Columns, start: int, stop: int, number: int, stamp: int) -> int:
-        """Write rows into the queues of those that get them; returns the number of messages, -1 if one lacks room."""
+        """Write rows into the queues of those that get them; returns how many messages, below 0 if one lacks room."""
         plane = self._plane
         if self.is_broadcast:
             return plane.broadcast(self._copy, columns, start, stop, number, stamp)
@@ -65,6 +65,10 @@ class WordRows:
             columns, self.key, start, stop, self._receivers, plane.routes, self._counts, number, stamp
         )
         return int(sent)
+
+    def is_full(self) -> bool:
+        """Trying costs no more than asking would."""
+        return False
 
     def copied(self, columns: Columns, start: int, stop: int) -> Columns:
         """The same rows in memory of their own."""

@@ -29,7 +29,7 @@ from tokenring.engine.data import (
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GraphError, GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
 from tokenring.engine.explain import Dataflow, stop
-from tokenring.engine.graph import Compiled, Notify, OperatorSpec, Route, Source, shared
+from tokenring.engine.graph import Compiled, Exchange, Notify, OperatorSpec, Route, Source, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
@@ -150,7 +150,9 @@ def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow)
                     carrier = TextRows(runtime.plane, port.schema, declared.pact, worker.peers, port.describe)
                 else:
                     carrier = WordRows(runtime.plane, carried, port.schema, declared.pact, port.describe)
-                remote = RemoteChannel(runtime, origin.location, port.inbox, port.schema, port.depth, carrier)
+                thins = declared.pact.thins if isinstance(declared.pact, Exchange) else None
+                thin = None if thins is None else thins()
+                remote = RemoteChannel(runtime, origin.location, port.inbox, port.schema, port.depth, carrier, thin)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
             elif isinstance(declared.pact, Route):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, Notify, Schema, SchemaError
+from tokenring.engine import AnyStream, Batch, Notify, Schema, SchemaError, Thins
 from tokenring.operators.aggregates.moving_windows import window_tables
 from tokenring.operators.aggregates.pane_state import MovingState
 from tokenring.operators.aggregates.window_results import Windows
@@ -32,10 +32,11 @@ def windowed(
     make: Callable[[Plan], MovingState],
     rows: Schema,
     compiled: Callable[[Plan, tuple[str, ...], list[Table]], CompiledLogic] | None = None,
+    thins: Thins | None = None,
 ) -> AnyStream:
     """What `make(plan)` outputs for each window, rows of `schema` behind its bounds; for all of time,
     without these columns, if there is no window. rows: what that keeps of keys. compiled: the same in the worker's
-    inner loop, of the plan and the key's columns where rows arrive, and the tables that move.
+    inner loop, of the plan and the key's columns where rows arrive, and the tables that move. thins: see Exchange.
     SchemaError, naming the operator, where that does not fit."""
     name = plan.operator
     if window is None:
@@ -46,7 +47,7 @@ def windowed(
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
         panes = panes_of(window, 0)
         schema = behind_window(name, window, stream.schema, schema.spec())
-    edge, plan, names = to_owners(stream, plan, panes.time, whole=True)
+    edge, plan, names = to_owners(stream, plan, panes.time, whole=True, thins=thins)
     way = mechanism_of(stream.scope)
     moves = window_tables(plan, plan.by, [{}, rows.spec()])
     return way.timed(

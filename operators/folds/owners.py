@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tokenring.engine import AnyStream, Exchange
+from tokenring.engine import AnyStream, Exchange, Thins
 from tokenring.operators.expressions import lit
 from tokenring.operators.folds.plan import ALL, Plan
 from tokenring.operators.mechanisms import Edge
@@ -10,10 +10,10 @@ from tokenring.operators.rows import exchanged_by, with_columns
 
 
 def to_owners(
-    stream: AnyStream, plan: Plan, time: str, whole: bool = False
+    stream: AnyStream, plan: Plan, time: str, whole: bool = False, thins: Thins | None = None
 ) -> tuple[Edge[AnyStream], Plan, tuple[str, ...]]:
     """The rows, as far as needed, go to the owners of their keys, or all to one worker: the edge, the plan over what
-    arrives, and the key's columns there. whole: whether all columns are needed."""
+    arrives, and the key's columns there. whole: whether all columns are needed. thins: see Exchange."""
     needed = None if whole else plan.needs()
     if needed is not None and time:
         needed = tuple(dict.fromkeys((*needed, time)))
@@ -24,4 +24,4 @@ def to_owners(
         needed = None if needed is None else (*needed, ALL)
     if needed is not None:
         plan = replace(plan, schema=stream.schema.select(needed))
-    return (stream, Exchange(exchanged_by(by), needed)), plan, by
+    return (stream, Exchange(exchanged_by(by), needed, thins=thins)), plan, by

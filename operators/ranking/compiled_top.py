@@ -65,11 +65,14 @@ _BY, _BY_COUNT, _SOURCES, _SCRATCH, _WORDS, _ORDERS, _ORDER_COUNT, _MOST, _BLOCK
     _KEPT_COUNT, _TEXT_COUNT, _TEXTS, _SHOWN, _WIDTH, _KEY_WORDS, _COLUMNS, _EACH, _EQUAL_WINS, _ROW, _FOUND, _LISTED, \
     _SENT, _CLOSED = range(NUMBERS_WORDS, NUMBERS_WORDS + 26)  # fmt: skip
 _OWN_WORDS = _CLOSED + 1
-_WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _ROWS = range(5)
-_SCRATCH_ROWS = 5
+_WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _ROWS, _ENTERED = range(6)
+_SCRATCH_ROWS = 6
 _WORD, _STEP, _FLIP, _KEY_COLUMN = range(4)
 _SHOWN_WORDS = 4
 _NO_KEY = -1
+_NOT_YET = -2
+"""What stands for a row's texts until all rows of a piece of a message have been ranked, less its number there; no
+text's word, nor null's, is as low."""
 _END = FOREVER.step
 _MESSAGE_ROWS = 1 << 16
 """About as many rows have the messages of which all rows are sent."""
@@ -111,13 +114,22 @@ def _has_room_for_kept(world, own, message, at, some):  # type: ignore[no-untype
 
 
 @kernel
-def _enter(own, blocks, message, keyed, words, slots, rows, listed):  # type: ignore[no-untyped-def]
+def _keep_texts(own, message, row, into, at):  # type: ignore[no-untyped-def]
+    """Keep the texts of a row of the message: their words stand in `into` from word `at` on."""
+    kept = words_at(own[_KEPT], own[_TEXT_COUNT])
+    for column in range(len(kept)):
+        into[at + column] = keep_text(kept_texts(own[_TEXTS]), column_of(message, kept[column])[row])
+
+
+@kernel
+def _enter(own, blocks, message, keyed, words, slots, rows, entered, listed):  # type: ignore[no-untyped-def]
     """Put rows among the best of their slots. keyed: the message with its key in words; words: the rows' orders; rows:
-    which of the message they are. listed: the message of slots that have changed, or of the answer to each row; 0 where
-    nobody hears of changes."""
+    which of the message they are; entered: scratch. listed: the message of slots that have changed, or of the answer to
+    each row; 0 where nobody hears of changes."""
     most, width, first = own[_MOST], own[_ROW_WORDS], HEADER + own[_BY_COUNT]
     by, kept = words_at(own[_BY], own[_BY_COUNT]), words_at(own[_KEPT], own[_KEPT_COUNT])
-    found = own[_FOUND]
+    texts, is_answered = own[_TEXT_COUNT], listed != 0 and own[_EACH] != 0
+    found, count = own[_FOUND], 0
     for i in range(len(slots)):
         block = blocks[slots[i]]
         if block[COUNT] == 0:
@@ -127,18 +139,24 @@ def _enter(own, blocks, message, keyed, words, slots, rows, listed):  # type: ig
         if at < 0:
             continue
         row = first + at * width + words.shape[1]
-        for column in range(len(kept)):
-            word = column_of(message, kept[column])[rows[i]]
-            if column < own[_TEXT_COUNT]:
-                word = keep_text(kept_texts(own[_TEXTS]), word)
-            block[row + column] = word
-        if listed == 0:
-            continue
-        if own[_EACH]:
+        for column in range(texts, len(kept)):
+            block[row + column] = column_of(message, kept[column])[rows[i]]
+        if is_answered:
+            _keep_texts(own, message, rows[i], block, row)
             block[CHANGED] = at + 1
             found = _write_ranks(own, blocks, slots[i : i + 1], listed, found)
-        else:
+            continue
+        if texts > 0:
+            block[row] = _NOT_YET - i
+            entered[count] = i
+            count += 1
+        if listed != 0:
             found = note_change(block, at, slots[i], column_of(listed, 0), found)
+    for i in entered[:count]:  # most have been pushed out again by rows behind them
+        block = blocks[slots[i]]
+        for row in range(first + words.shape[1], first + block[COUNT] * width, width):
+            if block[row] == _NOT_YET - i:
+                _keep_texts(own, message, rows[i], block, row)
     own[_FOUND] = found
 
 
@@ -168,7 +186,7 @@ def _take_rows(world, own, message, listed):  # type: ignore[no-untyped-def]
             own[_ROW] = at
             return False
         left = rank_rows(orders, message, at, slots[:some], chosen, words)
-        _enter(own, _blocks_of(own), message, keyed, words, slots[:left], chosen, listed)
+        _enter(own, _blocks_of(own), message, keyed, words, slots[:left], chosen, scratch[_ENTERED], listed)
         at += some
     own[_ROW] = 0
     return True

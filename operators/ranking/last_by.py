@@ -10,6 +10,7 @@ from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
 from tokenring.operators.ranking.best import Best, best_tables
 from tokenring.operators.ranking.compiled_best import compiled_best
 from tokenring.operators.ranking.compiled_top import compiled_final_top
+from tokenring.operators.ranking.thinning import thinned
 from tokenring.operators.ranking.top import top
 from tokenring.operators.ranking.top_state import TopState
 from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
@@ -58,22 +59,25 @@ def last_by(
     check_order(name, stream.schema, (last,))
 
     schema = stream.schema
+    is_word = not schema.kind(last).is_text
+    thins = thinned(names, last, (), True, equal_wins=True) if is_word and mode != EACH else None
     if mode == FINAL:
         ranked = Schema.of(schema.spec() | {unnamed("rank"): "int64"})
         rows = windowed(
             stream, plan, None, ranked, lambda _: TopState(schema, last, (), 1, True, equal_wins=True), schema,
-            None if schema.kind(last).is_text
+            None if not is_word
             else lambda plan, by, moves: compiled_final_top(
                 plan.schema, by, (last,), 1, True, True, len(schema), moves
             ),
+            thins,
         )  # fmt: skip
         return without_unnamed(rows, name)
-    edge = stream, Exchange(exchanged_by(names))
+    edge = stream, Exchange(exchanged_by(names), thins=thins)
     way = mechanism_of(stream.scope)
     newest = way.respond(
         name, edge, schema, lambda: Best(schema, names, last, (), True, True, mode == EACH).winners,
         compiled=(lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)))
-        if not schema.kind(last).is_text else None,
+        if is_word else None,
         moves=best_tables(schema, names, 1),
     )  # fmt: skip
     return without_unnamed(updates_by(newest, name, names), name)

@@ -15,6 +15,7 @@ from tokenring.operators.migrate import offer
 from tokenring.operators.ranking.best import Best, best_tables
 from tokenring.operators.ranking.compiled_best import compiled_best
 from tokenring.operators.ranking.compiled_top import compiled_final_top, compiled_top
+from tokenring.operators.ranking.thinning import thinned
 from tokenring.operators.ranking.top_state import TopState, top_tables
 from tokenring.operators.rows import Column, Columns, columns_of, unnamed, with_key, without_unnamed
 from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows, updates_by, wrapped
@@ -115,6 +116,7 @@ def top(
 
     ranked = best, *others
     are_words = not any(rows.kind(column).is_text for column in ranked)
+    thins = thinned(plan.by, best, tuple(others), largest) if k == 1 and plan.by and are_words else None
     if mode == FINAL:
         made = windowed(
             rankable(stream, best) if all_ties else stream, plan, window, schema,
@@ -123,13 +125,14 @@ def top(
             else lambda plan, by, moves: compiled_final_top(
                 plan.schema, by, ranked, k, largest, False, len(rows), moves
             ),
+            None if all_ties or window is not None else thins,
         )  # fmt: skip
         ranked_rows: Any = without_unnamed(made, name)
         return collections.collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
     way = mechanism_of(stream.scope)
     if not plan.by:
         stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
-    edge, plan, names = to_owners(stream, plan, "", whole=True)
+    edge, plan, names = to_owners(stream, plan, "", whole=True, thins=None if mode == EACH else thins)
     if k == 1:
         one = (plan.schema, names, best, tuple(others), largest, False, mode == EACH)
         firsts = way.respond(

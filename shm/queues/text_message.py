@@ -59,7 +59,8 @@ def message_size(columns, heaps, start, stop):  # type: ignore[no-untyped-def]
 
 @kernel(int64(WORDS, WORDS, COLUMN, int64, int64, TABLE, WORDS, TABLE, int64, int64))
 def partition_texts(columns, heaps, keys, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
-    """Exchange rows start..stop by `keys`, as `partition_for` does: all of them or none (-1).
+    """Exchange rows start..stop by `keys`, as `partition_for` does: all of them or none. Returns how many messages;
+    -1 - w where worker w's queue lacks room, and counts[0, w] is then how many words that takes.
 
     keys: int64 of shape (rows,); routes: int64 scratch of at least stop - start; counts: of (SCRATCH_ROWS, workers).
     """
@@ -76,7 +77,8 @@ def partition_texts(columns, heaps, keys, start, stop, outgoing, routes, counts,
         rows = counts[_ROWS, worker]
         words = message_words(rows, width) + _text_words(counts[_BYTES, worker])
         if rows > 0 and not has_room(outgoing[worker], words):
-            return -1
+            counts[_ROWS, worker] = words
+            return -1 - worker
     sent = 0
     for worker in range(workers):
         rows = counts[_ROWS, worker]

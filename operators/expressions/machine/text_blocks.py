@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, text_equal, void
+from tokenring.engine.compiled import load_unaligned
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, words_at
 
 
@@ -109,17 +110,50 @@ def first_unknown(first, null, guard, count):  # type: ignore[no-untyped-def]
     return -1
 
 
+_EACH_BYTE, _LOW_BITS = 0x0101010101010101, 0x7F7F7F7F7F7F7F7F
+_NUMBERS = 0x0001020304050607  # of bytes, so that the product with 1 << 8 * n has n in its highest
+
+
 @kernel
-def _next(text, start, length, between, width):  # type: ignore[no-untyped-def]
-    """Where the next separator begins, of `width` bytes; `length` if there is none."""
-    if width == 0:
-        return length
-    first, last = between[0], length - width
-    at = start
-    while at <= last:
-        if text[at] == first and (width == 1 or _same(text, at, between, width)):
+def _find_octet(address, start, length, octet, times):  # type: ignore[no-untyped-def]
+    """Where in a text at an address, from `start` on, this byte is for the n-th time, n >= 1; `length` if it is not.
+    Eight bytes at a time."""
+    at, wanted = start, octet * _EACH_BYTE
+    while at + 8 <= length:
+        differs = load_unaligned(address + at) ^ wanted
+        found = (~((differs & _LOW_BITS) + _LOW_BITS | differs) >> 7) & _EACH_BYTE  # 1 in each byte that is the same
+        count = found * _EACH_BYTE >> 56
+        if count >= times:
+            for _ in range(times - 1):
+                found &= found - 1
+            return at + ((found & -found) * _NUMBERS >> 56)
+        times -= count
+        at += 8
+    text = bytes_at(address, length)
+    while at < length:
+        times -= text[at] == octet
+        if times == 0:
             return at
         at += 1
+    return length
+
+
+@kernel
+def _find(address, start, length, between, width, times):  # type: ignore[no-untyped-def]
+    """Where in a text at an address, from `start` on, the n-th separator, of `width` bytes, begins, n >= 1; `length`
+    if there are fewer."""
+    first = np.int64(between[0])
+    if width == 1:
+        return _find_octet(address, start, length, first, times)
+    text, end = bytes_at(address, length), length - width + 1
+    at = _find_octet(address, start, end, first, 1)
+    while at < end:
+        if _same(text, at, between, width):
+            times -= 1
+            if times == 0:
+                return at
+            at += width - 1
+        at = _find_octet(address, at + 1, end, first, 1)
     return length
 
 
@@ -134,15 +168,16 @@ def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped
         word = words[i]
         parts[i] = -1
         if word >= 0:
-            length = word & LENGTH_MASK
-            text = bytes_at(heap + (word >> LENGTH_BITS), length)
-            start, stop = 0, _next(text, 0, length, between, width)
-            part = 0
-            while part < index and stop < length:
-                start = stop + width
-                stop = _next(text, start, length, between, width)
-                part += 1
-            if part == index:
+            length, text = word & LENGTH_MASK, heap + (word >> LENGTH_BITS)
+            start, stop = 0, length
+            if width == 0:
+                start = 0 if index == 0 else length + 1
+            else:
+                if index > 0:
+                    start = _find(text, 0, length, between, width, index) + width
+                if start <= length:
+                    stop = _find(text, start, length, between, width, 1)
+            if start <= length:
                 parts[i] = word + (start << LENGTH_BITS) + (stop - start) - length
 
 

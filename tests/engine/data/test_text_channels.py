@@ -29,6 +29,7 @@ from tokenring.engine import (
     Stream,
     Worker,
 )
+from tokenring.engine.data import TextRows
 
 TEXTS = Schema("id", name="string?", score="float64?", raw="bytes")
 Row = tuple[Any, ...]
@@ -120,6 +121,44 @@ def test_broadcast_reaches_everybody_in_pieces() -> None:
     sent = [some(200, longest=120)]
     for got in exchanged(sent, Broadcast(("raw", "id")), 3):
         assert got == rows_of([sent[0].select(TEXTS.select(("raw", "id")))])
+
+
+@pytest.mark.parametrize("pact", [Exchange("id"), Broadcast()])
+def test_while_a_queue_is_full_rows_that_wait_are_not_looked_at(pact: Pact, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = 0
+    real = TextRows.piece
+
+    def piece(self: TextRows, *arguments: Any) -> int:
+        nonlocal tried
+        tried += 1
+        return real(self, *arguments)
+
+    monkeypatch.setattr(TextRows, "piece", piece)
+    kept: list[list[Batch]] = []
+
+    def declare(worker: Worker, scope: Scope) -> InputHandle:
+        kept.append([])
+        handle, stream = scope.new_input(TEXTS)
+        stream.sink("keep", keeper(kept[-1]), pact, Notify.NEVER)
+        return handle
+
+    sent = some(300)
+    with simulated(2) as group:
+        handles = build(group, declare)
+        handles[0].send(sent)
+        for _ in range(3):
+            group.workers[0].step()
+        before = tried
+        for _ in range(50):  # nobody reads
+            group.workers[0].step()
+        assert tried <= before + 2
+        for handle in handles:
+            handle.close()
+        settle(group, 20_000)
+        nothing_left(group)
+    times = 2 if isinstance(pact, Broadcast) else 1
+    got = [repr(row) for batches in kept for row in rows_of(batches)]  # NaN is not equal to itself
+    assert sorted(got) == sorted([repr(row) for row in rows_of([sent])] * times)
 
 
 def test_only_the_text_of_chosen_rows_crosses() -> None:

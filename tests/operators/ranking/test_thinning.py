@@ -1,0 +1,120 @@
+"""Rows that are left out before they cross: never one that counts, most of those that do not."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tokenring as tr
+from tokenring.engine import Batch, Schema
+from tokenring.operators.ranking.thinning import thinned
+
+SCHEMA = Schema.of({"k": "int64?", "name": "string", "v": "float64?", "tie": "int64", "id": "int64"})
+NAMES = ["a", "", "a name that is longer than eight bytes", "ä"]
+VALUES = [None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, 2.0, 2.0]
+Row = tuple[int | None, str, float | None, int, int]
+
+
+def rows_of(dice: random.Random, count: int, keys: int) -> list[Row]:
+    return [
+        (dice.choice([None, dice.randrange(keys)]) if keys < 9 else dice.randrange(keys), dice.choice(NAMES),
+         dice.choice(VALUES), dice.randrange(2), number)
+        for number in range(count)
+    ]  # fmt: skip
+
+
+def batch_of(rows: list[Row]) -> Batch:
+    return Batch(SCHEMA, dict(zip(SCHEMA.names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def listed(batch: Batch) -> list[Row]:
+    return list(zip(*[batch[name].tolist() for name in SCHEMA.names], strict=True))
+
+
+def best(rows: list[Row], *, by_name: bool, largest: bool, equal_wins: bool, ties: bool) -> dict[object, int]:
+    """The number of the best row of each key, as the operators define it."""
+    found: dict[object, Row] = {}
+    for row in rows:
+        k, name, v, tie, _ = row
+        if v is None or math.isnan(v):
+            continue
+        key = (k, name) if by_name else k
+        mine = (-v if largest else v, tie if ties else 0)
+        if key in found:
+            other = found[key]
+            assert other[2] is not None
+            theirs = (-other[2] if largest else other[2], other[3] if ties else 0)
+            if mine > theirs or (mine == theirs and not equal_wins):
+                continue
+        found[key] = row
+    return {key: row[4] for key, row in found.items()}
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("equal_wins", [False, True])
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize(("count", "keys"), [(64, 3), (3_000, 3), (40_000, 200)])
+def test_no_row_that_counts_is_left_out(
+    count: int, keys: int, by_name: bool, largest: bool, equal_wins: bool, ties: bool
+) -> None:
+    dice = random.Random(f"{count} {by_name} {largest} {equal_wins} {ties}")
+    by = ("k", "name") if by_name else ("k",)
+    thin = thinned(by, "v", ("tie",) if ties else (), largest, equal_wins)()
+    rows = rows_of(dice, count, keys)
+    left = listed(thin(batch_of(rows)))
+    wanted = best(rows, by_name=by_name, largest=largest, equal_wins=equal_wins, ties=ties)
+    assert best(left, by_name=by_name, largest=largest, equal_wins=equal_wins, ties=ties) == wanted
+    assert len(left) <= count // 2
+    of_key: dict[object, list[int]] = {}
+    for row in left:
+        of_key.setdefault(row[:2] if by_name else row[0], []).append(row[4])
+    assert all(numbers == sorted(numbers) for numbers in of_key.values()), "rows of one key are not in order"
+
+
+def test_messages_of_which_most_rows_stay_pass_and_are_looked_at_again() -> None:
+    thin = thinned(("k",), "v", (), True)()
+    apart = batch_of([(number, "", 1.0, 0, number) for number in range(2_000)])
+    alike = batch_of([(0, "", 1.0, 0, number) for number in range(2_000)])
+    assert thin(apart) is apart
+    looked_at = [thin(alike).rows for _ in range(100)]
+    assert set(looked_at) == {1, 2_000}
+    assert looked_at[-1] == 1
+
+
+def test_few_rows_pass() -> None:
+    few = batch_of([(0, "", 1.0, 0, number) for number in range(20)])
+    assert thinned(("k",), "v", (), True)()(few) is few
+
+
+@pytest.mark.parametrize("emit", ["batch", "final"])
+@pytest.mark.parametrize("how", ["top", "last_by"])
+def test_rows_of_many_workers(how: str, emit: str) -> None:
+    dice = random.Random(f"{how} {emit}")
+    numbers = np.arange(50_000)
+    keys, orders = [dice.randrange(500) for _ in numbers], [dice.randrange(10**6) for _ in numbers]
+    urls = [f"https://example.org/{number}" for number in numbers]
+    table = pa.table({"k": keys, "at": orders, "url": urls})
+
+    def flow(scope: tr.Scope) -> object:
+        rows = scope.read_arrow(table)
+        if how == "last_by":
+            return rows.last_by("k", order="at", emit=emit).collect()
+        return rows.top("k", order="at", k=1, rank=None, emit=emit).collect()
+
+    last: dict[int, tuple[int, str]] = {}
+    for k, at, url in zip(keys, orders, urls, strict=True):
+        if k not in last or at > last[k][0]:
+            last[k] = at, url
+    found: dict[int, tuple[int, str]] = {}
+    for row in tr.run(flow, workers=2).to_pylist():
+        if row["k"] not in found or row["at"] > found[row["k"]][0]:
+            found[row["k"]] = row["at"], row["url"]
+    # Two rows of one key and instant are of either worker first.
+    assert {k: at for k, (at, _) in found.items()} == {k: at for k, (at, _) in last.items()}
+    rows = {(k, at, url) for k, at, url in zip(keys, orders, urls, strict=True)}
+    assert all((k, at, url) in rows for k, (at, url) in found.items())
