@@ -38,8 +38,8 @@ class RowsKept(list[str]):
     """The names of a dataflow's sinks that keep rows."""
 
 
-_FEW_ROWS = 1 << 13
-"""Fewer are put together before they are handed on."""
+_FEW_ROWS, _ENOUGH_ROWS = 1 << 11, 1 << 13
+"""Messages of fewer are put together, into as many as are enough, before they are handed on."""
 
 
 class Collected:
@@ -87,12 +87,13 @@ class Collected:
 
     def add(self, batch: Batch) -> None:
         """Keep a copy of rows, or hand them on."""
-        if self._write is not None and not self._pieces and batch.rows >= _FEW_ROWS:
+        if self._write is not None and batch.rows >= _FEW_ROWS:
+            self._hand_on_pieces()
             self.hand_on(batch)
             return
         self._pieces.append(batch.copy())
         self._rows += batch.rows
-        if self._write is not None and self._rows >= _FEW_ROWS:
+        if self._write is not None and self._rows >= _ENOUGH_ROWS:
             self._hand_on_pieces()
 
     def batch(self) -> Batch:
