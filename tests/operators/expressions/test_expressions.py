@@ -384,6 +384,15 @@ def test_zeros_of_either_sign_are_one_number() -> None:
         assert listed(found, ["a", "b"]) == [(True, False)]
 
 
+@pytest.mark.parametrize("count", range(1, 18))
+def test_each_of_many_values_is_found_and_nothing_between_them(count: int) -> None:
+    values = list(range(0, 2 * count, 2))
+    asked = [*range(-1, 2 * count + 1), 2**63 - 1, -(2**63) + 1]
+    batch = Batch(Schema("n"), {"n": np.array(asked)})
+    _, found = run(lambda stream: select(stream, a=col("n").is_in(values[::-1])), batch)
+    assert listed(found, ["a"]) == [(n in values,) for n in asked]
+
+
 DAY = 86_400 * SECOND
 
 
