@@ -8,6 +8,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.columns import text_bytes
+    from tokenring.engine.texts.finding import find_octet
     from tokenring.shm.kernels import (
         LENGTH_BITS,
         LENGTH_MASK,
@@ -30,6 +31,7 @@ __all__ = [
     "address_of",
     "bytes_at",
     "copy_text",
+    "find_octet",
     "halves_at",
     "prefetch",
     "records_at",

@@ -27,11 +27,11 @@ def instants_of(texts: Any) -> Any:
         return pc.cast(pc.cast(texts, pa.timestamp("ns")), wanted)
     texts = pc.replace_substring_regex(texts, r"([0-9]) ?[Zz]$", r"\1Z")
     texts = pc.replace_substring_regex(texts, rf"([0-9]) ({_OFFSET})$", r"\1\2")
-    zoned = pc.match_substring_regex(texts, rf"[0-9](Z|{_OFFSET})$").fill_null(False)
-    zoned = pc.and_(zoned, pc.match_substring(texts, ":").fill_null(False))
-    nothing = pa.scalar(None, pa.large_string())
-    there = pc.if_else(zoned, texts, nothing).cast(wanted)
-    return pc.coalesce(there, pc.if_else(zoned, nothing, texts).cast(pa.timestamp("ns")).cast(wanted))
+    zoned = pc.match_substring_regex(texts, rf"[0-9](Z|{_OFFSET})$")  # null where the text is
+    zoned = pc.and_(zoned, pc.match_substring(texts, ":"))
+    nothing = pa.nulls(1, pa.large_string())[0]
+    there = pc.cast(pc.if_else(zoned, texts, nothing), wanted)
+    return pc.coalesce(there, pc.cast(pc.cast(pc.if_else(zoned, nothing, texts), pa.timestamp("ns")), wanted))
 
 
 def instant_of(text: str) -> int:

@@ -8,8 +8,10 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
 from tokenring.engine.columns import arrow_type
+from tokenring.engine.raw import address_of
+from tokenring.operators.sources.csv_quotes import faulty_quote
 from tokenring.operators.sources.lines import lines_before
 from tokenring.operators.time import RowOrigin
 
@@ -53,8 +55,6 @@ class CsvRows:
         self._delimiter = delimiter
         self._nulls = tuple(nulls)
         self._quoted_newlines = quoted_newlines
-        start = re.escape(delimiter.encode())
-        self._quoted = re.compile(rb'(?:\A|[\n\r]|' + start + rb')"((?:[^"]|"")*)("|\Z)')
         types = {
             column: pa.timestamp("ns") if kind.is_instant and time_formats else _type_of(kind)
             for column, kind in zip(schema.names, schema.kinds, strict=True)
@@ -110,7 +110,7 @@ class CsvRows:
                 continue
             if kind.name == "string" and self._nulls == ("",):  # which is a text like any other
                 at_column = table.schema.get_field_index(name)
-                table = table.set_column(at_column, name, values.fill_null(""))
+                table = table.set_column(at_column, name, _with_empty_texts(values))
             else:
                 row = int(np.flatnonzero(values.is_null().to_numpy())[0])
                 raise SchemaError(
@@ -128,13 +128,14 @@ class CsvRows:
 
     def _look_at_quotes(self, file: str, at: int, data: bytes) -> None:
         """Refuse quoted values that go across lines, unless they may: blocks of lines would be cut within them."""
-        for found in self._quoted.finditer(data) if b'"' in data else ():
-            if not found[2] or (not self._quoted_newlines and b"\n" in found[1]):
-                line = lines_before(file, at) + data.count(b"\n", 0, found.start(1)) + 1
-                what = "does not end on it; give quoted_newlines=True if it goes on"
-                if self._quoted_newlines:
-                    what = "has no end: the file is cut off"
-                raise SchemaError(f"source {self._name!r}: {file} line {line}: a quoted value {what}")
+        octets = np.frombuffer(data, np.uint8)
+        found = faulty_quote(address_of(octets), len(data), ord(self._delimiter), int(self._quoted_newlines))
+        if found >= 0:
+            line = lines_before(file, at) + data.count(b"\n", 0, found) + 1
+            what = "does not end on it; give quoted_newlines=True if it goes on"
+            if self._quoted_newlines:
+                what = "has no end: the file is cut off"
+            raise SchemaError(f"source {self._name!r}: {file} line {line}: a quoted value {what}")
 
     def _place(self, file: str, at: int, data: bytes, row: int) -> str:
         """Blank lines are no rows, so the row's line is found by counting the others."""
@@ -160,6 +161,13 @@ class CsvRows:
         cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)
         cure = ", or ".join(cures)
         raise SchemaError(f"{where}, column {name!r}: {value[1]!r:.40} is no {kind}{cure and '; '}{cure}")
+
+
+def _with_empty_texts(values: Any) -> Any:
+    """An empty text for each null; an array's own `fill_null` would load pandas."""
+    import pyarrow.compute as compute
+
+    return compute.coalesce(values, Strings.of([""]).to_arrow()[0])
 
 
 def _type_of(kind: Kind) -> Any:

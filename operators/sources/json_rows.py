@@ -16,6 +16,7 @@ from tokenring.engine.columns import arrow_type, instant_of, instants_of
 
 _NAT: Final = int(np.datetime64("NaT").astype(np.int64))
 _NOTHING: Final = type(None)
+_NUMBERS: Final = Schema.of({"value": "float64?"})
 _ACCEPTED: Final[dict[str, tuple[set[type], str]]] = {
     "int64": ({int}, "an integer"),
     "uint64": ({int}, "an integer"),
@@ -225,16 +226,15 @@ def _is_agreed(data: bytes) -> bool:
 
 def _values(kind: Kind, values: Any) -> Any:
     """A column as `Batch` takes it. SchemaError where `exact` sees more: which row has no value, that -0 is a whole
-    number, that one is no float64."""
+    number, that one is no float64. None of it by methods of Arrow's arrays, which load pandas."""
     import pyarrow as pa
 
     if values.null_count and not kind.nullable:
         raise SchemaError("a value is missing")
     if kind.is_instant:
-        instants = values if pa.types.is_integer(values.type) else instants_of(values)
-        return instants.cast(pa.int64()).fill_null(_NAT).to_numpy().view("datetime64[ns]")
+        return values if pa.types.is_integer(values.type) else instants_of(values)
     if kind.is_float:
-        numbers = values.fill_null(0.0).to_numpy()
+        numbers = Batch(_NUMBERS, {"value": values}).columns[0]  # NaN where there is none
         if ((numbers == 0) & np.signbit(numbers)).any() or (np.abs(numbers) >= _WHOLE).any():
             raise SchemaError("a number may be a whole one")
     return values

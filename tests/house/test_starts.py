@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from tests.house.strangers import README_FIRST
 from tests.house.test_one_name import loaded_by
@@ -100,6 +101,28 @@ def totals(scope):
     return rows.aggregate("key", total=tr.Sum("value"), known=tr.Count(where="known")).collect()
 
 assert tr.run(totals, workers=1).num_rows == 3
+"""
+    for modules in loaded(tmp_path, program):
+        assert "pandas" not in modules
+
+
+LINES = {
+    "csv": 'n,x,t,s\n1,1.5,2026-01-01,\n2,,2026-01-02T03:00:00Z,"x"\n',
+    "json_lines": '{"n":1,"x":1.5,"t":"2026-01-01","s":""}\n{"n":2,"t":"2026-01-02T03:00:00Z","s":"x"}\n',
+}
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_lines_are_read_without_pandas(tmp_path: Path, form: str) -> None:
+    (tmp_path / "rows").write_text(LINES[form])
+    program = f"""
+import tokenring as tr
+
+def rows(scope):
+    schema = tr.Schema(n="int64", x="float64?", t="timestamp?", s="string")
+    return scope.read_{form}({str(tmp_path / "rows")!r}, schema=schema).collect()
+
+assert tr.run(rows, workers=1).num_rows == 2
 """
     for modules in loaded(tmp_path, program):
         assert "pandas" not in modules

@@ -3,8 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, text_equal, void
-from tokenring.engine.compiled import load_unaligned
-from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, words_at
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, find_octet, words_at
 
 
 @kernel
@@ -110,50 +109,22 @@ def first_unknown(first, null, guard, count):  # type: ignore[no-untyped-def]
     return -1
 
 
-_EACH_BYTE, _LOW_BITS = 0x0101010101010101, 0x7F7F7F7F7F7F7F7F
-_NUMBERS = 0x0001020304050607  # of bytes, so that the product with 1 << 8 * n has n in its highest
-
-
-@kernel
-def _find_octet(address, start, length, octet, times):  # type: ignore[no-untyped-def]
-    """Where in a text at an address, from `start` on, this byte is for the n-th time, n >= 1; `length` if it is not.
-    Eight bytes at a time."""
-    at, wanted = start, octet * _EACH_BYTE
-    while at + 8 <= length:
-        differs = load_unaligned(address + at) ^ wanted
-        found = (~((differs & _LOW_BITS) + _LOW_BITS | differs) >> 7) & _EACH_BYTE  # 1 in each byte that is the same
-        count = found * _EACH_BYTE >> 56
-        if count >= times:
-            for _ in range(times - 1):
-                found &= found - 1
-            return at + ((found & -found) * _NUMBERS >> 56)
-        times -= count
-        at += 8
-    text = bytes_at(address, length)
-    while at < length:
-        times -= text[at] == octet
-        if times == 0:
-            return at
-        at += 1
-    return length
-
-
 @kernel
 def _find(address, start, length, between, width, times):  # type: ignore[no-untyped-def]
     """Where in a text at an address, from `start` on, the n-th separator, of `width` bytes, begins, n >= 1; `length`
     if there are fewer."""
     first = np.int64(between[0])
     if width == 1:
-        return _find_octet(address, start, length, first, times)
+        return find_octet(address, start, length, first, times)
     text, end = bytes_at(address, length), length - width + 1
-    at = _find_octet(address, start, end, first, 1)
+    at = find_octet(address, start, end, first, 1)
     while at < end:
         if _same(text, at, between, width):
             times -= 1
             if times == 0:
                 return at
             at += width - 1
-        at = _find_octet(address, at + 1, end, first, 1)
+        at = find_octet(address, at + 1, end, first, 1)
     return length
 
 

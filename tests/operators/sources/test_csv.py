@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.engine.helpers import build, simulated
 from tests.errors import Fact, raises
+from tests.long_form import examples
 from tokenring.engine import OperatorError, Schema, SchemaError, UsageError, Worker, execute
+from tokenring.engine.raw import address_of
 from tokenring.operators import Collected, collect, gather, read_csv
+from tokenring.operators.sources.csv_quotes import faulty_quote
 
 FIRST = 1767225600 * 10**9
 ALL = Schema("at", name="string?", x="float64?", up="uint64?", ok="bool?", t="timestamp?", said="string")
@@ -140,3 +147,16 @@ def test_rows_that_are_not_in_order_are_told_by_the_clock(kind: str, tmp_path: P
     late = ("rows.csv line 3", "column 'at'", before, promised, "disorder='90s'", "late=True")
     with raises(OperatorError, *late):
         _rows(tmp_path, text, schema, time="at", block_bytes=20)
+
+
+@settings(max_examples=examples(300))
+@given(
+    st.lists(st.sampled_from(['"', '"', '""', ",", "\n", "\r", "\r\n", "a", "bcdefghijk", "é"]), max_size=24),
+    st.booleans(),
+)
+def test_quoted_values_at_fault_are_those_that_a_pattern_finds(parts: list[str], may_cross: bool) -> None:
+    data = "".join(parts).encode() + b"\n"
+    quoted = re.compile(rb'(?:\A|[\n\r,])"((?:[^"]|"")*)("|\Z)')
+    faults = [one.start(1) for one in quoted.finditer(data) if not one[2] or (not may_cross and b"\n" in one[1])]
+    octets = np.frombuffer(data, np.uint8)
+    assert faulty_quote(address_of(octets), len(data), ord(","), int(may_cross)) == (faults[0] if faults else -1)
