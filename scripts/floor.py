@@ -21,6 +21,7 @@ from tokenring.nexmark.measure.latency import Histogram
 from tokenring.nexmark.measure.verdict import DNF, Backlog, Verdict, judge
 from tokenring.nexmark.run.pace import Pace
 from tokenring.nexmark.run.runner import Plan
+from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.shm.kernels import COLUMN, TABLE, WORDS, int64, kernel, void, words_at
 from tokenring.shm.queues.data_queue import (
     CAPACITY,
@@ -52,6 +53,8 @@ TOKENS, MESSAGES = range(
     2
 )  # the locations: sources' tokens, messages in flight; what a probe sees is the least time of both
 FREE = -(2**63)  # no key of ours
+ROWS = 4_000_000
+"""How many are offered, over and over."""
 _TABLE_TIMES = 256
 _HEAD_START_NS = 5_000_000
 _STALLED_NS = 20_000_000_000
@@ -152,6 +155,12 @@ def exchange(ring, changes, used, tables, sizes, before):  # type: ignore[no-unt
             if tables[location, i, 1] > 0:
                 least = min(least, tables[location, i, 0])
     return least
+
+
+def floor_rows(staged: StagedEvents, most: int = ROWS) -> tuple[np.ndarray, np.ndarray]:
+    """Keys and values for the floor: auctions and prices of the first bids."""
+    keys, values = (staged.stream("bid").column(name)[: min(most, ROWS)] for name in ("auction", "price"))
+    return keys, values
 
 
 def measure_floor(keys: np.ndarray, values: np.ndarray, workers: int, plan: Plan, events: int) -> dict[str, Any]:

@@ -146,10 +146,10 @@ def little_to_look_through(warm_numba: None) -> None:
 @pytest.fixture(scope="session")
 def no_memory_made_ready() -> Iterator[None]:
     """Benchmarks need not ask the system for gigabytes before they measure: of their figures none is looked at."""
-    from scripts.benchmarks import measure
+    from tokenring.nexmark.bench.parts import rounds
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measure, "_READY_BYTES", mmap.PAGESIZE)
+        patch.setattr(rounds, "_READY_BYTES", mmap.PAGESIZE)
         yield
 
 

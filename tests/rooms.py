@@ -24,7 +24,7 @@ ROOMS = {
     "tools": ("system", "profile", "programs", "commands"),
     "nexmark": (
         *("events", "spark.jobs", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),
-        *("scale_out", "commands", "bench.sweeps", "bench.experiments", "bench.rendering"),
+        *("scale_out", "commands", "bench.parts", "bench.experiments"),
         *("bench.collections", "bench.migration", "bench.flow", "bench"),
     ),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import orjson
@@ -10,13 +9,14 @@ import pytest
 
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.collections_rust import RUST
-from tokenring.nexmark.bench.collections import IMPORT, INTERACTIVE, WORKLOADS
+from tokenring.nexmark.bench.collections import IMPORT, INTERACTIVE, WORKLOADS, measured
+from tokenring.nexmark.bench.sizes import WORKLOADS as NAMES
 
 
 def test_a_row_for_each_size_of_epochs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_module("tokenring.nexmark.bench.collections.measured"), "HICCUP_S", 0.02)
+    monkeypatch.setattr(measured, "HICCUP_S", 0.02)
     file = tmp_path / "collections.json"
     asked = ["--workload", "arrange, one epoch", "min", "bfs", "import", "interactive"]
     small = ["--scale", "0.001", "--seconds", "0.05"]
@@ -38,6 +38,10 @@ def test_a_row_for_each_size_of_epochs(
     assert "| min | 1,000 |" in out
     assert "| bfs | 2 |" in out
     assert "| min per key |" in out
+
+
+def test_workloads_are_named_where_they_are_chosen() -> None:
+    assert (*WORKLOADS, IMPORT, INTERACTIVE) == NAMES
 
 
 def test_figures_to_compare_with_are_of_workloads_there_are() -> None:

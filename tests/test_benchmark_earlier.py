@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from scripts.benchmarks.__main__ import main
-from scripts.benchmarks.earlier import _compared, _kernels
-from scripts.benchmarks.render import RENDERERS
+from scripts.benchmarks.earlier import _compared, _kernels, tables
 from tests.errors import raises
 from tests.nexmark.helpers import seal_generated
 from tokenring.nexmark.events.generator import GeneratorConfig
@@ -39,7 +38,7 @@ def test_other_answers_are_no_comparison() -> None:
 def test_the_table_shows_both_and_the_ratio() -> None:
     figures = [_compared("q4", "1 worker", _runs([2.0]), _runs([1.0]))]
     parameters = {"commit": "abc1234", "rounds": 1, "rate": 4e6, "duration_s": 2}
-    text = "\n".join(RENDERERS["earlier"]({"parameters": parameters, "figures": figures}))
+    text = "\n".join(tables({"parameters": parameters, "figures": figures}))
     assert "commit abc1234" in text
     assert "| Q4 | 1 worker | s | 2.00 (2.00 – 2.00) | 1.00 (1.00 – 1.00) | 0.50 (0.50 – 0.50) |" in text
 
@@ -49,7 +48,7 @@ def test_kernels_that_both_have_are_compared_round_by_round() -> None:
     rows = _kernels(before, [{"idle": 1.0, "new": 1.0}, {"idle": 4.0}])
     assert [(row["what"], row["ratio"]["least"], row["ratio"]["greatest"]) for row in rows] == [("idle", 0.5, 1.0)]
     parameters = {"commit": "abc1234", "rounds": 2, "rate": 4e6, "duration_s": 2}
-    text = "\n".join(RENDERERS["earlier"]({"parameters": parameters, "figures": [], "kernels": rows}))
+    text = "\n".join(tables({"parameters": parameters, "figures": [], "kernels": rows}))
     assert "| idle | 3.00 (2.00 – 4.00) |" in text
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from scripts import floor
 from scripts.benchmarks import latency, memory, nexmark, step_profile
-from scripts.benchmarks.measure import spread, take_turns
+from scripts.benchmarks.open import of_those_that_held
+from scripts.benchmarks.references import Case
+from scripts.benchmarks.references.answers import require_equal_results
 from tests.errors import raises
 from tokenring.engine import COMPLETE, Config, Worker
 from tokenring.engine.worker.simulation import SimulatedGroup
+from tokenring.nexmark.bench.parts import paired, spread, take_turns
 from tokenring.nexmark.queries.q7 import WINDOW_NS
 from tokenring.nexmark.run.runner import Plan
 from tokenring.shm.queues.progress_ring import CHANGE_WORDS
@@ -127,9 +131,10 @@ def test_rounds_take_turns() -> None:
         seen.append(case)
         return len(seen)
 
-    assert take_turns("x", ["a", "b", "c"], 2, measure) == [[6, 8], [4, 9], [5, 7]]
+    assert take_turns("x", ["a", "b", "c"], 2, measure) == {"a": [6, 8], "b": [4, 9], "c": [5, 7]}
     assert "".join(seen) == "abcbcacab"
     assert spread([3.0, 1.0, 2.0]) == {"median": 2.0, "least": 1.0, "greatest": 3.0}
+    assert paired([3.0, 4.0], [2.0, 8.0]) == {"median": 1.0, "least": 0.5, "greatest": 1.5}, "round by round"
 
 
 def test_a_rate_is_held_up_to_the_first_that_is_not() -> None:
@@ -138,9 +143,17 @@ def test_a_rate_is_held_up_to_the_first_that_is_not() -> None:
         for rate, held in ((1, 3), (2, 2), (3, 3))
     ]
     assert latency.held(rows) == [{"system": "q4", "workers": 1, "rate": 1, "failed_above": True}]
-    assert latency.holds({"verdict": "held"})
-    assert not latency.holds({"verdict": "undecided"})
-    assert not latency.holds({"verdict": "dnf"})
+
+
+def test_latencies_are_of_runs_that_held_and_hiccups_the_worst_of_their_meters() -> None:
+    def run(verdict: str, p50: float, *meters: float) -> dict[str, Any]:
+        latency_ms = dict.fromkeys(("p99", "p999", "max"), 9.0) | {"p50": p50}
+        return {"verdict": verdict, "latency_ms": latency_ms, "hiccups_ms": [{"p999": m, "max": m} for m in meters]}
+
+    runs = [run("held", 1.0, 0.1, 0.4), run("undecided", 7.0, 5.0), run("dnf", 8.0, 6.0), run("held", 2.0, 0.2)]
+    found = of_those_that_held(runs)
+    assert (found["rounds"], found["held"], found["latency_ms"]["p50"]) == (4, 2, 1.5)
+    assert found["hiccup_ms"] == {"p999": pytest.approx(0.3), "max": pytest.approx(0.3)}
 
 
 def test_a_trend_is_told_from_steadiness() -> None:
@@ -160,7 +173,7 @@ def test_numpy_answers_q7_whatever_the_order() -> None:
 
 
 def test_unequal_answers_give_no_figures() -> None:
-    cases = [nexmark.Case("tokenring", "q7", 2), nexmark.Case("duckdb", "q7", 2)]
-    nexmark.require_equal(cases, [[{"result": [1]}], [{"result": [1]}]])
+    ours, theirs = Case("tokenring", "q7", 2), Case("duckdb", "q7", 2)
+    require_equal_results({ours: [{"result": [1]}], theirs: [{"result": [1]}]})
     with raises(CommandError, "duckdb", "2 worker(s)", "q7"):
-        nexmark.require_equal(cases, [[{"result": [1]}], [{"result": [2]}]])
+        require_equal_results({ours: [{"result": [1]}], theirs: [{"result": [1]}, {"result": [2]}]})

@@ -8,9 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from scripts.benchmarks.nexmark import Case
-from scripts.benchmarks.queries import require_equal
-from scripts.benchmarks.references import DuckDB, Polars, fingerprint
+from scripts.benchmarks.references import Case, DuckDB, Polars, fingerprint, require_equal
 from tests.errors import raises
 from tests.nexmark.helpers import seal_generated
 from tokenring.nexmark.events.generator import GeneratorConfig
@@ -43,6 +41,13 @@ def test_a_fingerprint_knows_rows_and_how_often(references: tuple[DuckDB, Polars
     assert found == fingerprint(query, [rows.slice(1), rows.slice(0, 1)]), "in any order"
     assert found != fingerprint(query, [rows.slice(0, 2), rows.slice(0, 1)])
     assert found[0] == 3
+    wider = rows.select(["price", "auction"]).cast(pa.schema({"price": pa.float64(), "auction": pa.int32()}))
+    assert found == fingerprint(query, [wider]), "columns in any order, of any types"
+    nothing = pa.RecordBatch.from_pydict({"auction": [1, 2, None], "price": [5, 6, 6]})
+    with raises(ValueError, "auction"):
+        fingerprint(query, [nothing])
+    with raises(CommandError, "q2", "auction, cost for auction, price"):
+        fingerprint(query, [rows.rename_columns(["auction", "cost"])])
 
 
 def test_a_wrong_answer_is_told() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from scripts.benchmarks import workers
 from scripts.benchmarks.__main__ import main
-from scripts.benchmarks.measure import spread
+from tokenring.nexmark.bench.parts import spread
 
 pytestmark = pytest.mark.usefixtures("no_memory_made_ready")
 

@@ -6,75 +6,60 @@ import itertools
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tokenring.nexmark.bench.collections_command import collections
-from tokenring.nexmark.bench.flow_command import flow
-from tokenring.nexmark.bench.migration_command import migration
-from tokenring.nexmark.bench.sweeps import (
+from tokenring.nexmark.bench.experiments import SOURCES
+from tokenring.nexmark.bench.parts import ExperimentCommand, Number, option, with_options
+from tokenring.nexmark.bench.sizes import (
     EXCHANGING,
+    MOVING,
     OPERATOR_KINDS,
+    PAPER,
+    PLANS,
     QUERIES,
-    QUICK,
-    SOURCES,
-    ExperimentCommand,
-    Number,
+    WORKLOADS,
     chosen,
     said,
 )
 from tokenring.nexmark.commands import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
 from tokenring.tools.errors import OptionError
-from tokenring.tools.system import STANDARD_OUTPUT, PathOption, at_work, json_option, write_json
+from tokenring.tools.system import PathOption, at_work, json_option
 
 if TYPE_CHECKING:
-    from tokenring.nexmark.bench.sweeps import Job, Row
+    from tokenring.nexmark.bench.parts import Row
 
 _LARGEST_QUANTUM_LOG2 = 28  # a quarter of a second: a coarser one would fall "behind" by itself
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def _many(name: str, kind: click.ParamType[Any], metavar: str, text: str) -> Callable[[Command], Command]:
-    return click.option(name, multiple=True, type=kind, metavar=f"{metavar}...", help=text)
-
-
 _WORKERS: Final = click.IntRange(1, MAX_WORKERS)
-_rate = _many("--rate", Number(0, MAX_RATE, min_open=True), "EVENTS_PER_S", "Offered over all workers.")
-_workers = _many(
-    "--workers", _WORKERS, "N", "Worker processes.  [default: 1, and one per usable core within a cgroup's quota]"
+_RATE: Final = Number(0, MAX_RATE, min_open=True)
+_rate = option("--rate EVENTS_PER_S...", _RATE, "Offered over all workers.")
+_cores = "Worker processes.  [default: 1, and one per usable core within a cgroup's quota]"
+_workers = option("--workers N...", _WORKERS, _cores)
+_workers_and_more = option("--workers N...", _WORKERS, _cores.replace("]", ", and twice as many]"))
+_duration = option(
+    "--duration S",
+    Number(0, MAX_DURATION_S, min_open=True),
+    "Seconds of each point; where they do not tell whether it holds, up to four times as many.",
 )
-_workers_and_more = _many(
-    "--workers", _WORKERS, "N",
-    "Worker processes.  [default: 1, one per usable core within a cgroup's quota, and twice as many]",
+_quanta = option(
+    "--quantum-log2 LOG2_NS...", click.IntRange(0, _LARGEST_QUANTUM_LOG2), "Times are multiples of 2^this ns."
 )
-_duration = click.option(
-    "--duration",
-    type=Number(0, MAX_DURATION_S, min_open=True),
-    metavar="S",
-    help="Seconds of each point; where they do not tell whether it holds, up to four times as many.",
-)
-_quanta = _many(
-    "--quantum-log2", click.IntRange(0, _LARGEST_QUANTUM_LOG2), "LOG2_NS", "Times are multiples of 2^this ns."
-)
-_source = _many(
-    "--source", click.Choice(SOURCES), "NAME",
+_source = option(
+    "--source NAME...", click.Choice(SOURCES),
     "each-time: a message for each distinct time; batched: each mechanism's best.  [default: both; scaling: each-time]",
 )  # fmt: skip
-_quick = click.option("--quick", is_flag=True, help="Fewer points and shorter ones.")
+_input = option(
+    "--input DIR", PathOption(),
+    "A folder staged by `tokenring stage`.  [default: just enough events, staged for this]", to="folder",
+)  # fmt: skip
+_quick = option("--quick", None, "Fewer points, smaller and shorter ones.", is_flag=True)
 _json = json_option("the figures", "Beside FILE stand, with the same stem, the table (.md) and the plot (.svg).")
-_input = click.option(
-    "--input",
-    "input_folder",
-    metavar="DIR",
-    type=PathOption(),
-    help="A folder staged by `tokenring stage`.  [default: just enough events, staged for this]",
-)
 
 
-def _mechanism(names: tuple[str, ...]) -> Callable[[Command], Command]:
-    return _many("--mechanism", click.Choice(names), "NAME", f"How operators coordinate: {', '.join(names)}.")
+def _mechanism(names: tuple[str, ...]) -> Callable[..., Any]:
+    return option("--mechanism NAME...", click.Choice(names), f"How operators coordinate: {', '.join(names)}.")
 
 
 @click.group()
@@ -90,104 +75,73 @@ def bench() -> None:
     """
 
 
-@bench.command(
-    cls=ExperimentCommand,
-    short_help="Word count: latency by timestamp quantum, load and workers.",
-    epilog=said("wordcount"),
-)
-@_quanta
-@_rate
-@_workers
-@_mechanism(MECHANISMS)
-@_source
-@_duration
-@_quick
-@_json
-def wordcount(json_file: Path | None, quick: bool, **options: Any) -> int:
-    """A rolling word count: latency by timestamp quantum, load and workers (the paper's figures 6 and 7)."""
-    sweep = chosen("wordcount", quick, options)
-    return _conduct("wordcount", _wordcount_jobs(sweep), {"quick": quick, **sweep}, json_file)
+def _experiment(name: str, short: str, text: str, *options: Callable[..., Any], more: str = "") -> None:
+    """Add the command of one experiment. text: its help, short: in a line; more: said before its defaults."""
+
+    def run(json_file: Path | None, quick: bool, folder: Path | None = None, **asked: Any) -> int:
+        return _conduct(name, {name: chosen(name, quick, asked)}, quick, folder, json_file)
+
+    run.__doc__ = text
+    command = bench.command(name, cls=ExperimentCommand, short_help=short, epilog=f"{more}{said(name)}")
+    command(with_options(run, (*options, _quick, _json)))
 
 
-@bench.command(
-    cls=ExperimentCommand, short_help="Word count, weak scaling: load grows with workers.", epilog=said("scaling")
-)
-@_quanta
-@_many("--rate-per-worker", Number(0, MAX_RATE, min_open=True), "WORDS_PER_S", "Offered for each worker.")
-@_workers_and_more
-@_mechanism(MECHANISMS)
-@_source
-@_duration
-@_quick
-@_json
-def scaling(json_file: Path | None, quick: bool, **options: Any) -> int:
-    """Weak scaling: the word count with so many words a second for each worker (the paper's figure 7)."""
-    sweep = chosen("scaling", quick, options)
-    return _conduct("scaling", _scaling_jobs(sweep), {"quick": quick, **sweep}, json_file)
-
-
-@bench.command(
-    cls=ExperimentCommand, short_help="A tick of time through idle operators, by their number.", epilog=said("chain")
-)
-@_many("--operators", click.IntRange(1, 100_000), "N", "Idle operators in the chain.")
-@_workers_and_more
-@_mechanism(MECHANISMS)
-@_duration
-@_quick
-@_json
-def chain(json_file: Path | None, quick: bool, **options: Any) -> int:
-    """A tick of time through a chain of idle operators, by its length (the paper's figure 8)."""
-    sweep = chosen("chain", quick, options)
-    return _conduct("chain", _chain_jobs(sweep), {"quick": quick, **sweep}, json_file)
+_experiment(
+    "wordcount",
+    "Word count: latency by timestamp quantum, load and workers.",
+    "A rolling word count: latency by timestamp quantum, load and workers (the paper's figures 6 and 7).",
+    _quanta, _rate, _workers, _mechanism(MECHANISMS), _source, _duration,
+)  # fmt: skip
+_experiment(
+    "scaling",
+    "Word count, weak scaling: load grows with workers.",
+    "Weak scaling: the word count with so many words a second for each worker (the paper's figure 7).",
+    _quanta, option("--rate-per-worker WORDS_PER_S...", _RATE, "Offered for each worker."), _workers_and_more,
+    _mechanism(MECHANISMS), _source, _duration,
+)  # fmt: skip
+_experiment(
+    "chain",
+    "A tick of time through idle operators, by their number.",
+    "A tick of time through a chain of idle operators, by its length (the paper's figure 8).",
+    option("--operators N...", click.IntRange(1, 100_000), "Idle operators in the chain."), _workers_and_more,
+    _mechanism(MECHANISMS), _duration,
+)  # fmt: skip
 
 
 @bench.command(
     cls=ExperimentCommand, short_help="Many idle dataflows: a step, by their number and size.", epilog=said("idle")
 )
-@_many("--dataflows", click.IntRange(1, 100_000), "N", "Dataflows in the group.  [default: 1000]")
-@_many(
-    "--operators",
-    click.IntRange(1, 1_000_000),
-    "N",
+@option("--dataflows N...", click.IntRange(1, 100_000), "Dataflows in the group.  [default: 1000]")
+@option(
+    "--operators N...", click.IntRange(1, 1_000_000),
     "Operators in each.  [default: 10 100 1000, and 12,000 in 100 dataflows]",
-)
-@_many(
-    "--operator-kind",
-    click.Choice(OPERATOR_KINDS),
-    "KIND",
+)  # fmt: skip
+@option(
+    "--operator-kind KIND...", click.Choice(OPERATOR_KINDS),
     "real: stateful, each known to progress tracking; fused: filters in one function; always: real, and notified of "
     "every move of a frontier.  [default: real]",
-)
-@_many("--workers", _WORKERS, "N", "Worker processes.  [default: 1]")
-@click.option("--steps", type=click.IntRange(1), metavar="N", help="Steps of each point.")
+)  # fmt: skip
+@option("--workers N...", _WORKERS, "Worker processes.  [default: 1]")
+@option("--steps N", click.IntRange(1), "Steps of each point.")
 @_quick
 @_json
 def idle(
-    json_file: Path | None, quick: bool, dataflows: tuple[int, ...], operators: tuple[int, ...], **options: Any
+    json_file: Path | None, quick: bool, dataflows: tuple[int, ...], operators: tuple[int, ...], **asked: Any
 ) -> int:
     """Many idle dataflows: one update, all inputs advanced, all probes confirmed (the article's experiment)."""
-    sweep = chosen("idle", quick, options)
+    sweep = chosen("idle", quick, asked)
     if dataflows or operators:
         sweep["sizes"] = tuple(itertools.product(dataflows or (1000,), operators or (10, 100, 1000)))
-    return _conduct("idle", _idle_jobs(sweep), {"quick": quick, **sweep}, json_file)
+    return _conduct("idle", {"idle": sweep}, quick, None, json_file)
 
 
-@bench.command(cls=ExperimentCommand, short_help="Q4 and Q7: latency by rate and workers.", epilog=said("nexmark"))
-@_input
-@_many("--query", click.Choice(QUERIES), "NAME", "q4, q7.")
-@_rate
-@_workers_and_more
-@_mechanism(EXCHANGING)
-@_source
-@_duration
-@_quick
-@_json
-def nexmark(json_file: Path | None, quick: bool, input_folder: Path | None, **options: Any) -> int:
-    """NEXMark Q4 and Q7: latency by rate, workers and mechanism (the paper's table)."""
-    sweep = chosen("nexmark", quick, options)
-    with ExitStack() as stack:
-        jobs = _nexmark_jobs(sweep, input_folder, stack)
-        return _conduct("nexmark", jobs, {"quick": quick, **sweep}, json_file)
+_experiment(
+    "nexmark",
+    "Q4 and Q7: latency by rate and workers.",
+    "NEXMark Q4 and Q7: latency by rate, workers and mechanism (the paper's table).",
+    _input, option("--query NAME...", click.Choice(QUERIES), "q4, q7."), _rate, _workers_and_more,
+    _mechanism(EXCHANGING), _source, _duration,
+)  # fmt: skip
 
 
 @bench.command("all", cls=ExperimentCommand, short_help="Every experiment, with its defaults.")
@@ -195,91 +149,96 @@ def nexmark(json_file: Path | None, quick: bool, input_folder: Path | None, **op
 @_workers
 @_quick
 @_json
-def everything(json_file: Path | None, quick: bool, input_folder: Path | None, workers: tuple[int, ...]) -> int:
-    """Every experiment with its own defaults; with --quick in about ten minutes on two cores."""
-    given = {"workers": workers}
-    sweeps = {name: chosen(name, quick, given) for name in QUICK}
-    with ExitStack() as stack:
-        queries = _nexmark_jobs(sweeps["nexmark"], input_folder, stack)
-        jobs = [
-            *_wordcount_jobs(sweeps["wordcount"]),
-            *_scaling_jobs(sweeps["scaling"]),
-            *_chain_jobs(sweeps["chain"]),
-            *_idle_jobs(sweeps["idle"]),
-        ]
-        return _conduct("all", [*jobs, *queries], {"quick": quick, **sweeps}, json_file)
+def everything(json_file: Path | None, quick: bool, folder: Path | None, workers: tuple[int, ...]) -> int:
+    """Every experiment of the paper with its own defaults; with --quick in about ten minutes on two cores."""
+    sweeps = {name: chosen(name, quick, {"workers": workers}) for name in PAPER}
+    return _conduct("all", sweeps, quick, folder, json_file)
 
 
-bench.add_command(collections)
-bench.add_command(migration)
-bench.add_command(flow)
+_experiment(
+    "collections",
+    "Views kept up to date: changes a second and latency, by the size of epochs.",
+    """Load records, then change them: each epoch is sent when the one before it is done (a closed loop).
+
+    Rows: {workload, workers, epoch_rows, changes_per_second, p50_ms, p99_ms, load_s, rss_mb}, one for each size of
+    epochs. Sizes are those of --scale 1: arrange, 10 M records; count, min and each side of join, 1 M; bfs and
+    components, 1 M nodes and 5 M edges; strong, 100 k and 200 k; page rank, 10 k and 50 k. Keys and values are uniform
+    at random. A change adds a record or takes the oldest one away; of a graph, an epoch replaces an edge. import: 10 M
+    records that are arranged, looked up, and asked by dataflows that are declared later; interactive: 2,000 questions
+    a second about a graph of 1 M nodes and 5 M edges, an open loop, over shared indexes and over each question's own.
+    """,
+    option("--workload NAME...", click.Choice(WORKLOADS), "[default: all]"), _workers,
+    option("--scale X", Number(0, 100, min_open=True), "Times the records of each workload."),
+    option("--seconds S", Number(0, 3600, min_open=True), "Of each size of epochs."),
+    more=f"Workloads: {'; '.join(WORKLOADS)}. ",
+)  # fmt: skip
+_experiment(
+    "migration",
+    "State that moves between workers meanwhile: latency by plan.",
+    """Offer an open loop; after some seconds move half of the bins to other workers, and later back.
+
+    Rows: {workload, keys_log2, bins_log2, workers, plan, rate, rows_moved, bytes_moved, memory_before_mb,
+    memory_moving_mb, away, back, timeline}, one a run. away and back: {seconds, before_p999_ms, during_p999_ms, spike,
+    above_s}: how long it took, the latency of the second before and of the second (or the whole) of the move, their
+    ratio, and for how long it was more than twice what it was before.
+    """,
+    option("--workload NAME...", click.Choice(MOVING), "[default: all]"),
+    option("--plan PLAN...", str, f"[default: {' '.join(PLANS)}]"),
+    option("--keys-log2 K...", click.IntRange(4, 26), "How many keys key-count has."),
+    option("--bins-log2 K...", click.IntRange(0, 16), "How many bins."),
+    option("--workers N...", click.IntRange(2, MAX_WORKERS), "Worker processes."),
+    option("--rate EVENTS_PER_S", _RATE, "Offered over all workers."),
+    option("--seconds S", Number(0, 60, min_open=True), "Before each move."),
+    _input,
+    more=f"Workloads: {'; '.join(MOVING)}. Plans: {'; '.join(PLANS)}, batched:N. ",
+)  # fmt: skip
+_experiment(
+    "flow",
+    "Regions whose content is bounded: memory saved, time lost.",
+    """A region that makes 10,000 rows of each, bounded and not; and dataflows in which nothing is to be held back.
+
+    Rows: {case: multiplied, bound, workers, rows_made, seconds, rows_per_s, peak_mb}, one a run: peak_mb is the most
+    anonymous memory above the start, of all workers; and {case, workers, rounds, without_s, with_s, ratio, ratios}:
+    a count of words, Q4 and Q7; with --quick queries only over events that are given.
+    """,
+    option("--rounds N", click.IntRange(1), "With the bound and without."),
+    option("--workers N...", _WORKERS, "Where rows multiply; the most of them elsewhere."),
+    _input,
+)  # fmt: skip
 
 
-def _wordcount_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from tokenring.nexmark.bench.experiments import wordcount_jobs
-
-    names = ("quantum_log2", "rate", "workers", "mechanism", "source", "duration")
-    return wordcount_jobs(*(sweep[name] for name in names))
-
-
-def _scaling_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from tokenring.nexmark.bench.experiments import scaling_jobs
-
-    names = ("quantum_log2", "rate_per_worker", "workers", "mechanism", "source", "duration")
-    return scaling_jobs(*(sweep[name] for name in names))
-
-
-def _chain_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from tokenring.nexmark.bench.experiments import chain_jobs
-
-    return chain_jobs(*(sweep[name] for name in ("operators", "workers", "mechanism", "duration")))
-
-
-def _idle_jobs(sweep: dict[str, Any]) -> list[Job]:
-    from tokenring.nexmark.bench.experiments import idle_jobs
-
-    return idle_jobs(sweep["sizes"], sweep["operator_kind"], sweep["workers"], sweep["steps"])
-
-
-def _nexmark_jobs(sweep: dict[str, Any], folder: Path | None, stack: ExitStack) -> list[Job]:
-    """The jobs over the given events; else over some that are staged now, and gone when `stack` is left."""
-    from tokenring.nexmark.bench.experiments import query_jobs, staged_events
-
-    stack.enter_context(at_work())
-    staged = stack.enter_context(staged_events(folder, sweep["rate"], sweep["duration"]))
-    names = ("query", "rate", "workers", "mechanism", "source", "duration")
-    return query_jobs(staged, *(sweep[name] for name in names))
-
-
-def _conduct(name: str, jobs: list[Job], parameters: dict[str, Any], json_file: Path | None) -> int:
+def _conduct(
+    name: str, sweeps: dict[str, dict[str, Any]], quick: bool, folder: Path | None, json_file: Path | None
+) -> int:
     """Measure, print, write; whoever interrupts keeps what was measured, marked as incomplete."""
-    from tokenring.nexmark.bench.sweeps import measure_all
+    from tokenring.nexmark.bench.experiments import staged_events
+    from tokenring.nexmark.bench.figures import EXPERIMENTS, publish
+    from tokenring.nexmark.bench.parts import measure_all
     from tokenring.tools.system import progress_line
 
     if json_file is not None and json_file.suffix in (".md", ".svg"):
         raise OptionError(f"--json {json_file}: .md and .svg are written beside it; name it .json")
     rows: list[Row] = []
-    with at_work():
+    jobs = []
+    with at_work(), ExitStack() as stack:
+        for one, sweep in sweeps.items():
+            experiment = EXPERIMENTS[one]
+            asked = {**sweep, "quick": quick, "folder": folder}
+            needed = experiment.events(asked)
+            if needed is not None:
+                asked["folder"] = stack.enter_context(staged_events(folder, *needed))
+            jobs += [(experiment, point, asked) for point in experiment.points(asked)]
+        done = 0
         try:
             with progress_line(f"bench {name}") as progress:
-                measure_all(jobs, rows, progress)
+                for measured in measure_all(jobs, progress):
+                    rows += measured
+                    done += 1
         finally:
             if rows:
-                _publish(name, rows, len(rows) == len(jobs), parameters, json_file)
+                parameters = {"quick": quick, **sweeps.get(name, sweeps)}
+                publish(name, rows, done == len(jobs), parameters, json_file)
     failed = sum(row["error"] is not None for row in rows)
     if failed:
         click.echo(f"tokenring: {failed} of {len(rows)} points failed", err=True)
     return 1 if failed else 0
-
-
-def _publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, Any], json_file: Path | None) -> None:
-    from tokenring.nexmark.bench.rendering import machine, publish, render
-
-    measured = {"complete": complete, "machine": machine(), "parameters": parameters, "rows": rows}
-    data = {"benchmark": f"bench-{name}", **measured}
-    if json_file == STANDARD_OUTPUT:
-        write_json(json_file, data)
-        return
-    click.echo(render(data))
-    if json_file is not None:
-        publish(json_file, data)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -29,20 +30,27 @@ _SUBCOMMANDS: Final = {
     "migrate": ("tools.commands.migrate", "migrate", "Move keyed state of a run between its workers, bin by bin."),
     "bench": ("nexmark.bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
 }
+_COMMANDS: Final = {name: (f"tokenring.{module}", *said) for name, (module, *said) in _SUBCOMMANDS.items()}
+SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _USAGE = 2
 
 
 class LazyGroup(click.Group):
-    """A group that imports a subcommand when it is called, so that `--help` and short commands stay quick."""
+    """A group that imports a subcommand when it is called, so that `--help` and short commands stay quick.
+    lazy_commands: module, its attribute, and a line, by name."""
+
+    def __init__(self, *args: Any, lazy_commands: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lazy = lazy_commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_SUBCOMMANDS)
+        return list(self._lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _SUBCOMMANDS:
+        if cmd_name not in self._lazy:
             return None
-        module, attribute, _ = _SUBCOMMANDS[cmd_name]
-        command = getattr(importlib.import_module(f"tokenring.{module}"), attribute)
+        module, attribute, _ = self._lazy[cmd_name]
+        command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
         return command
 
@@ -50,9 +58,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in _SUBCOMMANDS and not name.startswith("-"):
-            near = get_close_matches(name, _SUBCOMMANDS, 1)
-            cure = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_SUBCOMMANDS)}"
+        if name not in self._lazy and not name.startswith("-"):
+            near = get_close_matches(name, self._lazy, 1)
+            cure = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._lazy)}"
             raise click.UsageError(f"no command {name!r}; {cure}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -65,10 +73,10 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, _, text) in _SUBCOMMANDS.items()])
+            formatter.write_dl([(name, text) for name, (_, _, text) in self._lazy.items()])
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(cls=LazyGroup, lazy_commands=_COMMANDS, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="tokenring")
 def cli() -> None:
     """TokenRing: a timely-dataflow engine for one many-core machine, answering NEXMark queries.

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def _status_mb(field: str) -> float:
-    with open("/proc/self/status", encoding="ascii") as file:
-        for line in file:
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) * 1024 / 1e6
+def _status_mb(field: str, pid: int | str = "self") -> float:
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1]) * 1024 / 1e6
+    except OSError:  # it has just ended
+        pass
     return 0.0
 
 
@@ -18,9 +21,14 @@ def peak_rss_mb() -> float:
     return _status_mb("VmHWM")
 
 
-def anonymous_mb() -> float:
-    """The memory of its own that this process has resident now, in 10^6 bytes."""
-    return _status_mb("RssAnon")
+def anonymous_mb(pid: int | str = "self") -> float:
+    """The memory of its own that a process has resident now, in 10^6 bytes; 0 if it has just ended."""
+    return _status_mb("RssAnon", pid)
+
+
+def touched_mb() -> float:
+    """What this process has touched of shared memory and still has resident, in 10^6 bytes."""
+    return _status_mb("RssShmem")
 
 
 def _family(pid: int) -> Iterator[int]:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfile, rmtree
 from tempfile import TemporaryDirectory
@@ -16,42 +15,26 @@ from typing import Any, Final
 import click
 import orjson
 
-from scripts.benchmarks.measure import RESULTS, ROOT, write_json
-from scripts.benchmarks.parts import EVENTS, FEWER, LEFT_OUT, MEASURED, NAMES, QUICK, READ_NO_EVENTS
-from tokenring.nexmark.bench.rendering import machine
-from tokenring.nexmark.bench.sweeps import ListCommand
+from scripts.benchmarks.measure import RESULTS, ROOT
+from scripts.benchmarks.parts import EVENTS, FIGURES, LEFT_OUT, PARTS, Part
+from tokenring.nexmark.bench.parts import ListCommand, machine, option, record, table
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system.files import require_writable
+from tokenring.tools.system import require_writable, write_json
 
 _STAGED_RATE: Final = 1_000_000  # events a second of event time
+_MEASURED: Final = tuple([name for name in PARTS if name not in LEFT_OUT])
 
 
-@dataclass(frozen=True)
-class Part:
-    """One command, whose figures go to `name`.json."""
-
-    name: str
-    options: str
-
-    def command(self, folder: Path, json_file: Path) -> list[str]:
-        """The words to run; --input where the part reads events."""
-        is_bench = self.name.startswith("bench-")
-        bench = ["tokenring", "bench", self.name.removeprefix("bench-")]
-        verb = bench if is_bench else ["scripts.benchmarks", self.name]
-        read = [] if self.name in READ_NO_EVENTS else ["--input", str(folder)]
-        return [sys.executable, "-m", *verb, *read, *self.options.split(), "--json", str(json_file)]
-
-
-@click.command(cls=ListCommand, epilog=f"Parts: {', '.join(MEASURED)}; when named: {', '.join(LEFT_OUT)}.")
-@click.option(
-    "--out", "results", default=RESULTS, metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
-    help="Where the figures go.  [default: docs/benchmarks]",
+@click.command(cls=ListCommand, epilog=f"Parts: {', '.join(_MEASURED)}; when named: {', '.join(LEFT_OUT)}.")
+@option(
+    "--out DIR", click.Path(path_type=Path, file_okay=False), "Where the figures go.  [default: docs/benchmarks]",
+    RESULTS, "results",
 )  # fmt: skip
-@click.option("--part", "names", multiple=True, type=click.Choice(NAMES), metavar="PART...", help="Only these.")
-@click.option("--again", is_flag=True, help="Measure what was measured at this commit already, too.")
-@click.option("--earlier", metavar="REV", help="Measure against this earlier commit, too.")
-@click.option("--quick", is_flag=True, help="Tiny: to see that all works. Its figures are worth nothing.")
+@option("--part PART...", click.Choice([*PARTS]), "Only these.", to="names")
+@option("--again", None, "Measure what was measured at this commit already, too.", is_flag=True)
+@option("--earlier REV", None, "Measure against this earlier commit, too.")
+@option("--quick", None, "Tiny: to see that all works. Its figures are worth nothing.", is_flag=True)
 def command(results: Path, names: tuple[str, ...], again: bool, earlier: str | None, quick: bool) -> None:
     """Stage what is needed, measure all, make the tables: some 35 minutes on two cores.
 
@@ -66,22 +49,21 @@ def command(results: Path, names: tuple[str, ...], again: bool, earlier: str | N
     if commit is None or " " in commit:
         click.echo(f"benchmark: commit {commit}: commit first, or the figures belong to no commit", err=True)
     seconds = {} if again else dict(_measured(results, commit))
-    wanted = names or MEASURED
-    parts = [Part(name, (QUICK if quick else MEASURED | LEFT_OUT)[name]) for name in wanted]
+    parts = {name: PARTS[name] for name in names or _MEASURED}
     if earlier is not None:
-        parts.append(Part("earlier", f"--commit {earlier} --rounds {1 if quick else 5}"))
-    for part in parts:
-        if part.name in seconds:
-            click.echo(f"{part.name}: measured at this commit already, in {seconds[part.name]:.0f} s")
+        parts["earlier"] = Part("", f"--commit {earlier} --rounds 5", f"--commit {earlier} --rounds 1")
+    for name, part in parts.items():
+        if name in seconds:
+            click.echo(f"{name}: measured at this commit already, in {seconds[name]:.0f} s")
             continue
-        folder = _staged(min(EVENTS[quick], FEWER.get(part.name, EVENTS[quick])))
-        seconds[part.name] = _measure(part, folder, results)
-        click.echo(f"{part.name}: {seconds[part.name]:.0f} s")
-        shown = {name: seconds[name] for name in (*NAMES, "earlier") if name in seconds}
-        write_json(results / "all.json", "all", {"events": EVENTS[quick], "quick": quick}, {"seconds": shown})
+        folder = _staged(min(EVENTS[quick], part.most_events))
+        seconds[name] = _measure(name, part, quick, folder, results)
+        click.echo(f"{name}: {seconds[name]:.0f} s")
+        shown = {one: seconds[one] for one in FIGURES if one in seconds}
+        write_json(results / "all.json", record("all", {"events": EVENTS[quick], "quick": quick}, seconds=shown))
     click.echo(f"in all: {sum(seconds.values()) / 60:.1f} minutes")
     if results.resolve() == RESULTS.resolve():
-        _run([sys.executable, "-m", "scripts.benchmarks", "tables"])
+        _run(["scripts.benchmarks", "tables"])
 
 
 def _measured(results: Path, commit: str | None) -> Iterator[tuple[str, float]]:
@@ -94,13 +76,16 @@ def _measured(results: Path, commit: str | None) -> Iterator[tuple[str, float]]:
                     yield name, seconds
 
 
-def _measure(part: Part, folder: Path, results: Path) -> float:
+def _measure(name: str, part: Part, quick: bool, folder: Path, results: Path) -> float:
     """Run a part; its figures appear when it is done. Returns its seconds."""
-    click.echo(f"{part.name} {part.options}")
+    options = part.quick if quick else part.measured
+    click.echo(f"{name} {options}")
     start_s = time.monotonic()
     with TemporaryDirectory(prefix="tokenring-benchmark-") as scratch:
-        file = Path(scratch) / f"{part.name}.json"
-        _run(part.command(folder, file))
+        file = Path(scratch) / f"{name}.json"
+        read = ["--input", str(folder)] if part.reads_events else []
+        verb = ["bench", name.removeprefix("bench-")] if name.startswith("bench-") else [name]
+        _run(["scripts.benchmarks", *verb, *read, *options.split(), "--json", str(file)])
         copyfile(file, results / file.name)
     return time.monotonic() - start_s
 
@@ -112,12 +97,20 @@ def _staged(events: int) -> Path:
         if StagedEvents.open(folder, check=None).events == events:
             return folder
     rmtree(folder, ignore_errors=True)
-    stage = ["tokenring", "stage", "--out", str(folder), "--events", str(events), "--rate", str(_STAGED_RATE)]
-    _run([sys.executable, "-m", *stage])
+    _run(["tokenring", "stage", "--out", str(folder), "--events", str(events), "--rate", str(_STAGED_RATE)])
     return folder
 
 
-def _run(arguments: list[str]) -> None:
-    status = subprocess.run(arguments, cwd=ROOT, stdout=subprocess.DEVNULL, check=False).returncode
+def _run(words: list[str]) -> None:
+    """Run a module; what it says to stderr, progress too, is seen."""
+    status = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, stdout=subprocess.DEVNULL, check=False).returncode
     if status:
-        raise CommandError(f"{' '.join(arguments[2:])}: exit status {status}; call `benchmark all` again to go on")
+        raise CommandError(f"{' '.join(words)}: exit status {status}; call `benchmark all` again to go on")
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """How long each part took."""
+    minutes = sum(data["seconds"].values()) / 60
+    parts = [{"part": f"`{name}.json`", "seconds": seconds} for name, seconds in data["seconds"].items()]
+    said = f"`./scripts/benchmark all` took {minutes:.0f} minutes:"
+    return [said, table(parts, ("part", "part"), ("seconds", "seconds"))]

@@ -47,3 +47,8 @@ RUST: Final[dict[tuple[str, int, int], Rust]] = {
     ("page rank", 2, 2): Rust(None, 320_000, 0.30),
     ("page rank", 1, 2): Rust(None, 440_000, 0.45),
 }
+
+
+def rust_of(workload: str, workers: int, epoch_rows: int) -> Rust:
+    """What it gave; nothing where it was not measured."""
+    return RUST.get((workload, workers, epoch_rows), Rust())

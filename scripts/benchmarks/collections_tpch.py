@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from examples.tpch.kept import keep
 from examples.tpch.tables import EPOCHS, generate, generator
-from scripts.benchmarks.measure import ROOT
+from scripts.benchmarks.measure import ROOT, Row, child
 from tokenring.how_to_install import how_to_install
-from tokenring.nexmark.bench.rendering import figure, table
-from tokenring.tools.errors import CommandError, OptionError
+from tokenring.nexmark.bench.parts import figure, table
+from tokenring.tools.errors import OptionError
 
+DUCKDB: Final = "scripts.benchmarks.references.duckdb_process"
 AT_ONCE: Final = ("q1", "q3", "q5", "q6")
 RUST_S: Final = {"q1": 0.34, "q3": 0.37, "q5": 0.86, "q6": 0.062}
 """Differential dataflow in Rust at scale 1, two workers, measured once on another machine of this kind."""
@@ -33,9 +32,10 @@ def tables_of(scale: float) -> Path:
     return folder
 
 
-def measure_tpch(folder: Path, workers: int) -> list[dict[str, Any]]:
+def measure_tpch(folder: Path, workers: int) -> list[Row]:
     """A row for each query: s until most orders are answered, ms of an epoch in which some come and go."""
-    scratch = _from_scratch(folder, workers)
+    done = child("DuckDB from scratch", "-m", DUCKDB, "tpch", str(folder), str(workers), *AT_ONCE)
+    scratch = orjson.loads(done.out)
     rows = []
     for name in AT_ONCE:
         _, seconds = keep(folder, name, workers, EPOCHS)
@@ -46,35 +46,20 @@ def measure_tpch(folder: Path, workers: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _from_scratch(folder: Path, threads: int) -> dict[str, float]:
-    module = "scripts.benchmarks.references.tpch_from_scratch"
-    command = [sys.executable, "-m", module, str(folder), str(threads), *AT_ONCE]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
-    if done.returncode:
-        raise CommandError(f"{module}: {done.stderr.decode(errors='replace')[-500:]}")
-    found: dict[str, float] = orjson.loads(done.stdout)
-    return found
-
-
-def render_tpch(rows: list[dict[str, Any]], scale: float) -> list[str]:
+def tpch_tables(rows: list[Row], scale: float) -> list[str]:
     """A table of all queries."""
     if not rows:
         return []
-    body = [
-        [
-            row["query"],
-            str(row["workers"]),
-            figure(row["load_s"]),
-            figure(row["load_s"] / RUST_S[row["query"]] if scale == 1 and row["workers"] == 2 else None),
-            figure(row["epoch_ms"]),
-            figure(1e3 * row["scratch_s"]),
-        ]
-        for row in rows
-    ]
     return [
         f"**TPC-H at scale {scale:g}**: nine tenths of the orders at once; then five epochs, in each of which a "
         "fiftieth of all orders come and a fiftieth go, with their lines.",
-        table(["query", "workers", "s at once", "over Rust's", "ms an epoch", "DuckDB from scratch ms"], body),
-    ]
+        table(
+            rows, ("query", "query"), ("workers", "workers"), ("s at once", "load_s"),
+            ("over Rust's", lambda row: figure(_over_rust(row) if scale == 1 and row["workers"] == 2 else None)),
+            ("ms an epoch", "epoch_ms"), ("DuckDB from scratch ms", "scratch_s", 1e-3),
+        ),
+    ]  # fmt: skip
 
 
+def _over_rust(row: Row) -> float:
+    return float(row["load_s"] / RUST_S[row["query"]])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import io
 import subprocess
-import sys
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,62 +14,51 @@ import click
 import orjson
 
 from scripts.archives import unpack
-from scripts.benchmarks.measure import ROOT, input_option, json_option, rounds_option, spread, take_turns, write_json
-from scripts.benchmarks.render import render
-from tokenring.nexmark.bench.sweeps import ListCommand
+from scripts.benchmarks.measure import INPUT, RATE, ROOT, ROUNDS, SECONDS, Found, Row, benchmark, child
+from scripts.benchmarks.nexmark import named
+from tokenring.nexmark.bench.parts import option, paired, rate_text, spread, table, take_turns
 from tokenring.nexmark.queries import QUERIES
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system.files import require_writable
 
-_LONGEST_RUN_S = 120
 _PARTS = ("paces", "queries", "step")
 _OTHERS = tuple(query for query in QUERIES if query not in ("q4", "q7", "q12"))  # q12 answers by the clock on the wall
 # Each tree's own kernels under its own names, as JSON; both have had these two since they have a step.
 _KERNELS = """
 import sys, orjson
 from scripts.benchmarks import step
-sys.stdout.buffer.write(orjson.dumps(step.kernel_costs(step.StagedEvents.open(sys.argv[1]))))
+events = sys.modules[step.kernel_costs.__module__].StagedEvents.open(sys.argv[1])
+sys.stdout.buffer.write(orjson.dumps(step.kernel_costs(events)))
 """
+_MEASURES: dict[str, tuple[str, Callable[[Row], float]]] = {
+    "seconds": ("s", lambda run: float(run["seconds"])),
+    "cpu_seconds": ("CPU s", lambda run: float(run["cpu_seconds"])),
+    "p50_us": ("µs, p50", lambda run: float(run["latency_ms"]["p50"]) * 1e3),
+}
 
 
-@click.command(cls=ListCommand)
-@input_option
-@click.option("--commit", required=True, metavar="REV", help="The earlier commit, as git names it.")
-@click.option(
-    "--rate",
-    type=click.FloatRange(0, 1e12, min_open=True),
-    default=4e6,
-    show_default=True,
-    help="Events a second offered in the open loop, with one worker.",
-)
-@click.option(
-    "--duration", type=click.FloatRange(0, 1e6, min_open=True), default=2.0, show_default=True, help="Its seconds."
-)
-@click.option(
-    "--part", "parts", multiple=True, type=click.Choice(_PARTS), default=_PARTS, metavar="PART...",
-    help="paces: Q4 and Q7, closed and open loop; queries: all others in a closed loop; step: the kernels of a step.  "
-    "[default: all]",
+@benchmark(
+    INPUT,
+    option("--commit REV", None, "The earlier commit, as git names it.", required=True),
+    option("--rate N", RATE, "Events a second offered in the open loop, with one worker.", 4e6),
+    option("--duration S", SECONDS, "Its seconds.", 2.0),
+    option(
+        "--part PART...", click.Choice(_PARTS),
+        "paces: Q4 and Q7, closed and open loop; queries: all others in a closed loop; step: the kernels of a step.  "
+        "[default: all]", _PARTS, "parts",
+    ),
+    option("--events N", click.IntRange(1), "Of the other queries, at most.", 4_000_000),
+    ROUNDS,
 )  # fmt: skip
-@click.option(
-    "--events", type=click.IntRange(1), default=4_000_000, show_default=True, help="Of the other queries, at most."
-)
-@rounds_option
-@json_option
 def command(
-    input_folder: Path,
-    commit: str,
-    rate: float,
-    duration: float,
-    parts: tuple[str, ...],
-    events: int,
-    rounds: int,
-    json_file: Path,
-) -> None:
+    folder: Path, commit: str, rate: float, duration: float, parts: tuple[str, ...], events: int, rounds: int
+) -> Found:
     """What a change costs: both checkouts in turns, with this interpreter, so that the machine's moods hit both."""
-    require_writable(json_file)
-    folder = str(input_folder.resolve())
-    open_loop = ["--workers", "1", "--rate", f"{rate:.0f}", "--duration", f"{duration}"]
-    paces = {"1 worker": ["--workers", "1"], "2 workers": ["--workers", "2"], "open loop, 1 worker": open_loop}
+    read = str(folder.resolve())
+    paces = {
+        "1 worker": ["--workers", "1"],
+        "2 workers": ["--workers", "2"],
+        "open loop, 1 worker": ["--workers", "1", "--rate", f"{rate:.0f}", "--duration", f"{duration}"],
+    }
     asked = [(query, pace) for query in ("q4", "q7") for pace in paces] if "paces" in parts else []
     if "queries" in parts:
         paces["2 workers, fewer events"] = ["--workers", "2", "--events", str(events)]
@@ -78,18 +67,15 @@ def command(
         trees = (Path(scratch), ROOT)
         number = unpack_commit(commit, trees[0])
         for tree in trees:
-            _warm_up(tree)
+            warm_up(tree)
         cases = [(query, pace, tree) for query, pace in asked for tree in trees]
-        outcomes = take_turns(
-            f"against {number}", cases, rounds, lambda case: _run(case[2], case[0], folder, paces[case[1]])
+        runs = take_turns(
+            f"against {number}", cases, rounds, lambda case: _run(case[2], case[0], read, paces[case[1]])
         )
-        kernels = []
-        if "step" in parts:
-            kernels = _kernels(*take_turns("a step", trees, rounds, lambda tree: _kernel_costs(tree, folder)))
-    runs = dict(zip(cases, outcomes, strict=True))
+        costs = take_turns("a step", trees if "step" in parts else (), rounds, lambda tree: _kernel_costs(tree, read))
     figures = [_compared(query, pace, runs[query, pace, trees[0]], runs[query, pace, ROOT]) for query, pace in asked]
     parameters = {"commit": number, "rounds": rounds, "rate": rate, "duration_s": duration, "events": events}
-    click.echo(render(write_json(json_file, "earlier", parameters, {"figures": figures, "kernels": kernels})))
+    return parameters, {"figures": figures, "kernels": _kernels(*costs.values()) if costs else []}
 
 
 def unpack_commit(commit: str, folder: Path) -> str:
@@ -104,11 +90,9 @@ def unpack_commit(commit: str, folder: Path) -> str:
     return found.stdout.strip()
 
 
-def _warm_up(tree: Path) -> None:
+def warm_up(tree: Path) -> None:
     """Compile that checkout's kernels, in minutes where none has: no measured run is to do it."""
-    ran = subprocess.run([sys.executable, "-m", _module(tree), "warm-up"], cwd=tree, capture_output=True)
-    if ran.returncode != 0:
-        raise CommandError(f"the kernels of {tree} cannot be made: {ran.stderr.decode(errors='replace')[-500:]}")
+    child(f"to make the kernels of {tree}", "-m", _module(tree), "warm-up", tree=tree)
 
 
 def _module(tree: Path) -> str:
@@ -118,64 +102,52 @@ def _module(tree: Path) -> str:
 
 def _kernel_costs(tree: Path, events: str) -> dict[str, float]:
     """What one call of each of a step's kernels costs in that checkout, in microseconds."""
-    command = [sys.executable, "-c", _KERNELS, events]
-    ran = subprocess.run(command, cwd=tree, capture_output=True, timeout=_LONGEST_RUN_S)
-    if ran.returncode != 0:
-        raise CommandError(f"the kernels of {tree} cannot be timed: {ran.stderr.decode(errors='replace')[-500:]}")
-    return {row["what"].strip(): row["us"] for row in orjson.loads(ran.stdout)}
+    done = child(f"to time the kernels of {tree}", "-c", _KERNELS, events, tree=tree)
+    return {row["what"].strip(): row["us"] for row in orjson.loads(done.out)}
 
 
-def _kernels(before: list[dict[str, float]], now: list[dict[str, float]]) -> list[dict[str, Any]]:
+def _kernels(before: list[dict[str, float]], now: list[dict[str, float]]) -> list[Row]:
     """Both, for each kernel that both have."""
     return [
-        {
-            "what": what,
-            "before": spread(costs[what] for costs in before),
-            "now": spread(costs[what] for costs in now),
-            "ratio": spread(new[what] / old[what] for old, new in zip(before, now, strict=True)),
-        }
+        {"what": what, **_both([costs[what] for costs in before], [costs[what] for costs in now])}
         for what in now[0]
         if what in before[0] and all(costs[what] > 0 for costs in before)
     ]
 
 
+def _both(before: list[float], now: list[float]) -> Row:
+    return {"before": spread(before), "now": spread(now), "ratio": paired(now, before)}
+
+
 def _run(tree: Path, query: str, events: str, options: list[str]) -> dict[str, Any]:
     """One run's JSON."""
-    command = [sys.executable, "-m", _module(tree), "run", query, "--input", events, *options, "--json", "-"]
-    ran = subprocess.run(command, cwd=tree, capture_output=True, timeout=_LONGEST_RUN_S)
-    if ran.returncode != 0:
-        raise CommandError(f"{' '.join(command)} in {tree} failed: {ran.stderr.decode(errors='replace')[-500:]}")
-    outcome = orjson.loads(ran.stdout)
+    command = ["-m", _module(tree), "run", query, "--input", events, *options, "--json", "-"]
+    outcome = orjson.loads(child(f"{' '.join(command)} in {tree}", *command, tree=tree).out)
     assert isinstance(outcome, dict)
     return outcome
 
 
-def _compared(query: str, pace: str, before: list[dict[str, Any]], now: list[dict[str, Any]]) -> dict[str, Any]:
+def _compared(query: str, pace: str, before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Row:
     """Both in one measure, and the ratio within each round; for seconds and latencies, less than 1 is better now."""
     if any(run["result"] != before[0]["result"] for run in (*before, *now) if not run["dnf"]):
         raise CommandError(f"{query}, {pace}: this checkout answers differently; no figures were written")
-    measures = {"p50_us": _p50_us} if "open" in pace else {"seconds": _seconds, "cpu_seconds": _cpu_seconds}
-    return {
-        "query": query,
-        "pace": pace,
-        "measures": {
-            name: {
-                "before": spread(measure(run) for run in before),
-                "now": spread(measure(run) for run in now),
-                "ratio": spread(measure(new) / measure(old) for old, new in zip(before, now, strict=True)),
-            }
-            for name, measure in measures.items()
-        },
-    }
+    names = ["p50_us"] if "open" in pace else ["seconds", "cpu_seconds"]
+    measures = {name: _both(*[[_MEASURES[name][1](run) for run in runs] for runs in (before, now)]) for name in names}
+    return {"query": query, "pace": pace, "measures": measures}
 
 
-def _p50_us(run: dict[str, Any]) -> float:
-    return float(run["latency_ms"]["p50"]) * 1e3
-
-
-def _seconds(run: dict[str, Any]) -> float:
-    return float(run["seconds"])
-
-
-def _cpu_seconds(run: dict[str, Any]) -> float:
-    return float(run["cpu_seconds"])
+def tables(data: dict[str, Any]) -> list[str]:
+    """Queries and kernels, before and now."""
+    asked, kernels = data["parameters"], data.get("kernels", [])
+    rows = [
+        {"query": named(row, "query"), "pace": row["pace"], "in": _MEASURES[name][0], **of}
+        for row in data["figures"]
+        for name, of in row["measures"].items()
+    ]
+    both = [(name, name) for name in ("before", "now", "ratio")]
+    return [
+        f"Against commit {asked['commit']}, in turns, median (least – greatest) of {asked['rounds']} rounds; a ratio "
+        f"is taken within each round, and less than 1 is better now. Open loop: {rate_text(asked['rate'])}.",
+        *([table(rows, ("query", "query"), ("pace", "pace"), ("in", "in"), *both)] if rows else []),
+        *(["A step's kernels, µs a call:", table(kernels, ("what", "what"), *both)] if kernels else []),
+    ]

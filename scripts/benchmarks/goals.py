@@ -4,15 +4,46 @@ from __future__ import annotations
 
 import operator
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, reduce
 from math import inf
 from typing import Any
 
+from scripts.benchmarks.parts import LEFT_OUT
+from tokenring.nexmark.bench.parts import figure, table
 from tokenring.nexmark.measure.verdict import HELD
 from tokenring.nexmark.queries import QUERIES
 
 Figures = dict[str, dict[str, Any]]
 """The figures at hand, by benchmark."""
+
+Find = Callable[[dict[str, Any]], float | None]
+"""What was measured, in one benchmark's figures."""
+
+
+def render_goals(figures: Figures) -> str:
+    """The goals, and whether all figures of the documents are of one commit."""
+    verdicts = {True: "yes", False: "**no**", None: "not measured"}
+    shown = table(
+        goals(figures), ("goal", lambda goal: goal[0]), ("bar", lambda goal: goal[1]),
+        ("measured", lambda goal: "DNF" if goal[2] == inf else figure(goal[2])),
+        ("met", lambda goal: verdicts[goal[3]]),
+    )  # fmt: skip
+    return "\n\n".join([shown, _commits(figures)])
+
+
+def _commits(figures: Figures) -> str:
+    """Of which commits the figures are."""
+    apart = (*LEFT_OUT, "earlier")  # measured when named only: their tables say when
+    found: dict[str, list[str]] = {}
+    for name, data in figures.items():
+        if name not in apart:
+            found.setdefault(str(data["machine"]["commit"]), []).append(name)
+    if len(found) == 1:
+        own = " and ".join(f"`{name}`" for name in apart)
+        return f"All figures were measured together, at commit {next(iter(found))} ({own} say theirs)."
+    each = "; ".join(f"{commit}: {', '.join(names)}" for commit, names in found.items())
+    return f"**Not measured together.** Commit {each}."
 
 
 def goals(figures: Figures) -> Iterator[tuple[str, str, float | None, bool | None]]:
@@ -23,69 +54,43 @@ def goals(figures: Figures) -> Iterator[tuple[str, str, float | None, bool | Non
         yield what, f"{sign} {bar:g} {unit}".rstrip(), measured, met
 
 
-def _one(rows: list[dict[str, Any]], **wanted: Any) -> dict[str, Any] | None:
-    """The first row with these values."""
-    return next((row for row in rows if all(row[name] == value for name, value in wanted.items())), None)
+def _rows(data: dict[str, Any], rows: str, path: str, **wanted: Any) -> list[Any]:
+    """What the rows with these values have at a path."""
+    found = [row for row in data[rows] if all(row.get(name) == value for name, value in wanted.items())]
+    return [reduce(lambda value, name: value[name], path.split("."), row) for row in found]
 
 
-def _throughput(query: str) -> Callable[[dict[str, Any]], float | None]:
+def _value(rows: str, path: str, unit: float = 1.0, **wanted: Any) -> Find:
+    """Of the first row with these values, of two workers unless they say otherwise; what no run held is infinite."""
+
     def find(data: dict[str, Any]) -> float | None:
-        row = _one(data["figures"], system="tokenring", query=query, workers=2)
-        return row["events_per_second"]["median"] / 1e6 if row else None
+        found = _rows(data, rows, path, **{"workers": 2} | wanted)
+        return None if not found else inf if found[0] is None else found[0] / unit
 
     return find
 
 
-def _ratio(query: str, over: str) -> Callable[[dict[str, Any]], float | None]:
+def _of_rows(rows: str, path: str, of: Callable[..., float | None], **wanted: Any) -> Find:
+    """The least or greatest of all rows with these values."""
+    return lambda data: of((value for value in _rows(data, rows, path, **wanted) if value is not None), default=None)
+
+
+def _over_one(query: str) -> Find:
+    """How many times as fast two workers are as one."""
+    two, one = (
+        _value("figures", "events_per_second.median", system="tokenring", query=query, workers=n) for n in (2, 1)
+    )
+
     def find(data: dict[str, Any]) -> float | None:
-        row = _one(data["ratios"], query=query, workers=2, over=over)
-        return row["ratio"]["median"] if row else None
+        both = two(data), one(data)
+        return None if both[0] is None or both[1] is None else both[0] / both[1]
 
     return find
 
 
-def _p50(system: str) -> Callable[[dict[str, Any]], float | None]:
+def _held(system: str, rate: float) -> Find:
     def find(data: dict[str, Any]) -> float | None:
-        row = _one(data["figures"], system=system, workers=2, rate=4e6)
-        if row is None:
-            return None
-        p50 = row["latency_ms"]["p50"]  # None: no run held its rate
-        return inf if p50 is None else p50 * 1e3
-
-    return find
-
-
-def _p50_over_floor(system: str, workers: int = 2) -> Callable[[dict[str, Any]], float | None]:
-    def find(data: dict[str, Any]) -> float | None:
-        row = _one(data["figures"], system=system, workers=workers, rate=4e6)
-        if row is None:
-            return None
-        return inf if row["p50_over_floor"] is None else float(row["p50_over_floor"])
-
-    return find
-
-
-def _over_one_worker(query: str) -> Callable[[dict[str, Any]], float | None]:
-    def find(data: dict[str, Any]) -> float | None:
-        one, two = (_one(data["figures"], system="tokenring", query=query, workers=count) for count in (1, 2))
-        if one is None or two is None:
-            return None
-        return float(two["events_per_second"]["median"] / one["events_per_second"]["median"])
-
-    return find
-
-
-def _hop(operators: int) -> Callable[[dict[str, Any]], float | None]:
-    def find(data: dict[str, Any]) -> float | None:
-        found = [row["ns"]["median"] for row in data["rows"] if row["compiled"] and row["operators"] == operators]
-        return max(found, default=None)
-
-    return find
-
-
-def _held(system: str, rate: float) -> Callable[[dict[str, Any]], float | None]:
-    def find(data: dict[str, Any]) -> float | None:
-        row = _one(data["held"], system=system, workers=2)
+        row = next((row for row in data["held"] if (row["system"], row["workers"]) == (system, 2)), None)
         if row is None or (not row["failed_above"] and max(data["parameters"]["rates"]) < rate):
             return None  # the goal's rate was not offered
         return (row["rate"] or 0.0) / 1e6
@@ -93,33 +98,13 @@ def _held(system: str, rate: float) -> Callable[[dict[str, Any]], float | None]:
     return find
 
 
-def _least_over(system: str) -> Callable[[dict[str, Any]], float | None]:
-    """The least ratio of all queries."""
+def _over(system: str, of: Callable[[Iterable[float]], float]) -> Find:
+    """Of all queries' ratios with two workers, if all were measured."""
 
     def find(data: dict[str, Any]) -> float | None:
-        return min((row[f"over_{system}"]["median"] for row in _with(data, f"over_{system}")), default=None)
-
-    return find
-
-
-def _median_over(system: str) -> Callable[[dict[str, Any]], float | None]:
-    def find(data: dict[str, Any]) -> float | None:
-        rows = _with(data, f"over_{system}")
-        return statistics.median(row[f"over_{system}"]["median"] for row in rows) if rows else None
-
-    return find
-
-
-def _with(data: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """The rows of two workers that have a ratio, if they are of all queries."""
-    rows = [row for row in data["rows"] if row["workers"] == 2 and name in row]
-    return rows if len(rows) == len(QUERIES) else []
-
-
-def _of_all(query: str) -> Callable[[dict[str, Any]], float | None]:
-    def find(data: dict[str, Any]) -> float | None:
-        row = _one(data["rows"], query=query, workers=2)
-        return row["events_per_second"]["median"] / 1e6 if row else None
+        rows = [row for row in data["rows"] if row["workers"] == 2 and f"over_{system}" in row]
+        ratios = [row[f"over_{system}"]["median"] for row in rows]
+        return of(ratios) if len(ratios) == len(QUERIES) else None
 
     return find
 
@@ -131,7 +116,7 @@ def _held_by_all(data: dict[str, Any]) -> float | None:
     return float(sum(row["held"] == row["rounds"] for row in data["rows"]))
 
 
-def _worst(name: str) -> Callable[[dict[str, Any]], float | None]:
+def _worst(name: str) -> Find:
     """The greatest of all queries' latencies, less the machine's own hiccups beside it (but for p50)."""
 
     def find(data: dict[str, Any]) -> float | None:
@@ -144,23 +129,12 @@ def _worst(name: str) -> Callable[[dict[str, Any]], float | None]:
     return find
 
 
-def _kernel(starts: str) -> Callable[[dict[str, Any]], float | None]:
-    def find(data: dict[str, Any]) -> float | None:
-        return next((row["us"] for row in data["kernels"] if row["what"].startswith(starts)), None)
-
-    return find
-
-
-def _crowded(data: dict[str, Any]) -> float | None:
-    return max((row["ratio"]["median"] for row in data["oversubscribed"]), default=None)
+def _kernel(starts: str) -> Find:
+    return lambda data: next((row["us"] for row in data["kernels"] if row["what"].startswith(starts)), None)
 
 
 def _idle(data: dict[str, Any]) -> float | None:
     return 100 * max(data["idle"]["core_share"])
-
-
-def _shared(data: dict[str, Any]) -> float | None:
-    return max((row["shared_mb"] for row in data["memory"] if row["workers"] == 2), default=None)
 
 
 def _words_held(data: dict[str, Any]) -> float | None:
@@ -174,56 +148,56 @@ def _words_held(data: dict[str, Any]) -> float | None:
     return max((row["rate"] / 1e6 for row in rows if row["verdict"] == HELD), default=0.0) if rows else None
 
 
-def _idle_row(name: str) -> Callable[[dict[str, Any]], float | None]:
-    def find(data: dict[str, Any]) -> float | None:
-        wanted = ("real", 1000, 1000)
-        found = [
-            row[name]
-            for row in data["rows"]
-            if (row.get("operator_kind"), row["dataflows"], row["operators"]) == wanted and row[name] is not None
-        ]
-        return min(found, default=None)
-
-    return find
+_pace = partial(_value, "figures", "events_per_second.median", 1e6, system="tokenring")
+_ratio = partial(_value, "ratios", "ratio.median")
+_p50 = partial(_value, "figures", "latency_ms.p50", 1e-3, rate=4e6)
+_over_floor = partial(_value, "figures", "p50_over_floor", rate=4e6)
+_of_all = partial(_value, "rows", "events_per_second.median", 1e6)
+_hop = partial(_of_rows, "rows", "ns.median", max, compiled=True)
+_crowded = _of_rows("oversubscribed", "ratio.median", max)
 
 
-_Goal = tuple[str, str, float, str, str, Callable[[dict[str, Any]], float | None]]
+def _idle_million(name: str) -> Find:
+    return _of_rows("rows", name, min, operator_kind="real", dataflows=1000, operators=1000)
+
+
+_Goal = tuple[str, str, float, str, str, Find]
 _GOALS: tuple[_Goal, ...] = (
-    ("Q4, closed loop, 2 workers", "≥", 20, "M events/s", "nexmark", _throughput("q4")),
-    ("Q7, closed loop, 2 workers", "≥", 120, "M events/s", "nexmark", _throughput("q7")),
-    ("Q4, 2 workers over 1", "≥", 1.6, "", "nexmark", _over_one_worker("q4")),
-    ("Q7, 2 workers over 1", "≥", 1.6, "", "nexmark", _over_one_worker("q7")),
-    ("Q4 over DuckDB, 2 threads", "≥", 1.8, "", "nexmark", _ratio("q4", "duckdb")),
-    ("Q7 over DuckDB, 2 threads", "≥", 1.8, "", "nexmark", _ratio("q7", "duckdb")),
-    ("Q4 over the floor, 2 workers", "≥", 0.2, "", "nexmark", _ratio("q4", "floor")),
-    ("Q4, p50 at 4 M/s, 2 workers", "≤", 100, "µs", "latency", _p50("q4")),
-    ("Q7, p50 at 4 M/s, 2 workers", "≤", 60, "µs", "latency", _p50("q7")),
-    ("Q4's p50 over the floor's, 4 M/s, 1 worker", "≤", 1, "", "latency", _p50_over_floor("q4", 1)),
-    ("Q4's p50 over the floor's, 4 M/s, 2 workers", "≤", 2, "", "latency", _p50_over_floor("q4")),
-    ("Q7's p50 over the floor's, 4 M/s, 2 workers", "≤", 1.3, "", "latency", _p50_over_floor("q7")),
+    ("Q4, closed loop, 2 workers", "≥", 20, "M events/s", "nexmark", _pace(query="q4")),
+    ("Q7, closed loop, 2 workers", "≥", 120, "M events/s", "nexmark", _pace(query="q7")),
+    ("Q4, 2 workers over 1", "≥", 1.6, "", "nexmark", _over_one("q4")),
+    ("Q7, 2 workers over 1", "≥", 1.6, "", "nexmark", _over_one("q7")),
+    ("Q4 over DuckDB, 2 threads", "≥", 1.8, "", "nexmark", _ratio(query="q4", over="duckdb")),
+    ("Q7 over DuckDB, 2 threads", "≥", 1.8, "", "nexmark", _ratio(query="q7", over="duckdb")),
+    ("Q4 over the floor, 2 workers", "≥", 0.2, "", "nexmark", _ratio(query="q4", over="floor")),
+    ("Q4, p50 at 4 M/s, 2 workers", "≤", 100, "µs", "latency", _p50(system="q4")),
+    ("Q7, p50 at 4 M/s, 2 workers", "≤", 60, "µs", "latency", _p50(system="q7")),
+    ("Q4's p50 over the floor's, 4 M/s, 1 worker", "≤", 1, "", "latency", _over_floor(system="q4", workers=1)),
+    ("Q4's p50 over the floor's, 4 M/s, 2 workers", "≤", 2, "", "latency", _over_floor(system="q4")),
+    ("Q7's p50 over the floor's, 4 M/s, 2 workers", "≤", 1.3, "", "latency", _over_floor(system="q7")),
     ("Q4, rate held, 2 workers", "≥", 48, "M events/s", "latency", _held("q4", 48e6)),
     ("Q7, rate held, 2 workers", "≥", 48, "M events/s", "latency", _held("q7", 48e6)),
-    ("every query over DuckDB, 2 workers", "≥", 1, "", "queries", _least_over("duckdb")),
-    ("every query over Polars, 2 workers", "≥", 1, "", "queries", _least_over("polars")),
-    ("median of all queries over DuckDB", "≥", 2, "", "queries", _median_over("duckdb")),
-    ("median of all queries over Polars", "≥", 2, "", "queries", _median_over("polars")),
-    ("Q3, closed loop, 2 workers", "≥", 200, "M events/s", "queries", _of_all("q3")),
-    ("Q8, closed loop, 2 workers", "≥", 200, "M events/s", "queries", _of_all("q8")),
-    ("Q12, closed loop, 2 workers", "≥", 150, "M events/s", "queries", _of_all("q12")),
-    ("Q15, closed loop, 2 workers", "≥", 25, "M events/s", "queries", _of_all("q15")),
-    ("Q16, closed loop, 2 workers", "≥", 8, "M events/s", "queries", _of_all("q16")),
-    ("Q20, closed loop, 2 workers", "≥", 35, "M events/s", "queries", _of_all("q20")),
+    ("every query over DuckDB, 2 workers", "≥", 1, "", "queries", _over("duckdb", min)),
+    ("every query over Polars, 2 workers", "≥", 1, "", "queries", _over("polars", min)),
+    ("median of all queries over DuckDB", "≥", 2, "", "queries", _over("duckdb", statistics.median)),
+    ("median of all queries over Polars", "≥", 2, "", "queries", _over("polars", statistics.median)),
+    ("Q3, closed loop, 2 workers", "≥", 200, "M events/s", "queries", _of_all(query="q3")),
+    ("Q8, closed loop, 2 workers", "≥", 200, "M events/s", "queries", _of_all(query="q8")),
+    ("Q12, closed loop, 2 workers", "≥", 150, "M events/s", "queries", _of_all(query="q12")),
+    ("Q15, closed loop, 2 workers", "≥", 25, "M events/s", "queries", _of_all(query="q15")),
+    ("Q16, closed loop, 2 workers", "≥", 8, "M events/s", "queries", _of_all(query="q16")),
+    ("Q20, closed loop, 2 workers", "≥", 35, "M events/s", "queries", _of_all(query="q20")),
     ("queries that hold 4 M/s, 2 workers", "≥", len(QUERIES), "", "open", _held_by_all),
     ("every query's p50 at 4 M/s, 2 workers", "≤", 1, "ms", "open", _worst("p50")),
     ("every query's p99 beyond hiccups, 4 M/s", "≤", 10, "ms", "open", _worst("p99")),
-    ("a chain of 256 no-ops, an operator and message", "≤", 150, "ns", "hops", _hop(256)),
-    ("20 small stateful operators, an operator and message", "≤", 150, "ns", "hops", _hop(20)),
+    ("a chain of 256 no-ops, an operator and message", "≤", 150, "ns", "hops", _hop(operators=256)),
+    ("20 small stateful operators, an operator and message", "≤", 150, "ns", "hops", _hop(operators=20)),
     ("a step with nothing to do", "≤", 3, "µs", "step", _kernel("idle step")),
     ("100 bids through Q4, one worker", "≤", 30, "µs", "step", _kernel("100 bids through Q4, a group of 1")),
     ("twice as many workers as cores", "≤", 2, "times as long", "memory", _crowded),
     ("an idle worker that holds tokens", "≤", 2, "% of a core", "memory", _idle),
-    ("shared memory, 2 workers", "≤", 256, "MB", "memory", _shared),
+    ("shared memory, 2 workers", "≤", 256, "MB", "memory", _of_rows("memory", "shared_mb", max, workers=2)),
     ("word count, 2^8 ns, a message a time: rate held", "≥", 1, "M words/s", "bench-wordcount", _words_held),
-    ("1,000 × 1,000 idle operators, real ones: a step", "≤", 2, "ms", "bench-idle", _idle_row("step_ms")),
-    ("1,000 × 1,000 idle operators, real ones: memory", "≤", 1500, "MB", "bench-idle", _idle_row("group_mb")),
+    ("1,000 × 1,000 idle operators, real ones: a step", "≤", 2, "ms", "bench-idle", _idle_million("step_ms")),
+    ("1,000 × 1,000 idle operators, real ones: memory", "≤", 1500, "MB", "bench-idle", _idle_million("group_mb")),
 )

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import statistics
-from pathlib import Path
 from time import perf_counter_ns
+from typing import Any
 from unittest.mock import patch
 
 import click
 import numpy as np
 
-from scripts.benchmarks.measure import json_option, rounds_option, spread, take_turns, write_json
-from scripts.benchmarks.render import render
+from scripts.benchmarks.measure import ROUNDS, Found, benchmark
 from tokenring.engine import Config, InputHandle, Schema
 from tokenring.engine.worker.simulation import SimulatedGroup
-from tokenring.nexmark.bench.sweeps import ListCommand
+from tokenring.nexmark.bench.parts import figure, option, spread, table, take_turns
 from tokenring.operators import as_rows, no_op, running_average
 from tokenring.operators.mechanisms import tokens
-from tokenring.tools.system.files import require_writable
 
 Case = tuple[str, int, int, bool]  # operator, how many in a row, messages under way, whether compiled
 
@@ -25,14 +23,10 @@ _ROW = Schema("key value")
 _CHAINS = (("no_op", 256), ("running_average", 20))
 
 
-@click.command(cls=ListCommand)
-@click.option("--messages", type=click.IntRange(10), default=2000, show_default=True, help="Of each run.")
-@rounds_option
-@json_option
-def command(messages: int, rounds: int, json_file: Path) -> None:
+@benchmark(option("--messages N", click.IntRange(10), "Of each run.", 2000), ROUNDS)
+def command(messages: int, rounds: int) -> Found:
     """A chain of operators, one row in a message: the time a message takes through the chain, less that through one
     operator, by operator. One worker, all in this process; chains compiled and in Python take turns."""
-    require_writable(json_file)
     cases: list[Case] = [
         (what, count, at_once, is_compiled)
         for what, count in _CHAINS
@@ -42,9 +36,9 @@ def command(messages: int, rounds: int, json_file: Path) -> None:
     outcomes = take_turns("hops", cases, rounds, lambda case: per_hop_ns(case, messages), warm_up=False)
     rows = [
         {"operator": what, "operators": count, "at_once": at_once, "compiled": is_compiled, "ns": spread(of_case)}
-        for (what, count, at_once, is_compiled), of_case in zip(cases, outcomes, strict=True)
+        for (what, count, at_once, is_compiled), of_case in outcomes.items()
     ]
-    click.echo(render(write_json(json_file, "hops", {"messages": messages, "rounds": rounds}, {"rows": rows})))
+    return {"messages": messages, "rounds": rounds}, {"rows": rows}
 
 
 def per_hop_ns(case: Case, messages: int) -> float:
@@ -93,3 +87,22 @@ def chain(group: SimulatedGroup, what: str, count: int, is_compiled: bool) -> In
     while worker.step():
         pass
     return handle
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """A row for each chain and number of messages, and how the two forms compare."""
+    found = {(row["operator"], row["operators"], row["at_once"], row["compiled"]): row["ns"] for row in data["rows"]}
+    rows = [
+        {"chain": f"{count} × {what}", "at_once": at_once, "own": own["median"], "python": python["median"]}
+        for (what, count, at_once, is_compiled), own in found.items()
+        if is_compiled and (python := found[what, count, at_once, False])
+    ]
+    asked = data["parameters"]
+    return [
+        f"ns for a message of one row and each operator beyond the first; one worker, {asked['messages']:,} messages a "
+        f"run, a twentieth of them in Python; medians of {asked['rounds']} rounds.",
+        table(
+            rows, ("chain", "chain"), ("messages at once", "at_once"), ("compiled, ns", "own"),
+            ("in Python, ns", "python"), ("ratio", lambda row: figure(row["python"] / row["own"])),
+        ),
+    ]  # fmt: skip

@@ -1,121 +1,85 @@
-"""What the benchmarks share: options, rounds that take turns, medians, JSON files."""
+"""What the benchmarks share: options, the command around what is measured, and the processes that it starts."""
 
 from __future__ import annotations
 
-import contextlib
-import mmap
 import os
-import statistics
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import click
-import orjson
 
-from tokenring.nexmark.bench.rendering import machine
+from tokenring.nexmark.bench.figures import EXPERIMENTS
+from tokenring.nexmark.bench.figures import render as render_experiment
+from tokenring.nexmark.bench.parts import ListCommand, Number, option, record, with_options
+from tokenring.nexmark.bench.parts import render as rendered
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.tools.system.files import PathOption, replace
-from tokenring.tools.system.progress import progress_line
+from tokenring.tools.errors import CommandError
+from tokenring.tools.system import PathOption, require_writable, write_json
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = tuple([ROOT / "docs" / f"{name}.md" for name in ("performance", "experiments", "scale-out")])
 RESULTS = ROOT / "docs" / "benchmarks"
-_READY_BYTES = 1 << 32
-_MADV_POPULATE_WRITE = 23  # Linux 5.14; Python does not name it
+_LONGEST_S = 900
 
-Case = TypeVar("Case")
-Outcome = TypeVar("Outcome")
+Row = dict[str, Any]
+Found = tuple[dict[str, Any], dict[str, Any]]
+"""What a benchmark gives: the parameters it was measured with, and its figures."""
 
-input_option = click.option(
-    "--input",
-    "input_folder",
-    required=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="A folder staged by `tokenring stage`.",
+INPUT = option(
+    "--input DIR", click.Path(path_type=Path), "A folder staged by `tokenring stage`.", to="folder", required=True
 )
-rounds_option = click.option(
-    "--rounds", type=click.IntRange(1), default=5, show_default=True, help="How often everything is measured."
+ROUNDS = option("--rounds N", click.IntRange(1), "How often everything is measured.", 5)
+EVENTS = option("--events N", click.IntRange(1), "Use only the first N staged events.")
+ASKED = option(
+    "--query QUERY...", click.Choice(tuple(QUERIES)), "[default: all]", tuple(QUERIES), "queries"
 )
-workers_option = click.option(
-    "--workers",
-    multiple=True,
-    type=click.IntRange(1, 512),
-    default=(1, 2),
-    show_default=True,
-    metavar="N...",
-    help="Worker processes.",
-)
-events_option = click.option(
-    "--events", type=click.IntRange(1), metavar="N", help="Use only the first N staged events."
-)
-json_option = click.option(
-    "--json",
-    "json_file",
-    required=True,
-    metavar="FILE",
-    type=PathOption(),
-    help="Where the figures go.",
-)
-queries_option = click.option(
-    "--query",
-    "queries",
-    multiple=True,
-    type=click.Choice(tuple(QUERIES)),
-    default=tuple(QUERIES),
-    metavar="QUERY...",
-    help="[default: all]",
-)
+COUNT = click.IntRange(1, 512)
+WORKERS = option("--workers N...", COUNT, "Worker processes.", (1, 2))
+GROUP = option("--workers N", COUNT, "Worker processes.", 2)
+RATE = Number(0, 1e12, min_open=True)
+SECONDS = Number(0, 1e6, min_open=True)
+_JSON = option("--json FILE", PathOption(), "Where the figures go.", to="json_file", required=True)
 
 
-def take_turns(
-    what: str, cases: Sequence[Case], rounds: int, measure: Callable[[Case], Outcome], warm_up: bool = True
-) -> list[list[Outcome]]:
-    """Measure every case once a round, so that what the machine does meanwhile hits all alike; returns a list a case.
+def benchmark(*options: Callable[..., Any]) -> Callable[[Callable[..., Found]], click.Command]:
+    """Make a verb of what measures: its module's name, whose `tables` shows the figures, is the benchmark's."""
 
-    Each round starts at another case. With `warm_up`, a round before the first is not counted: it reads pages and
-    loads kernels.
-    """
-    _make_memory_ready()
-    outcomes: list[list[Outcome]] = [[] for _ in cases]
-    total = len(cases) * (rounds + warm_up)
-    with progress_line(what) as progress:
-        done = 0
-        for number in range(rounds + warm_up):
-            for step in range(len(cases)):
-                at = (step + number) % len(cases)
-                outcome = measure(cases[at])
-                if number >= warm_up:
-                    outcomes[at].append(outcome)
-                done += 1
-                if progress is not None:
-                    progress(done, total)
-    return outcomes
+    def verb(measure: Callable[..., Found]) -> click.Command:
+        name = measure.__module__.rpartition(".")[2]
+
+        def run(json_file: Path, **asked: Any) -> None:
+            require_writable(json_file)
+            parameters, figures = measure(**asked)
+            data = record(name, parameters, **figures)
+            write_json(json_file, data)
+            click.echo(render(data))
+
+        run.__doc__ = measure.__doc__
+        return click.command(name, cls=ListCommand)(with_options(run, (*options, _JSON)))
+
+    return verb
 
 
-@cache
-def _make_memory_ready() -> None:
-    """Have the system find memory for what is measured, once: in a virtual machine a page that nobody has used yet
-    comes from the host, which takes up to a hundred times as long as clearing it, and hits whoever asks first."""
-    size = min(_READY_BYTES, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
-    memory = mmap.mmap(-1, max(size, mmap.PAGESIZE), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with memory, contextlib.suppress(OSError):  # an older kernel
-        memory.madvise(_MADV_POPULATE_WRITE)
+def render(data: dict[str, Any]) -> str:
+    """One benchmark's figures as Markdown."""
+    name = data["benchmark"]
+    own = name.removeprefix("bench-")
+    if own == name:
+        return rendered(data, import_module(f"scripts.benchmarks.{name}").tables(data))
+    plot = f"\n\n![{name}](benchmarks/{name}.svg)" if EXPERIMENTS[own].panels else ""
+    return f"{render_experiment(data)}{plot}"
 
 
-def spread(values: Iterable[float]) -> dict[str, float]:
-    """Median, least and greatest."""
-    kept = sorted(values)
-    return {"median": statistics.median(kept), "least": kept[0], "greatest": kept[-1]}
-
-
-def median_of(values: Iterable[float | None]) -> float | None:
-    """The median of those that are there."""
-    kept = [value for value in values if value is not None]
-    return statistics.median(kept) if kept else None
+def opened(folder: Path, events: int | None = None) -> tuple[StagedEvents, int]:
+    """The staged events, and how many of them are used."""
+    staged = StagedEvents.open(folder)
+    return staged, staged.events if events is None else min(events, staged.events)
 
 
 def of_events(staged: StagedEvents, events: int, rounds: int) -> dict[str, Any]:
@@ -124,8 +88,28 @@ def of_events(staged: StagedEvents, events: int, rounds: int) -> dict[str, Any]:
     return {"events": events, "rounds": rounds, **made}
 
 
-def write_json(path: Path, benchmark: str, parameters: dict[str, Any], figures: dict[str, Any]) -> dict[str, Any]:
-    """Write one benchmark's figures, whole or not at all."""
-    data = {"benchmark": benchmark, "machine": machine(), "parameters": parameters, **figures}
-    replace(path, orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-    return data
+class Done(NamedTuple):
+    """What a process wrote to standard output; seconds from call to exit; and of processors, its children's too."""
+
+    out: bytes
+    wall_s: float
+    processor_s: float
+
+
+def child(what: str, *arguments: str, tree: Path = ROOT, **environment: str) -> Done:
+    """Run this Python with these arguments in a checkout. what: said of it where it fails."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    before, start_s = os.times(), perf_counter()
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=tree, env=inherited | environment, capture_output=True, timeout=_LONGEST_S
+    )
+    wall_s, after = perf_counter() - start_s, os.times()
+    require_done(done.returncode, done.stderr, what)
+    used_s = after.children_user + after.children_system - before.children_user - before.children_system
+    return Done(done.stdout, wall_s, used_s)
+
+
+def require_done(status: int, errors: bytes, what: str) -> None:
+    """CommandError for a process that failed, with the end of what it said."""
+    if status:
+        raise CommandError(f"{what} failed: {errors.decode(errors='replace').strip()[-500:]}")

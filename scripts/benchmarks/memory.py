@@ -6,87 +6,49 @@ import time
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
-from scripts.benchmarks.measure import (
-    events_option,
-    input_option,
-    json_option,
-    rounds_option,
-    spread,
-    take_turns,
-    write_json,
-)
-from scripts.benchmarks.render import render
+from scripts.benchmarks.measure import EVENTS, INPUT, RATE, ROUNDS, SECONDS, Found, Row, benchmark, opened
+from scripts.benchmarks.nexmark import named
+from scripts.benchmarks.references import Case, require_equal_results
 from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.worker.config import usable_cores
 from tokenring.nexmark.bench.experiments import require_events
-from tokenring.nexmark.bench.sweeps import ListCommand
+from tokenring.nexmark.bench.parts import option, paired, ranged, rate_text, spread, table, take_turns
+from tokenring.nexmark.measure import anonymous_mb
 from tokenring.nexmark.run.runner import Plan, run_query
-from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.operators import tumbling_average
-from tokenring.tools.errors import CommandError
-from tokenring.tools.system.files import require_writable
 
 _SETTLED = 0.25  # the first quarter of a run's samples: state is still filling
 
 
-@click.command(cls=ListCommand)
-@input_option
-@click.option(
-    "--rate",
-    type=click.FloatRange(0, 1e12, min_open=True),
-    default=1.5e6,
-    show_default=True,
-    help="Of the long open loop.",
-)
-@click.option(
-    "--duration", type=click.FloatRange(0, 1e6, min_open=True), default=60.0, show_default=True, help="Its seconds."
-)
-@click.option(
-    "--idle",
-    "idle_s",
-    type=click.FloatRange(0, 1e4, min_open=True),
-    default=10.0,
-    show_default=True,
-    help="Seconds for which the idle group is watched.",
-)
-@rounds_option
-@events_option
-@json_option
-def command(
-    input_folder: Path, rate: float, duration: float, idle_s: float, rounds: int, events: int | None, json_file: Path
-) -> None:
+@benchmark(
+    INPUT,
+    option("--rate N", RATE, "Of the long open loop.", 1.5e6),
+    option("--duration S", SECONDS, "Its seconds.", 60.0),
+    option("--idle S", SECONDS, "Seconds for which the idle group is watched.", 10.0, "idle_s"), ROUNDS, EVENTS,
+)  # fmt: skip
+def command(folder: Path, rate: float, duration: float, idle_s: float, rounds: int, events: int | None) -> Found:
     """Memory, more workers than cores, idleness.
 
     A worker's own memory (RssAnon: neither mapped columns nor shared segments) is sampled a few times a second while
     all staged events pass in a closed loop, and during one long open loop. Then twice as many workers as cores take
     turns with as many.
     """
-    require_writable(json_file)
-    staged = StagedEvents.open(input_folder)
-    events = staged.events if events is None else min(events, staged.events)
-    require_events(input_folder, events, rate, duration)
+    _, events = opened(folder, events)
+    require_events(folder, events, rate, duration)
     cores = len(usable_cores())
     runs = [
-        sample_memory(
-            Plan(
-                query, str(input_folder), cores, rate=pace, duration_s=None if pace is None else duration, events=events
-            )
-        )
+        sample_memory(Plan(query, str(folder), cores, rate=pace, duration_s=pace and duration, events=events))
         for pace in (None, rate)
         for query in ("q4", "q7")
     ]
-    cases = [(query, count) for query in ("q4", "q7") for count in (cores, 2 * cores)]
+    cases = [Case("tokenring", query, count) for query in ("q4", "q7") for count in (cores, 2 * cores)]
     outcomes = take_turns(
-        "memory", cases, rounds, lambda case: run_query(Plan(case[0], str(input_folder), case[1], events=events))
+        "memory", cases, rounds, lambda case: run_query(Plan(case.query, str(folder), case.workers, events=events))
     )
-    oversubscribed = compare(cases, outcomes)
-    idle = idle_group(cores, idle_s)
     parameters = {"events": events, "rounds": rounds, "rate": rate, "duration_s": duration, "idle_s": idle_s}
-    figures = {"memory": runs, "oversubscribed": oversubscribed, "idle": idle}
-    click.echo(render(write_json(json_file, "memory", parameters, figures)))
+    return parameters, {"memory": runs, "oversubscribed": compare(outcomes), "idle": idle_group(cores, idle_s)}
 
 
 def sample_memory(plan: Plan) -> dict[str, Any]:
@@ -102,13 +64,8 @@ def sample_memory(plan: Plan) -> dict[str, Any]:
 
     outcome = run_query(plan, on_progress=sample, on_start=pids.extend)
     return {
-        "query": plan.query,
-        "workers": plan.workers,
-        "rate": plan.rate,
-        "events": outcome["events"],
-        "seconds": outcome["seconds"],
-        "dnf": outcome["dnf"],
-        "shared_mb": outcome["shared_mb"],
+        **{name: getattr(plan, name) for name in ("query", "workers", "rate")},
+        **{name: outcome[name] for name in ("events", "seconds", "dnf", "shared_mb")},
         "own_mb": steadiness(samples),
         "samples": [{"second": second, "own_mb": own} for second, own in samples],
     }
@@ -125,37 +82,16 @@ def steadiness(samples: list[tuple[float, list[float]]]) -> dict[str, float | No
     return {"settled": float(largest[0]), "end": float(largest[-1]), "mb_per_minute": slope * 60}
 
 
-def anonymous_mb(pid: int) -> float:
-    """A process's own resident memory in 10^6 bytes; 0 if it has just ended."""
-    try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-            for line in file:
-                if line.startswith("RssAnon:"):
-                    return int(line.split()[1]) * 1024 / 1e6
-    except OSError:
-        pass
-    return 0.0
-
-
-def compare(cases: list[tuple[str, int]], outcomes: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def compare(outcomes: dict[Case, list[dict[str, Any]]]) -> list[Row]:
     """Seconds with as many workers as cores and with twice as many, and the ratio within each round."""
-    runs = dict(zip(cases, outcomes, strict=True))
+    require_equal_results(outcomes)
     compared = []
-    for query in ("q4", "q7"):
-        (fewer, base), (more, crowded) = ((count, runs[name, count]) for name, count in cases if name == query)
-        if any(run["result"] != base[0]["result"] for run in (*base, *crowded)):
-            raise CommandError(
-                f"{query} answers differently with {more} workers than with {fewer}; no figures were written"
-            )
-        times = [[run["seconds"] for run in of_count] for of_count in (base, crowded)]
-        ratio = spread(slow / quick for quick, slow in zip(*times, strict=True))
+    for query in dict.fromkeys(case.query for case in outcomes):
+        by_workers = {case.workers: runs for case, runs in outcomes.items() if case.query == query}
+        quick, slow = ([run["seconds"] for run in runs] for runs in by_workers.values())
+        seconds = [spread(quick), spread(slow)]
         compared.append(
-            {
-                "query": query,
-                "workers": [fewer, more],
-                "seconds": [spread(of_count) for of_count in times],
-                "ratio": ratio,
-            }
+            {"query": query, "workers": [*by_workers], "seconds": seconds, "ratio": paired(slow, quick)}
         )
     return compared
 
@@ -181,3 +117,26 @@ def idle_group(workers: int, seconds: float) -> dict[str, Any]:
         return share
 
     return {"workers": workers, "seconds": seconds, "core_share": execute(program, config=Config(workers=workers))}
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """Memory of long runs, and of more workers than cores, seconds; what an idle group uses."""
+    query = ("query", lambda row: named(row, "query"))
+    idle = data["idle"]
+    shares = ", ".join(f"{share:.2%}" for share in idle["core_share"])
+    return [
+        "A worker's own memory (RssAnon, the largest worker) in MB:",
+        table(
+            data["memory"], query, ("pace", lambda row: rate_text(row["rate"])), ("events", "{events:,}"),
+            ("seconds", "seconds"), ("settled", "own_mb.settled"), ("at the end", "own_mb.end"),
+            ("MB a minute", "own_mb.mb_per_minute"), ("shared MB", "shared_mb"),
+        ),
+        "More workers than cores, closed loop, seconds:",
+        table(
+            data["oversubscribed"], query, ("workers", "{workers[0]} and {workers[1]}"),
+            ("as many as cores", lambda row: ranged(row["seconds"][0])),
+            ("twice as many", lambda row: ranged(row["seconds"][1])), ("ratio", "ratio"),
+        ),
+        f"Of a core, the workers of an idle group of {idle['workers']} that holds tokens use {shares} "
+        f"(over {idle['seconds']:g} s).",
+    ]  # fmt: skip

@@ -3,54 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import click
-
-from scripts.benchmarks.measure import (
-    events_option,
-    input_option,
-    json_option,
-    queries_option,
-    rounds_option,
-    spread,
-    take_turns,
-    write_json,
-)
-from scripts.benchmarks.render import render
-from tokenring.nexmark.bench.sweeps import ListCommand
+from scripts.benchmarks.measure import ASKED, COUNT, EVENTS, INPUT, ROUNDS, Found, benchmark
+from tokenring.nexmark.bench.parts import option, paired, spread, table, take_turns
 from tokenring.nexmark.run import Plan, run_query
-from tokenring.tools.system.files import require_writable
 
 BINS = 256
 
 
-@click.command(cls=ListCommand)
-@input_option
-@queries_option
-@events_option
-@click.option("--workers", type=click.IntRange(2, 512), default=2, show_default=True, help="Worker processes.")
-@rounds_option
-@json_option
-def command(
-    input_folder: Path, queries: tuple[str, ...], events: int | None, workers: int, rounds: int, json_file: Path
-) -> None:
+@benchmark(INPUT, ASKED, EVENTS, option("--workers N", COUNT, "Worker processes.", 2), ROUNDS)
+def command(folder: Path, queries: tuple[str, ...], events: int | None, workers: int, rounds: int) -> Found:
     """All queries as fast as they go, with their keyed state in 256 bins that stay where they are, and without bins, by
     turns."""
-    require_writable(json_file)
     cases = [(query, bins) for query in queries for bins in (0, BINS)]
 
     def rate(case: tuple[str, int]) -> float:
         query, bins = case
-        outcome = run_query(Plan(query, str(input_folder), workers, events=events, bins=bins))
+        outcome = run_query(Plan(query, str(folder), workers, events=events, bins=bins))
         return float(outcome["events_per_second"])
 
-    outcomes = dict(zip(cases, take_turns("migration", cases, rounds, rate), strict=True))
-    rows = []
-    for query in queries:
-        without, within = outcomes[query, 0], outcomes[query, BINS]
-        ratios = [one / other for one, other in zip(within, without, strict=True)]
-        rows.append({
-            "query": query, "without": spread(without), "bins": spread(within), "ratio": spread(ratios),
-        })  # fmt: skip
-    parameters = {"events": events, "workers": workers, "rounds": rounds, "bins": BINS}
-    click.echo(render(write_json(json_file, "migration", parameters, {"rows": rows})))
+    found = take_turns("migration", cases, rounds, rate)
+    rows = [
+        {"query": query, "without": spread(without), "bins": spread(within), "ratio": paired(within, without)}
+        for query in queries
+        for without, within in [(found[query, 0], found[query, BINS])]
+    ]
+    return {"events": events, "workers": workers, "rounds": rounds, "bins": BINS}, {"rows": rows}
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """Throughput of each query with bins and without."""
+    asked = data["parameters"]
+    return [
+        f"{asked['workers']} workers, {asked['rounds']} rounds by turns, {asked['bins']} bins, none of which moves.",
+        table(
+            data["rows"], ("query", "query"), ("M events/s without bins", "without", 1e6), ("with bins", "bins", 1e6),
+            ("ratio", "ratio"),
+        ),
+    ]  # fmt: skip

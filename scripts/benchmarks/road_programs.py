@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from scripts.benchmarks.road_process import answer_one
+from scripts.benchmarks.references.processes import answer_one
 from tokenring import (
     DAY,
     HOUR,

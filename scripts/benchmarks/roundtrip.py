@@ -9,20 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
-from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 import tokenring.operators as tr
-from scripts.benchmarks.measure import json_option, rounds_option, spread, take_turns, write_json
-from scripts.benchmarks.render import render
+from scripts.benchmarks.measure import ROUNDS, Found, Row, benchmark
 from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.worker import usable_cores
-from tokenring.nexmark.bench.sweeps import ListCommand
+from tokenring.nexmark.bench.parts import figure, option, spread, table, take_turns
 from tokenring.shm.queues import key_of_worker
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system.files import require_writable
 
 Case = tuple[int, int, bool]  # spin_us, pause_us, whether others are busy on the same cores
 _PAUSE_US = 500
@@ -36,18 +34,17 @@ print((time.process_time() - used) / (time.monotonic() - start))
 """
 
 
-@click.command(cls=ListCommand)
-@click.option(
-    "--spin-us", "spins", multiple=True, type=click.IntRange(0, 10**6), default=(0, 20, 50, 200, 1000),
-    show_default=True, metavar="N...", help="How long a worker with nothing to do spins before it parks.",
+@benchmark(
+    option(
+        "--spin-us N...", click.IntRange(0, 10**6), "How long a worker with nothing to do spins before it parks.",
+        (0, 20, 50, 200, 1000), "spins",
+    ),
+    option("--trips N", click.IntRange(10), "Of each run.", 2000),
+    ROUNDS,
 )  # fmt: skip
-@click.option("--trips", type=click.IntRange(10), default=2000, show_default=True, help="Of each run.")
-@rounds_option
-@json_option
-def command(spins: tuple[int, ...], trips: int, rounds: int, json_file: Path) -> None:
+def command(spins: tuple[int, ...], trips: int, rounds: int) -> Found:
     """Round trips between two workers, each pinned to a core: one after the other, and with a pause before each; and
     with a pause while a busy process shares each core, as another group would: what is left to it."""
-    require_writable(json_file)
     cores = usable_cores()[:2]
     if len(cores) < 2:
         raise OptionError("two workers that spin need two cores, and one is usable")
@@ -57,9 +54,9 @@ def command(spins: tuple[int, ...], trips: int, rounds: int, json_file: Path) ->
     rows = [
         {"spin_us": spin_us, "pause_us": pause_us, "crowded": crowded}
         | {name: spread([one[name] for one in of_case]) for name in of_case[0]}
-        for (spin_us, pause_us, crowded), of_case in zip(cases, outcomes, strict=True)
+        for (spin_us, pause_us, crowded), of_case in outcomes.items()
     ]
-    click.echo(render(write_json(json_file, "roundtrip", {"trips": trips, "rounds": rounds}, {"rows": rows})))
+    return {"trips": trips, "rounds": rounds}, {"rows": rows}
 
 
 def measure(case: Case, trips: int, cores: list[int]) -> dict[str, float]:
@@ -114,3 +111,24 @@ def _busy(cores: list[int]) -> Iterator[list[float]]:
         yield shares
     finally:
         shares += [float(one.communicate()[0] or 0) for one in started]
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """A row for each way and length of spinning."""
+    asked = data["parameters"]
+    rows = sorted(data["rows"], key=lambda row: (row["pause_us"], row["crowded"], row["spin_us"]))
+    return [
+        f"A row from worker 0 to worker 1, and back the progress that says so; {asked['trips']:,} trips a run, "
+        f"a tenth of them beside busy processes; medians of {asked['rounds']} rounds.",
+        table(
+            rows, ("round trips", _way), ("spin µs", "spin_us"), ("p50 µs", "p50_us.median"),
+            ("p99 µs", "p99_us.median"), ("% of its core the other worker used", "core_share.median", 0.01),
+            ("% left to the busy", lambda row: figure(row["left_share"]["median"], 0.01) if row["crowded"] else "–"),
+        ),
+    ]  # fmt: skip
+
+
+def _way(row: Row) -> str:
+    if not row["pause_us"]:
+        return "one after the other"
+    return f"every {row['pause_us']} µs{', beside busy processes' if row['crowded'] else ''}"

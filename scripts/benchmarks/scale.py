@@ -9,59 +9,48 @@ from typing import Any
 import click
 import psutil
 
-from scripts.benchmarks.measure import input_option, json_option, write_json
-from scripts.benchmarks.memory import anonymous_mb
-from scripts.benchmarks.render import render
-from tokenring.nexmark.bench.sweeps import ListCommand
+from scripts.benchmarks.measure import INPUT, Found, Row, benchmark, opened
+from scripts.benchmarks.queries import QUERY
+from tokenring.nexmark.bench.parts import figure, option, points, rate_text, table
 from tokenring.nexmark.events.schema import EVENT, FLOOR
+from tokenring.nexmark.measure import anonymous_mb
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run.runner import Plan, run_query
 from tokenring.nexmark.scale_out.engine import LOCAL, SparkPlan, run_on_spark
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system.files import require_writable
 from tokenring.tools.system.progress import progress_line
 
-Row = dict[str, Any]
 
-
-@click.command(cls=ListCommand)
-@input_option
-@json_option
-@click.option(
-    "--events", "sizes", multiple=True, type=click.IntRange(1), default=(1_000_000, 10_000_000), show_default=True,
-    metavar="N...", help="Use the first N staged events.",
-)  # fmt: skip
-@click.option(
-    "--query", "queries", multiple=True, type=click.Choice(tuple(QUERIES)), default=("q1", "q4", "q7", "q18", "q20"),
-    show_default=True, metavar="QUERY...", help="What to answer.",
-)  # fmt: skip
-@click.option("--master", default=LOCAL, show_default=True, metavar="URL", help="Spark's.")
-def command(
-    input_folder: Path, json_file: Path, sizes: tuple[int, ...], queries: tuple[str, ...], master: str
-) -> None:
+@benchmark(
+    INPUT,
+    option("--events N...", click.IntRange(1), "Use the first N staged events.", (1_000_000, 10_000_000), "sizes"),
+    option(
+        "--query QUERY...", click.Choice(tuple(QUERIES)), "What to answer.", ("q1", "q4", "q7", "q18", "q20"), "queries"
+    ),
+    option("--master URL", str, "Spark's.", LOCAL),
+)
+def command(folder: Path, sizes: tuple[int, ...], queries: tuple[str, ...], master: str) -> Found:
     """Where to switch to Spark: closed loops on all cores beside Spark batches on as many.
 
     Spark starts anew for each query and size, and is timed with its start and without. Memory is what the processes
     have for themselves: of TokenRing the greatest sum over its workers that was seen, several times a second, and
     shared segments; of Spark the JVM's greatest.
     """
-    require_writable(json_file)
-    staged = StagedEvents.open(input_folder)
+    staged, most = opened(folder)
     sizes = tuple(sorted(sizes))
-    if sizes[-1] > staged.events:
-        raise OptionError(f"--events {sizes[-1]}: {input_folder} has {staged.events:,}; stage more")
+    if sizes[-1] > most:
+        raise OptionError(f"--events {sizes[-1]}: {folder} has {most:,}; stage more")
+    asked = points(query=queries, events=sizes)
     rows = []
     with progress_line("scale") as progress:
-        for query in queries:
-            for events in sizes:
-                rows.append(_measure(query, events, staged, str(input_folder), master))
-                if progress is not None:
-                    progress(len(rows), len(queries) * len(sizes))
+        for point in asked:
+            rows.append(_measure(point["query"], point["events"], staged, str(folder), master))
+            if progress is not None:
+                progress(len(rows), len(asked))
     parameters = {"events": sizes[-1], "sizes": sizes, "master": master, "staged_rate": staged.manifest.get("rate")}
     memory_mb = psutil.virtual_memory().total / 1e6
-    figures = {"rows": rows, "limits": limits(rows, memory_mb), "memory_mb": memory_mb}
-    click.echo(render(write_json(json_file, "scale", parameters, figures)))
+    return parameters, {"rows": rows, "limits": limits(rows, memory_mb), "memory_mb": memory_mb}
 
 
 def _measure(query: str, events: int, staged: StagedEvents, folder: str, master: str) -> Row:
@@ -127,3 +116,33 @@ def limits(rows: Sequence[Row], memory_mb: float) -> list[Row]:
             }
         )
     return found
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """Times and memory by query and size; what follows for the size of one machine."""
+    of_systems = [
+        (f"{said}s" if of == "seconds" else said, f"{system}_{of}")
+        for system, name in (("tokenring", "TokenRing "), ("spark", "Spark "))
+        for said, of in ((name, "seconds"), ("with start", "wall_seconds"), ("MB", "mb"))
+    ]
+    return [
+        f"{data['rows'][0]['workers']} workers, Spark {data['parameters']['master']}; seconds without and with the "
+        "start of processes; MB that are the processes' own.",
+        table(
+            data["rows"], QUERY, ("events", "{events:,}"), *of_systems,
+            ("Spark / TokenRing", lambda row: figure(row["spark_seconds"] / row["tokenring_seconds"])),
+        ),
+        f"What fills this machine's {data['memory_mb'] / 1e3:.0f} GB, drawn out from the growth between the least and "
+        "the greatest size:",
+        table(
+            data["limits"], QUERY, ("bytes read an event", "read_bytes_per_event"),
+            ("bytes of state an event", "state_bytes_per_event"),
+            ("events, both", lambda row: events_text(row["events_of_both"])),
+            ("events, state alone", lambda row: events_text(row["events_of_state"])),
+        ),
+    ]  # fmt: skip
+
+
+def events_text(events: float | None) -> str:
+    """A number of events to two digits, or that none is known to be too many."""
+    return "any number" if events is None else rate_text(float(f"{events:.2g}")).removesuffix("/s")

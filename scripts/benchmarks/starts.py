@@ -4,47 +4,43 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import click
 
-from scripts.benchmarks.measure import ROOT, json_option, rounds_option, spread, take_turns, write_json
-from scripts.benchmarks.render import render
+from scripts.benchmarks.measure import ROOT, ROUNDS, Done, Found, benchmark, child
+from tokenring.nexmark.bench.parts import option, spread, table, take_turns
 from tokenring.tools.errors import CommandError
-from tokenring.tools.system.files import require_writable
 
 _BARE = "an empty Python"
 _LIBRARIES = "Python with numpy and pyarrow"
 
 
-@click.command()
-@click.option("--input", "input_folder", metavar="DIR", type=click.Path(path_type=Path), help="Staged events, for q7.")
-@click.option("--twice", is_flag=True, help="Beside a library of twice as many kernels, made for it: some minutes.")
-@rounds_option
-@json_option
-def command(input_folder: Path | None, twice: bool, rounds: int, json_file: Path) -> None:
+@benchmark(
+    option("--input DIR", click.Path(path_type=Path), "Staged events, for q7.", to="folder"),
+    option("--twice", None, "Beside a library of twice as many kernels, made for it: some minutes.", is_flag=True),
+    ROUNDS,
+)
+def command(folder: Path | None, twice: bool, rounds: int) -> Found:
     """Starts: README's first program, the command's help, a query, beside what importing numpy and pyarrow takes."""
-    require_writable(json_file)
     with tempfile.TemporaryDirectory() as scratch, _libraries(twice, Path(scratch)) as libraries:
-        programs = _programs(input_folder, Path(scratch))
+        programs = _programs(folder, Path(scratch))
         cases = [(name, library) for name in programs for library in libraries]
         outcomes = take_turns("starts", cases, rounds, lambda case: _run(programs[case[0]], case[1]))
     rows = [
         {"program": name, "library": "twice as many kernels" if library else "as it is"}
-        | {figure: spread([one[figure] for one in of_case]) for figure in of_case[0]}
-        for (name, library), of_case in zip(cases, outcomes, strict=True)
+        | {figure: spread([getattr(one, figure) for one in of_case]) for figure in ("wall_s", "processor_s")}
+        for (name, library), of_case in outcomes.items()
     ]
-    click.echo(render(write_json(json_file, "starts", {"rounds": rounds}, {"rows": rows})))
+    return {"rounds": rounds}, {"rows": rows}
 
 
-def _programs(input_folder: Path | None, scratch: Path) -> dict[str, list[str]]:
+def _programs(folder: Path | None, scratch: Path) -> dict[str, list[str]]:
     first = re.search(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     assert first is not None
     (scratch / "first.py").write_text(first[1])
@@ -55,23 +51,14 @@ def _programs(input_folder: Path | None, scratch: Path) -> dict[str, list[str]]:
         "README's first program": [str(scratch / "first.py")],
         "tokenring --help": ["-m", "tokenring", "--help"],
     }
-    if input_folder is not None:
-        found["tokenring run q7"] = ["-m", "tokenring", "run", "q7", "--input", str(input_folder)]
+    if folder is not None:
+        found["tokenring run q7"] = ["-m", "tokenring", "run", "q7", "--input", str(folder)]
     return found
 
 
-def _run(program: list[str], library: str) -> dict[str, float]:
-    """One process: seconds from call to exit, and of processors, its children's included."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    if library:
-        environment["TOKENRING_KERNELS"] = library
-    before, start = os.times(), time.perf_counter()
-    done = subprocess.run([sys.executable, *program], env=environment, capture_output=True, text=True, check=False)
-    wall_s, after = time.perf_counter() - start, os.times()
-    if done.returncode != 0:
-        raise CommandError(f"{' '.join(program)} failed: {done.stderr.strip()[-500:]}")
-    used_s = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"wall_s": wall_s, "processor_s": used_s}
+def _run(program: list[str], library: str) -> Done:
+    """One process."""
+    return child(" ".join(program), *program, **({"TOKENRING_KERNELS": library} if library else {}))
 
 
 @contextmanager
@@ -99,3 +86,16 @@ def _libraries(twice: bool, scratch: Path) -> Iterator[list[str]]:
     if os.waitpid(pid, 0)[1] != 0:
         raise CommandError("the library of twice as many kernels could not be made")
     yield ["", str(folder)]
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """A row for each program and library."""
+    seconds = [
+        (f"{said} s" if of == "median" else of, f"{name}.{of}")
+        for said, name in (("wall", "wall_s"), ("processor", "processor_s"))
+        for of in ("median", "least", "greatest")
+    ]
+    return [
+        f"Whole processes from call to exit, interleaved; medians of {data['parameters']['rounds']} rounds.",
+        table(data["rows"], ("process", "program"), ("library of kernels", "library"), *seconds),
+    ]

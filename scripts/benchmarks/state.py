@@ -14,26 +14,24 @@ from typing import Any
 import click
 import numpy as np
 
-from scripts.benchmarks.earlier import unpack_commit
+from scripts.benchmarks.earlier import unpack_commit, warm_up
 from scripts.benchmarks.measure import (
+    ASKED,
+    GROUP,
+    INPUT,
     ROOT,
-    input_option,
-    json_option,
-    queries_option,
-    rounds_option,
-    spread,
-    take_turns,
-    write_json,
+    ROUNDS,
+    Found,
+    benchmark,
+    of_events,
+    opened,
+    require_done,
 )
-from scripts.benchmarks.memory import anonymous_mb
-from scripts.benchmarks.render import render
 from tokenring.engine import Config, InputPort, Notify, Schema, Worker, execute
-from tokenring.nexmark.bench.sweeps import ListCommand
-from tokenring.nexmark.measure import anonymous_mb as own_mb
-from tokenring.nexmark.staging.staged import StagedEvents
+from tokenring.nexmark.bench.parts import figure, option, spread, table, take_turns
+from tokenring.nexmark.measure import anonymous_mb
 from tokenring.operators import Count, Throttle, Tumbling, aggregate, from_generator
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system.files import require_writable
 
 LONG = ("q4", "q7", "q18", "q20")
 _POLL_S = 0.002
@@ -43,82 +41,76 @@ _BATCH_KEYS = 6000  # two windows of them are three quarters of a table: of 8,19
 _BATCHES_A_WINDOW = 8
 
 
-@click.command(cls=ListCommand)
-@input_option
-@click.option("--workers", type=click.IntRange(1, 512), default=2, show_default=True, help="Worker processes.")
-@click.option(
-    "--events", "sizes", type=click.IntRange(1), nargs=2, default=(2_000_000, 10_000_000), show_default=True,
-    help="The fewer and the more events, between which memory grows by the state of those that are more.",
+@benchmark(
+    INPUT, GROUP,
+    option(
+        "--events FEWER MORE", click.IntRange(1),
+        "The fewer and the more events, between which memory grows by the state of those that are more.",
+        (2_000_000, 10_000_000), "sizes", nargs=2,
+    ),
+    ASKED,
+    option("--commit REV", None, "Measure this earlier commit beside."),
+    option(
+        "--long N", click.IntRange(1),
+        f"Run {', '.join(LONG)} over so many events, too, and compare their memory with what is foretold.",
+        to="long_events",
+    ),
+    option(
+        "--keys S", click.FloatRange(0, 1e5),
+        "Seconds for which keys that never come again are counted under tumbling windows; 0: not at all.",
+        60.0, "keys_s",
+    ),
+    ROUNDS,
 )  # fmt: skip
-@queries_option
-@click.option("--commit", metavar="REV", help="Measure this earlier commit beside.")
-@click.option(
-    "--long", "long_events", type=click.IntRange(1), metavar="N",
-    help=f"Run {', '.join(LONG)} over so many events, too, and compare their memory with what is foretold.",
-)  # fmt: skip
-@click.option(
-    "--keys", "keys_s", type=click.FloatRange(0, 1e5), default=60.0, show_default=True,
-    help="Seconds for which keys that never come again are counted under tumbling windows; 0: not at all.",
-)  # fmt: skip
-@rounds_option
-@json_option
 def command(
-    input_folder: Path, workers: int, sizes: tuple[int, int], queries: tuple[str, ...], commit: str | None,
-    long_events: int | None, keys_s: float, rounds: int, json_file: Path,
-) -> None:  # fmt: skip
+    folder: Path, workers: int, sizes: tuple[int, int], queries: tuple[str, ...], commit: str | None,
+    long_events: int | None, keys_s: float, rounds: int,
+) -> Found:  # fmt: skip
     """Bytes of state an event.
 
     Each run is a process group of its own. Its workers' own memory (RssAnon: neither mapped columns nor shared
     segments) is watched; the greatest sum counts. What it grows by with more events, divided by how many they are, is
     what an event leaves.
     """
-    require_writable(json_file)
     fewer, more = sizes
     if fewer >= more:
         raise OptionError("--events takes the fewer events first, then more")
-    staged = StagedEvents.open(input_folder)
-    if staged.events < max(more, long_events or 0):
-        raise OptionError(f"{input_folder} holds {staged.events:,} events; ask for fewer, or stage more")
-    folder = str(input_folder.resolve())
+    staged, events = opened(folder)
+    if events < max(more, long_events or 0):
+        raise OptionError(f"{folder} holds {events:,} events; ask for fewer, or stage more")
+    read = str(folder.resolve())
     asked = tuple(dict.fromkeys([*queries, *(LONG if long_events else ())]))
     with tempfile.TemporaryDirectory(prefix="tokenring-state-") as scratch:
-        trees = [ROOT]
-        number = None
-        if commit is not None:
-            trees.append(Path(scratch))
-            number = unpack_commit(commit, trees[1])
+        before = Path(scratch)
+        number = None if commit is None else unpack_commit(commit, before)
+        trees = [ROOT, *([] if number is None else [before])]
         for tree in trees:
-            warm_up = [sys.executable, "-m", "tokenring", "warm-up"]  # or the first run has the compiler's memory
-            subprocess.run(warm_up, cwd=tree, check=True, stdout=subprocess.DEVNULL)
-        cases = [(query, events, tree) for query in asked for events in sizes for tree in trees]
-        peaks = take_turns(
-            "state", cases, rounds, lambda case: peak_mb(case[2], case[0], folder, case[1], workers), warm_up=False
+            warm_up(tree)  # or the first run has the compiler's memory
+        cases = [(query, count, tree) for query in asked for count in sizes for tree in trees]
+        found = take_turns(
+            "state", cases, rounds, lambda case: peak_mb(case[2], case[0], read, case[1], workers), warm_up=False
         )
-    found = dict(zip(cases, peaks, strict=True))
-    rows = [
-        {
-            "query": query,
-            "mb": spread(found[query, more, ROOT]),
-            "bytes": grown(found[query, fewer, ROOT], found[query, more, ROOT], more - fewer),
-            "bytes_before": None
-            if number is None
-            else grown(found[query, fewer, trees[1]], found[query, more, trees[1]], more - fewer),
-        }
-        for query in asked
-    ]
+    rows = []
+    for query in asked:
+        bytes_of = [grown(found[query, fewer, tree], found[query, more, tree], more - fewer) for tree in trees]
+        rows.append(
+            {
+                "query": query,
+                "mb": spread(found[query, more, ROOT]),
+                "bytes": bytes_of[0],
+                "bytes_before": None if number is None else bytes_of[1],
+            }
+        )
     figures: dict[str, Any] = {"rows": rows, "long": [], "keys": None}
     if long_events is not None:
         for row in rows:
             if row["query"] in LONG:
-                taken = peak_mb(ROOT, row["query"], folder, long_events, workers)
+                taken = peak_mb(ROOT, row["query"], read, long_events, workers)
                 figures["long"].append(foretold(row, more, long_events, taken))
     if keys_s:
         figures["keys"] = {"seconds": keys_s, **flatness(never_repeated(lasting(keys_s), workers))}
-    parameters = {
-        "workers": workers, "events": list(sizes), "rounds": rounds, "commit": number, "long_events": long_events,
-        "staged_rate": staged.manifest.get("rate"), "seed": staged.manifest.get("seed"),
-    }  # fmt: skip
-    click.echo(render(write_json(json_file, "state", parameters, figures)))
+    parameters = of_events(staged, 0, rounds) | {"workers": workers, "events": list(sizes), "commit": number}
+    return parameters | {"long_events": long_events}, figures
 
 
 def peak_mb(tree: Path, query: str, folder: str, events: int, workers: int) -> float:
@@ -137,9 +129,8 @@ def peak_mb(tree: Path, query: str, folder: str, events: int, workers: int) -> f
         finally:
             run.kill()
             run.wait()
-        if run.returncode != 0:
-            told.seek(0)
-            raise CommandError(f"{' '.join(command)} in {tree} failed: {told.read().decode(errors='replace')[-500:]}")
+        told.seek(0)
+        require_done(run.returncode, told.read(), f"{' '.join(command)} in {tree}")
     return peak
 
 
@@ -188,7 +179,7 @@ def never_repeated(goes_on: Callable[[int], bool], workers: int) -> list[list[fl
                 yield {"at": np.full(_BATCH_KEYS, number), "key": keys}
                 number += 1
                 if number % _BATCHES_A_WINDOW == 0:
-                    samples.append(own_mb())
+                    samples.append(anonymous_mb())
 
         def take_all(port: InputPort) -> None:
             for _ in port:
@@ -214,3 +205,29 @@ def flatness(samples: list[list[float]]) -> dict[str, float]:
     quarter = max(1, length // 4)
     warm, end = float(np.median(together[quarter : 2 * quarter])), float(np.median(together[-quarter:]))
     return {"windows": length, "warm_mb": warm, "end_mb": end, "grown": end / warm - 1}
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """Bytes an event for each query, the long runs, and the keys that never come again."""
+    asked, before = data["parameters"], data["parameters"]["commit"]
+    fewer, more = asked["events"]
+    columns = [("query", "query"), ("bytes of state an event", "bytes.median")]
+    columns += [] if before is None else [(f"at {before}", "bytes_before.median")]
+    parts = [
+        f"What the workers' own memory grows by from {fewer:,} to {more:,} events, a closed loop, {asked['workers']} "
+        f"worker(s); medians of {asked['rounds']} rounds. Below some 2 bytes is what does not belong to events.",
+        table(data["rows"], *columns, (f"MB in all after {more:,}", "mb.median")),
+    ]
+    if data["long"]:
+        parts += [
+            f"{asked['long_events']:,} events, beside what the table foretells:",
+            table(data["long"], ("query", "query"), ("MB", "mb"), ("foretold", "expected_mb"), ("ratio", "ratio")),
+        ]
+    keys = data["keys"]
+    if keys is not None:
+        parts.append(
+            f"Keys that never come again, counted under tumbling windows for {keys['seconds']:.0f} s "
+            f"({keys['windows']:,} windows): {figure(keys['warm_mb'])} MB when warm, {figure(keys['end_mb'])} MB at "
+            f"the end, {keys['grown']:+.2%}."
+        )
+    return parts

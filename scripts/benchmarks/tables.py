@@ -9,30 +9,26 @@ from typing import Any
 import click
 import orjson
 
-from scripts.benchmarks.measure import DOCUMENTS, RESULTS
-from scripts.benchmarks.render import EXPERIMENTS, RENDERERS, render, render_goals
-from tokenring.nexmark.bench.rendering import write_plots
+from scripts.benchmarks.goals import render_goals
+from scripts.benchmarks.measure import DOCUMENTS, RESULTS, render
+from scripts.benchmarks.parts import FIGURES
+from tokenring.nexmark.bench.figures import EXPERIMENTS
+from tokenring.nexmark.bench.parts import ListCommand, option, write_plots
 from tokenring.tools.errors import OptionError
-from tokenring.tools.system.files import replace
+from tokenring.tools.system import replace
 
 _MARKED = re.compile(r"(<!-- begin ([\w-]+): made by scripts/benchmark tables -->\n).*?(<!-- end \2 -->)", re.S)
 
 
-@click.command()
-@click.option(
-    "--check", is_flag=True, help="Change nothing; exit status 1 if the document is not what the figures give."
-)
-@click.option(
-    "--document",
-    "documents",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    default=DOCUMENTS,
-    help="[default: docs/performance.md, docs/experiments.md and docs/scale-out.md]",
-)
-@click.option(
-    "--figures", type=click.Path(path_type=Path, file_okay=False), default=RESULTS, help="[default: docs/benchmarks]"
-)
+@click.command(cls=ListCommand)
+@option("--check", None, "Change nothing; exit status 1 if the document is not what the figures give.", is_flag=True)
+@option(
+    "--document FILE...", click.Path(path_type=Path, dir_okay=False),
+    "[default: docs/performance.md, docs/experiments.md and docs/scale-out.md]", DOCUMENTS, "documents",
+)  # fmt: skip
+@option(
+    "--figures DIR", click.Path(path_type=Path, file_okay=False), "[default: docs/benchmarks]", RESULTS,
+)  # fmt: skip
 def command(check: bool, documents: tuple[Path, ...], figures: Path) -> None:
     """Put the tables of the JSON figures into the documents, and the experiments' plots beside the figures."""
     for document in documents:
@@ -44,10 +40,10 @@ def command(check: bool, documents: tuple[Path, ...], figures: Path) -> None:
             raise click.ClickException(f"{document} is not what {figures} gives; run ./scripts/benchmark tables")
         if after != before:
             replace(document, after.encode())
-    for name in () if check else EXPERIMENTS:
-        data = _figures_of(name, figures)
+    for name in () if check else FIGURES:
+        data = _figures_of(name, figures) if name.startswith("bench-") else None
         if data is not None:
-            write_plots(figures / f"{name}.json", data)
+            write_plots(figures / f"{name}.json", data, EXPERIMENTS)
 
 
 def fill(text: str, figures: Path) -> str:
@@ -58,17 +54,15 @@ def fill(text: str, figures: Path) -> str:
 def marked(name: str, figures: Path) -> str:
     """What stands between the markers of one benchmark."""
     if name == "goals":
-        known = (*RENDERERS, *EXPERIMENTS)
-        return render_goals({one: data for one in known if (data := _figures_of(one, figures)) is not None})
-    known = (*RENDERERS, *EXPERIMENTS)
-    if name not in known:
-        raise OptionError(f"the document has a part {name!r}; the benchmarks are {', '.join(known)}")
+        return render_goals({one: data for one in FIGURES if (data := _figures_of(one, figures)) is not None})
+    if name not in FIGURES:
+        raise OptionError(f"the document has a part {name!r}; the benchmarks are {', '.join(FIGURES)}")
     data = _figures_of(name, figures)
     if data is None:
         if name == "all":
             return "*Not measured yet: `./scripts/benchmark all`*"
-        experiment = name.removeprefix("bench-")
-        command = f"tokenring bench {experiment}" if name in EXPERIMENTS else f"./scripts/benchmark {name} …"
+        is_bench = name.startswith("bench-")
+        command = f"tokenring {name.replace('-', ' ')}" if is_bench else f"./scripts/benchmark {name} …"
         return f"*Not measured yet: `{command} --json docs/benchmarks/{name}.json`*"
     try:
         return render(data)

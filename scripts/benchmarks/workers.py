@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
-from scripts.benchmarks.measure import json_option, rounds_option, spread, take_turns, write_json
-from scripts.benchmarks.render import render
+from scripts.benchmarks.measure import COUNT, ROUNDS, Found, Row, benchmark
 from scripts.benchmarks.workers_kernels import kernel_costs
 from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.worker.config import usable_cores
-from tokenring.nexmark.bench.sweeps import ListCommand
+from tokenring.nexmark.bench.parts import figure, option, spread, table, take_turns
+from tokenring.nexmark.measure.memory import anonymous_mb, touched_mb
 from tokenring.tools.errors import OptionError
-from tokenring.tools.system.files import require_writable
 
-Row = dict[str, Any]
 _ROUNDS = 300  # of a group of processes, in which everybody waits for everybody
 _SEGMENTS = (2, 8, 16, 32, 64, 128, 256)
 
 
-@click.command(cls=ListCommand)
-@click.option(
-    "--workers", "sizes", multiple=True, type=click.IntRange(1, 512), default=(1, 2, 4, 8), show_default=True,
-    metavar="N...", help="What the model is made from.",
-)  # fmt: skip
-@click.option(
-    "--at", type=click.IntRange(1, 512), default=64, show_default=True,
-    help="What it is drawn out to; kernels are measured there, too.",
-)  # fmt: skip
-@rounds_option
-@json_option
-def command(sizes: tuple[int, ...], at: int, rounds: int, json_file: Path) -> None:
+@benchmark(
+    option("--workers N...", COUNT, "What the model is made from.", (1, 2, 4, 8), "sizes"),
+    option("--at N", COUNT, "What it is drawn out to; kernels are measured there, too.", 64),
+    ROUNDS,
+)
+def command(sizes: tuple[int, ...], at: int, rounds: int) -> Found:
     """Kernels of groups of N workers that live in one process and take turns, so that they have the machine for
     themselves; groups of N processes in which all wait for all, N of more than the cores among them; what a group's
     segment takes."""
-    require_writable(json_file)
     sizes = tuple(sorted(set(sizes)))
     if len([size for size in sizes if size > 1]) < 2:
         raise OptionError("--workers: a line takes two sizes beyond one worker")
@@ -49,17 +38,16 @@ def command(sizes: tuple[int, ...], at: int, rounds: int, json_file: Path) -> No
     )
     kernels = [
         {"what": what, "workers": workers, "us": spread([costs[what] for costs in of_size])}
-        for workers, of_size in zip((*sizes, at), measured, strict=True)
+        for workers, of_size in measured.items()
         for what in of_size[0]
     ]
     figures = {
         "kernels": kernels,
         "model": model(kernels, sizes, at),
-        "groups": [_together(workers, of_size) for workers, of_size in zip(sizes, groups, strict=True)],
+        "groups": [_together(workers, of_size) for workers, of_size in groups.items()],
         "segments": [_segment(workers) for workers in _SEGMENTS],
     }
-    parameters = {"workers": sizes, "at": at, "rounds": rounds, "queue_bytes": queue_bytes}
-    click.echo(render(write_json(json_file, "workers", parameters, figures)))
+    return {"workers": sizes, "at": at, "rounds": rounds, "queue_bytes": queue_bytes}, figures
 
 
 def model(kernels: list[Row], sizes: tuple[int, ...], at: int) -> list[Row]:
@@ -81,12 +69,8 @@ def model(kernels: list[Row], sizes: tuple[int, ...], at: int) -> list[Row]:
 def _group(workers: int) -> Row:
     """One group of processes."""
     answers = execute(_rounds, config=Config(workers=workers))
-    return {
-        "wall_us": max(answer["wall_us"] for answer in answers),
-        "cpu_us": float(np.mean([answer["cpu_us"] for answer in answers])),
-        "own_mb": max(answer["own_mb"] for answer in answers),
-        "mapped_mb": max(answer["mapped_mb"] for answer in answers),
-    }
+    greatest = {name: max(answer[name] for answer in answers) for name in answers[0]}
+    return greatest | {"cpu_us": float(np.mean([answer["cpu_us"] for answer in answers]))}
 
 
 def _rounds(worker: Worker) -> dict[str, float]:
@@ -101,14 +85,8 @@ def _rounds(worker: Worker) -> dict[str, float]:
         worker.step_while(lambda until=number: probe.less_than(until))
     wall_ns, cpu_ns = time.monotonic_ns() - wall_ns, time.process_time_ns() - cpu_ns
     handle.close()
-    return {"wall_us": wall_ns / _ROUNDS / 1e3, "cpu_us": cpu_ns / _ROUNDS / 1e3} | _memory_mb()
-
-
-def _memory_mb() -> dict[str, float]:
-    """What this process has for itself, and what it has touched of shared memory."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    kib = {name: int(rest.split()[0]) for name, _, rest in [line.partition(":") for line in lines] if "Rss" in name}
-    return {"own_mb": kib["RssAnon"] * 1024 / 1e6, "mapped_mb": kib["RssShmem"] * 1024 / 1e6}
+    memory_mb = {"own_mb": anonymous_mb(), "mapped_mb": touched_mb()}
+    return {"wall_us": wall_ns / _ROUNDS / 1e3, "cpu_us": cpu_ns / _ROUNDS / 1e3, **memory_mb}
 
 
 def _together(workers: int, runs: list[Row]) -> Row:
@@ -128,3 +106,39 @@ def _segment(workers: int) -> Row:
         "segment_mb": config.layout.total_bytes / 1e6,
         "own_queues_mb": 2 * (workers - 1) * config.queue_bytes / 1e6,
     }
+
+
+def tables(data: dict[str, Any]) -> list[str]:
+    """Three tables: kernels and the model made from them; groups of processes; segments."""
+    asked = data["parameters"]
+    us = {(row["what"], row["workers"]): row["us"]["least"] for row in data["kernels"]}
+    by_size = [
+        (str(size), lambda row, size=size: figure(us[row["what"], size])) for size in asked["workers"]
+    ]
+    return [
+        f"Groups of n workers in one process, who take turns, all with queues of {asked['queue_bytes'] // 1024} KiB; "
+        f"medians of many calls, of which the least of {asked['rounds']} rounds, since a line through three points "
+        "follows whatever disturbs one. The model is a line through the columns from 2 workers on, drawn out; the last "
+        "column shows what it is worth:",
+        table(
+            data["model"], ("µs a call, of n workers", "what"), *by_size, ("model", _line),
+            (f"model at {asked['at']}", "at_us"), (f"measured at {asked['at']}", "seen_us"),
+        ),
+        "Groups of n processes, in each round of which everybody moves its time on and waits until all have, medians:",
+        table(
+            data["groups"],
+            ("workers", lambda row: f"{row['workers']}{', more than cores' if row['oversubscribed'] else ''}"),
+            ("µs a round", "wall_us.median"), ("CPU µs of a worker", "cpu_us.median"), ("own MB", "own_mb.median"),
+            ("shared MB it touched", "mapped_mb.median"),
+        ),
+        "A group's segment, all of it allocated at the start, and the queues in it that one worker writes or reads:",
+        table(
+            data["segments"], ("workers", "workers"), ("KiB a queue", lambda row: f"{row['queue_bytes'] // 1024:,}"),
+            ("segment MB", "segment_mb"), ("a worker's queues MB", "own_queues_mb"),
+        ),
+    ]  # fmt: skip
+
+
+def _line(row: Row) -> str:
+    fixed = figure(row["fixed_us"])
+    return f"{fixed} + {row['each_us']:.3f} n" if row["each_us"] else fixed

@@ -25,7 +25,6 @@ NEEDS_EXTRA = (
     "tokenring.nexmark.oracle.job",
     "tokenring.nexmark.scale_out.job",
     "tokenring.nexmark.scale_out.stage_job",
-    "tokenring.nexmark.bench.rendering.plots",
 )
 WITHOUT = """
 import sys

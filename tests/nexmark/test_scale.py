@@ -8,9 +8,8 @@ import orjson
 import pytest
 
 from scripts.benchmarks.__main__ import main
-from scripts.benchmarks.render import render
-from scripts.benchmarks.scale import limits
-from scripts.benchmarks.scale_tables import events_text
+from scripts.benchmarks.measure import render
+from scripts.benchmarks.scale import events_text, limits
 from tests.nexmark.helpers import seal_generated
 from tokenring.nexmark.events.generator import GeneratorConfig
 

@@ -11,7 +11,7 @@ import numpy as np
 from tokenring.engine import Batch, Config, Schema, Stream, Worker, execute
 from tokenring.nexmark.bench.collections.closed_loop import AT_REST, ClosedLoop
 from tokenring.nexmark.bench.collections.records import records
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row
 from tokenring.nexmark.measure import group_mb
 from tokenring.operators.collections import Arranged, collection, import_arrangement
 from tokenring.operators.expressions import col

@@ -15,7 +15,7 @@ import numpy as np
 from tokenring.engine import Config, Probe, Schema, Worker, execute
 from tokenring.nexmark.bench.collections.closed_loop import ClosedLoop
 from tokenring.nexmark.bench.collections.records import records
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row
 from tokenring.nexmark.measure import group_mb
 from tokenring.operators.collections import Arranged, Collection, collection
 from tokenring.operators.expressions import col, lit

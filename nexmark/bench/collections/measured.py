@@ -9,7 +9,7 @@ import numpy as np
 from tokenring.engine import Config, Worker, execute
 from tokenring.nexmark.bench.collections.closed_loop import AT_REST, BEGAN_NS, CHANGES, ENDED_NS, ClosedLoop
 from tokenring.nexmark.bench.collections.workloads import Workload
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row, hiccup_row
 from tokenring.nexmark.measure import anonymous_mb, group_mb, hiccups_ms
 from tokenring.operators.collections import collection
 
@@ -29,8 +29,7 @@ def measured(workload: Workload, workers: int, seconds: float) -> list[Row]:
         "load_s": load_s,
         "rss_mb": max(part["rss_mb"] for part in parts),
         "state_mb": sum(part["state_mb"] for part in parts),
-        "hiccup_p999_ms": max(meter["p999"] for meter in hiccups),
-        "hiccup_max_ms": max(meter["max"] for meter in hiccups),
+        **hiccup_row(hiccups),
     }
     named = {"workload": workload.name, "workers": workers}
     if not workload.epochs:

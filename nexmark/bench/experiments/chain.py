@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from tokenring.engine import Config, Schema, Worker, execute
+from tokenring.nexmark.bench.experiments.mechanisms import by_mechanism, lines, marks, style_order, workers_cell
 from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups, merged
-from tokenring.nexmark.bench.sweeps import Experiment, Job, Row, points
+from tokenring.nexmark.bench.parts import Draw, Experiment, Panels, Row, Sweep, points, ticks, workers_text
 from tokenring.nexmark.measure import Histogram
 from tokenring.operators import no_op
 from tokenring.operators.mechanisms import use
 
-CHAIN = Experiment("chain", ("p50_ms", "p99_ms"))
 _SCHEMA = Schema("key time")
 
 
-def jobs(
-    operators: tuple[int, ...], workers: tuple[int, ...], mechanisms: tuple[str, ...], duration_s: float
-) -> list[Job]:
-    """A job for each length of the chain, number of workers and mechanism."""
-    return [
-        Job(CHAIN, point, partial(_measure, duration_s))
-        for point in points(operators=operators, workers=workers, mechanism=mechanisms)
-    ]
+def _points(sweep: Sweep) -> list[Row]:
+    return points(**{name: sweep[name] for name in ("operators", "workers", "mechanism")})
 
 
-def _measure(duration_s: float, point: Row) -> Row:
+def _measure(point: Row, sweep: Sweep) -> Row:
     """Ticks back to back, nothing else under way: the latency of each, as every worker sees it."""
     config = Config(workers=point["workers"])
     hiccups = measured_hiccups(config.workers)
-    duration_ns = int(duration_s * 1e9)
+    duration_ns = int(sweep["duration"] * 1e9)
     parts = execute(lambda worker: _work(worker, point["operators"], point["mechanism"], duration_ns), config=config)
     return {
         **latency_row(merged(parts, "latency")),
@@ -66,3 +61,26 @@ def _work(worker: Worker, operators: int, name: str, duration_ns: int) -> dict[s
             histogram.record(now_ns - sent_ns, now_ns - sent_ns, 1)
             measured += 1
     return {"latency": histogram.to_json(), "ticks": tick, "build_s": (start_ns - began_ns) / 1e9}
+
+
+def _tables(rows: list[Row], _sweep: Sweep) -> list[str]:
+    ordered = sorted(rows, key=lambda row: (row["workers"], row["operators"]))
+    named = (("operators", "operators"), ("workers", workers_cell))
+    said = "A tick of time through a chain of idle operators, in µs."
+    return [said, by_mechanism(ordered, named, ("p50_ms", "p99_ms"), 1e-3), *marks(rows)]
+
+
+def _panels(rows: list[Row]) -> Iterator[Draw]:
+    """Figure 8: latency of a tick over the chain's length, for each number of workers."""
+    for workers in sorted({row["workers"] for row in rows}):
+        chosen = [row for row in rows if row["workers"] == workers]
+        yield partial(_over_length, rows=chosen, title=f"a tick, {workers_text(workers)}")
+
+
+def _over_length(ax: Any, rows: list[Row], title: str) -> None:
+    lines(ax, rows, "operators", ("p50_ms", "p99_ms"), title, "idle operators")
+    ax.set_xscale("log")
+    ticks(ax, [row["operators"] for row in rows], lambda value: f"{value:g}")
+
+
+CHAIN = Experiment("chain", _points, _measure, _tables, Panels(_panels, order=style_order), ("p50_ms", "p99_ms"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row, hiccup_row
 from tokenring.nexmark.measure import Histogram, hiccups_ms
 
 HICCUP_S = 0.3
@@ -24,11 +24,6 @@ def latency_row(histogram: Histogram, suffix: str = "ms") -> Row:
     """p50_ms, p99_ms, p999_ms, max_ms; None where nothing was recorded."""
     quantiles = {f"{name}_{suffix}": histogram.quantile_ms(share) for name, share in _SHARES.items()}
     return {**quantiles, f"max_{suffix}": histogram.max_ms}
-
-
-def hiccup_row(meters: list[dict[str, float]]) -> Row:
-    """The worst of the meters, one a core."""
-    return {f"hiccup_{name}_ms": max(meter[name] for meter in meters) for name in ("p999", "max")}
 
 
 def measured_hiccups(workers: int) -> Row:

@@ -3,8 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.nexmark.bench.flow.multiplied import BOUNDS, measured_multiplied
-    from tokenring.nexmark.bench.flow.overhead import OVERHEADS, WORD_COUNT, measured_overhead
-    from tokenring.nexmark.bench.flow.tables import render
+    from tokenring.nexmark.bench.flow.experiment import FLOW
+    from tokenring.nexmark.bench.flow.multiplied import BOUNDS
 
-__all__ = ["BOUNDS", "OVERHEADS", "WORD_COUNT", "measured_multiplied", "measured_overhead", "render"]
+__all__ = ["BOUNDS", "FLOW"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Config, Schema, Worker, execute
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row
 from tokenring.nexmark.measure import anonymous_mb
 from tokenring.operators import Count, aggregate, collect, exchange, limited, map_batches
 
@@ -31,9 +31,6 @@ def measured_multiplied(workers: int, rows: int, bound: str) -> Row:
     if counted != rows * COPIES:
         raise RuntimeError(f"{rows * COPIES:,} rows were made, {counted:,} counted")
     return {
-        "case": "multiplied",
-        "bound": bound,
-        "workers": workers,
         "rows_made": counted,
         "seconds": seconds,
         "rows_per_s": counted / seconds,

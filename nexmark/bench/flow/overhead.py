@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from statistics import median
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine import Config, Schema, Worker, execute
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row, in_turns, median_of
 from tokenring.nexmark.run import Measurements, Plan, declare, prepare
 from tokenring.operators import Count, aggregate, limited
 
@@ -26,23 +25,16 @@ _WORD = Schema("word")
 def measured_overhead(case: str, workers: int, rounds: int, words: int, folder: str | None) -> Row:
     """Medians of so many rounds, in which runs with and without the bound take turns at going first. words: of the
     word count, over all workers; folder: the staged events of queries."""
+
     seconds: dict[bool, list[float]] = {False: [], True: []}
-    for number in range(rounds):
-        for bounded in (False, True) if number % 2 == 0 else (True, False):
-            if case == WORD_COUNT:
-                seconds[bounded].append(_counted_s(workers, words, bounded))
-            else:
-                seconds[bounded].append(_query_s(Plan(case, str(folder), workers), bounded))
+    for bounded in in_turns((False, True), rounds):
+        if case == WORD_COUNT:
+            seconds[bounded].append(_counted_s(workers, words, bounded))
+        else:
+            seconds[bounded].append(_query_s(Plan(case, str(folder), workers), bounded))
     ratios = [with_s / without_s for without_s, with_s in zip(seconds[False], seconds[True], strict=True)]
-    return {
-        "case": case,
-        "workers": workers,
-        "rounds": rounds,
-        "without_s": median(seconds[False]),
-        "with_s": median(seconds[True]),
-        "ratio": median(ratios),
-        "ratios": ratios,
-    }
+    medians = {"without_s": median_of(seconds[False]), "with_s": median_of(seconds[True]), "ratio": median_of(ratios)}
+    return {"rounds": rounds, **medians, "ratios": ratios}
 
 
 def _counted_s(workers: int, words: int, bounded: bool) -> float:

@@ -3,9 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.nexmark.bench.migration.drawing import draw_timelines
+    from tokenring.nexmark.bench.migration.experiment import MIGRATION
     from tokenring.nexmark.bench.migration.key_count import measured_key_count
-    from tokenring.nexmark.bench.migration.queries import QUERIES, measured_query
-    from tokenring.nexmark.bench.migration.tables import render
 
-__all__ = ["QUERIES", "draw_timelines", "measured_key_count", "measured_query", "render"]
+__all__ = ["MIGRATION", "measured_key_count"]

@@ -7,7 +7,7 @@ from typing import Any
 from tokenring.engine import Config, Worker
 from tokenring.nexmark.bench.experiments import Schedule, WordMeasurements, offered_words
 from tokenring.nexmark.bench.migration.moving import measured_moves, run_moving
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row
 from tokenring.operators import Count, aggregate
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.migrate import use_bins

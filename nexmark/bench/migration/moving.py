@@ -10,7 +10,7 @@ import numpy as np
 
 from tokenring.engine import Config, Worker, execute
 from tokenring.nexmark.bench.migration.timeline import Timeline, coarser, duration_above_s, greatest_ms, quantiles_ms
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row, hiccup_row
 from tokenring.nexmark.measure import hiccups_ms
 from tokenring.nexmark.run import Measurements
 from tokenring.operators.migrate import Placement
@@ -103,8 +103,7 @@ def measured_moves(point: Row, workers: int, program: Callable[[Worker], dict[st
     return {
         **point,
         "workers": workers,
-        "hiccup_p999_ms": max(meter["p999"] for meter in hiccups),
-        "hiccup_max_ms": max(meter["max"] for meter in hiccups),
+        **hiccup_row(hiccups),
         "dnf": any(part["dnf"] for part in parts),
         **_moving_row(parts),
     }

@@ -6,10 +6,8 @@ from typing import Any
 
 from tokenring.engine import Worker
 from tokenring.nexmark.bench.migration.moving import measured_moves, run_moving
-from tokenring.nexmark.bench.sweeps import Row
+from tokenring.nexmark.bench.parts import Row
 from tokenring.nexmark.run import Measurements, Plan, declare, prepare
-
-QUERIES = ("q3", "q4", "q5", "q6", "q7", "q8")
 
 
 def measured_query(point: Row, folder: str, quiet_s: float) -> Row:

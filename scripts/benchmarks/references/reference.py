@@ -19,9 +19,9 @@ from tokenring.tools.errors import CommandError, OptionError
 
 
 class Reference:
-    """A running reference; use it in a `with` block. `python -m scripts.benchmarks.references.MODULE FOLDER EVENTS
-    QUERY...` answers JSON lines: {"query", "threads", "whole"} -> {"seconds", "rows", "result"}, the result only of
-    small ones; with `whole` -> {"fingerprint"} of all rows instead, untimed.
+    """A running reference; use it in a `with` block. `python -m scripts.benchmarks.references.MODULE serve FOLDER
+    EVENTS QUERY...` answers JSON lines: {"query", "threads", "whole"} -> {"seconds", "rows", "result"}, the result only
+    of small ones; with `whole` -> {"fingerprint"} of all rows instead, untimed.
     """
 
     package = ""
@@ -30,8 +30,8 @@ class Reference:
     def __init__(self, folder: Path, events: int, queries: Sequence[str], threads: int = 0) -> None:
         """threads: how many its process is started with, where they cannot be set later; 0: they can."""
         require_installed(self.package)
-        module = f"scripts.benchmarks.references.{self.package}_reference"
-        self._arguments = [sys.executable, "-m", module, str(folder.resolve()), str(events), *queries]
+        module = f"scripts.benchmarks.references.{self.package}_process"
+        self._arguments = [sys.executable, "-m", module, "serve", str(folder.resolve()), str(events), *queries]
         self._environment = os.environ | ({"POLARS_MAX_THREADS": str(threads)} if threads else {})
 
     def __enter__(self) -> Self:

@@ -17,11 +17,11 @@ from tests.imports import ROOT
 from tests.nexmark.helpers import Outcome, seal_generated, tokenring
 from tokenring.engine import WorkerError
 from tokenring.engine.worker.config import usable_cores
-from tokenring.nexmark.bench.experiments import queries, tails, wordcount
-from tokenring.nexmark.bench.sweeps import sizes
-from tokenring.nexmark.bench.sweeps.options import spelled_out
-from tokenring.nexmark.bench.sweeps.sources import SOURCES
-from tokenring.nexmark.bench.sweeps.sweep import points
+from tokenring.nexmark.bench import sizes
+from tokenring.nexmark.bench.experiments import SOURCES, tails, wordcount
+from tokenring.nexmark.bench.experiments import nexmark as queries
+from tokenring.nexmark.bench.parts import points
+from tokenring.nexmark.bench.parts.options import spelled_out
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run import runner
@@ -247,14 +247,14 @@ WORDS = "wordcount --quantum-log2 8 9 10 --rate 1000 --workers 1 --mechanism tok
 
 def _fails_at(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second point of WORDS ends in this."""
-    measure = wordcount.measure
+    run = wordcount._run
 
-    def failing(duration_s: float, point: dict[str, Any]) -> dict[str, Any]:
+    def failing(point: dict[str, Any], duration_s: float) -> dict[str, Any]:
         if point["quantum_log2"] == 9:
             raise error
-        return measure(duration_s, point)
+        return run(point, duration_s)
 
-    monkeypatch.setattr(wordcount, "measure", failing)
+    monkeypatch.setattr(wordcount, "_run", failing)
 
 
 def test_a_point_that_fails_is_named_and_the_rest_is_measured(

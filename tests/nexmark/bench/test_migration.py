@@ -9,10 +9,12 @@ import orjson
 import pytest
 
 from tests.nexmark.helpers import tokenring
-from tokenring.nexmark.bench.migration import draw_timelines, measured_key_count, render
+from tokenring.nexmark.bench.figures import render
+from tokenring.nexmark.bench.migration import MIGRATION, measured_key_count
 from tokenring.nexmark.bench.migration.moving import half_away
 from tokenring.nexmark.bench.migration.timeline import SLOT_NS, coarser, duration_above_s, greatest_ms, quantiles_ms
-from tokenring.nexmark.bench.rendering import machine
+from tokenring.nexmark.bench.parts import record
+from tokenring.nexmark.bench.parts.plots import drawn
 from tokenring.nexmark.measure import BINS
 
 ROW = {"workload", "keys_log2", "bins_log2", "workers", "plan", "rows_moved", "bytes_moved", "away", "back", "timeline"}
@@ -47,9 +49,9 @@ def test_half_of_the_keys_go_away_and_back() -> None:
     assert 2 * 400 < row["rows_moved"] < 2 * 624  # about half of the keys, all of which have come, twice
     assert row["bytes_moved"] >= 16 * row["rows_moved"]
     assert row["away"]["seconds"] > 0 and row["back"]["seconds"] > 0
-    assert render({"machine": machine(), "complete": True, "rows": [row]}).count("key-count") == 1
-    drawn = draw_timelines([row])
-    assert drawn is not None and b"svg" in drawn
+    data = record("bench-migration", {"rate": 5e4, "seconds": 0.2}, complete=True, rows=[row])
+    assert render(data).count("key-count") == 1
+    assert b"svg" in (drawn(MIGRATION.panels, [row]) or b"")
 
 
 def test_the_command_writes_its_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -59,7 +61,7 @@ def test_the_command_writes_its_rows(capsys: pytest.CaptureFixture[str], tmp_pat
     data = orjson.loads((tmp_path / "m.json").read_bytes())
     (row,) = data["rows"]
     assert row["plan"] == "fluid" and row["error"] is None and row["rows_moved"] > 0
-    assert (tmp_path / "m.svg").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.json", "m.md", "m.svg"]
 
 
 def test_a_plan_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from scripts.benchmarks import step
 from tests.errors import raises
 from tests.nexmark.helpers import seal_generated, tokenring
 from tests.nexmark.run_helpers import expected
-from tokenring.nexmark.bench.rendering import publish
+from tokenring.nexmark.bench.figures import publish
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.tools.errors import OptionError
 from tokenring.tools.system.files import replace, require_writable
@@ -139,7 +139,7 @@ def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
 
 def test_figures_in_a_device_have_nothing_beside_them(tmp_path: Path) -> None:
     device = null_device(tmp_path / "null")
-    publish(device, {"benchmark": "bench-chain", "rows": []})
+    publish("chain", [], True, {}, device)
     assert [path.name for path in tmp_path.iterdir()] == ["null"]
 
 

@@ -1,0 +1,48 @@
+"""Polars' processes, `python -m ... serve ARGUMENTS`, or a query's name for one of `benchmark road`: its streaming
+engine answers. Its pool has as many threads as POLARS_MAX_THREADS said when the process began.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+from scripts.benchmarks.references.polars_queries import LAZY
+from scripts.benchmarks.references.processes import BATCH_ROWS, STREAMS, answer_all, answer_one, columns_read
+
+
+def road(query: str, folder: Path, threads: int) -> pa.Table:
+    """All rows of a query's answer, of lazy frames of the Parquet files."""
+    assert threads == pl.thread_pool_size(), "it was started with others"
+    frames = {stream: pl.scan_parquet(folder / f"{stream}.parquet" / "*.parquet") for stream in STREAMS}
+    return LAZY[query](frames).collect(engine="streaming").to_arrow(compat_level=pl.CompatLevel.newest())
+
+
+def serve(folder: str, events: str, *queries: str) -> None:
+    """Fill frames in memory with what the queries read, then answer what is asked, batch by batch."""
+    from tokenring.nexmark.staging.staged import StagedEvents
+
+    staged = StagedEvents.open(Path(folder))
+    frames = {}
+    for name in staged.streams:
+        read = pl.scan_parquet(staged.stream(name).parquet / "*.parquet").filter(pl.col("event") < int(events))
+        frames[name] = read.select(columns_read(name, queries)).collect(engine="streaming").rechunk().lazy()
+
+    def answer(query: str, threads: int) -> Iterator[pa.RecordBatch]:
+        assert threads == pl.thread_pool_size(), "it was started with others"
+        lazy = LAZY[query](frames)
+        for frame in lazy.collect_batches(chunk_size=BATCH_ROWS, maintain_order=False, engine="streaming"):
+            yield from frame.to_arrow(compat_level=pl.CompatLevel.newest()).to_batches()
+
+    answer_all(answer)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(*sys.argv[2:])
+    else:
+        answer_one(LAZY, road)

@@ -1,0 +1,83 @@
+"""What the processes of a benchmark do, whichever engine's they are: answer one query and end, or whatever is asked.
+
+It imports little: what it takes to start counts in `benchmark road`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+STREAMS = ("bid", "auction", "person")
+BATCH_ROWS = 1 << 16
+"""How many rows a reference hands over at once."""
+
+Answer = Callable[[str, int], Iterable[pa.RecordBatch]]
+"""answer(query, threads): its rows as they come."""
+
+
+def answer_one(queries: Iterable[str], answer: Callable[[str, Path, int], pa.Table]) -> None:
+    """Answer what the command line asks for; prints {"rows", "running_s"} as one line of JSON.
+
+    answer(query, folder, workers) gives all rows as a table; its call is what is timed.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("query", choices=[*queries])
+    parser.add_argument("--input", required=True, type=Path, help="a staged folder; only its Parquet files are read")
+    parser.add_argument("--workers", type=int, default=1, help="workers, or threads")
+    parser.add_argument("--out", type=Path, help="an Arrow file for the answer")
+    asked = parser.parse_args()
+    start_s = time.perf_counter()
+    table = answer(asked.query, asked.input, asked.workers)
+    running_s = time.perf_counter() - start_s
+    if asked.out is not None:
+        with pa.ipc.new_file(str(asked.out), table.schema) as writer:
+            writer.write_table(table)
+    _say({"rows": table.num_rows, "running_s": running_s})
+
+
+def columns_read(name: str, queries: Sequence[str]) -> list[str]:
+    """The columns of a stream that the queries or their answers' order read."""
+    from tokenring.nexmark.events.schema import EVENT
+    from tokenring.nexmark.events.schema import STREAMS as STAGED
+    from tokenring.nexmark.queries import QUERIES
+
+    read = [column for query in queries for column in QUERIES[query].reads.get(name, ())]
+    return list(dict.fromkeys((*STAGED[name].integer_columns, EVENT, *read)))
+
+
+def answer_all(answer: Answer) -> None:
+    """Answer what is asked until there is nothing more: questions on standard input, answers on standard output, a line
+    each; rows are taken in batches and dropped, as the engine's are."""
+    from scripts.benchmarks.references.answers import fingerprint, small_result
+    from tokenring.nexmark.queries import QUERIES
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches us too; whoever asks us ends us
+    _say({"ready": True})
+    for line in sys.stdin.buffer:
+        asked = orjson.loads(line)
+        query = QUERIES[asked["query"]]
+        threads = int(asked["threads"])
+        if asked["whole"]:
+            _say({"fingerprint": fingerprint(query, answer(query.name, threads))})
+            continue
+        start_s = time.monotonic()
+        rows, kept = 0, []
+        for batch in answer(query.name, threads):
+            rows += batch.num_rows
+            kept += [batch] if query.is_small else []
+        seconds = time.monotonic() - start_s
+        _say({"seconds": seconds, "rows": rows, "result": small_result(query, kept)})
+
+
+def _say(message: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(orjson.dumps(message) + b"\n")
+    sys.stdout.flush()

@@ -1,0 +1,1 @@
+"""Tests of what every benchmark is made of; see nexmark/bench/parts/."""

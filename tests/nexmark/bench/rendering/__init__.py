@@ -1,1 +1,0 @@
-"""Tests of tables and plots; see nexmark/bench/rendering/."""
