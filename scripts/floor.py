@@ -171,13 +171,9 @@ def measure_floor(keys: np.ndarray, values: np.ndarray, workers: int, plan: Plan
     while cells < 2 * len(np.unique(columns[0])):
         cells *= 2
     parts = execute(lambda worker: _work(worker, *columns, cells, pace), config=Config(workers=workers))
-    histogram = Histogram()
-    for part in parts:
-        histogram.merge(part["latency"])
     seconds = max(part["seconds"] for part in parts)
     offered = sum(part["offered"] for part in parts)
     turns = {name: sum(part[name] for part in parts) for name in ("idle", "active", "idle_ns", "active_ns")}
-    latency = {name: histogram.quantile_ms(share) for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))}
     verdict = Verdict("", None)
     if pace.rate is not None:
         verdict = judge((part["trail"] for part in parts), any(part["dnf"] for part in parts))
@@ -185,7 +181,7 @@ def measure_floor(keys: np.ndarray, values: np.ndarray, workers: int, plan: Plan
         "events": offered,
         "seconds": seconds,
         "events_per_second": offered / seconds,
-        "latency_ms": None if pace.rate is None else latency | {"max": histogram.max_ms},
+        "latency_ms": None if pace.rate is None else Histogram(part["latency"] for part in parts).quantiles_ms(),
         "dnf": verdict.verdict == DNF,
         "verdict": verdict.verdict or None,
         "slope": verdict.slope,

@@ -16,7 +16,6 @@ from scripts.benchmarks.references.answers import require_equal_results
 from tests.errors import raises
 from tokenring.engine import COMPLETE, Config, Worker
 from tokenring.engine.worker.simulation import SimulatedGroup
-from tokenring.nexmark.bench.parts import paired, spread, take_turns
 from tokenring.nexmark.queries.q7 import WINDOW_NS
 from tokenring.nexmark.run.runner import Plan
 from tokenring.shm.queues.progress_ring import CHANGE_WORDS
@@ -122,19 +121,6 @@ def test_own_time_leaves_out_what_is_called() -> None:
     assert (calls, counters.parts["look"][0], counters.parts["idle step"][0]) == (1, 3, 0)
     assert counters.parts["look"][1] == counters.parts["look"][2]
     assert own_ns == pytest.approx(whole_ns - counters.parts["look"][2])
-
-
-def test_rounds_take_turns() -> None:
-    seen: list[str] = []
-
-    def measure(case: str) -> int:
-        seen.append(case)
-        return len(seen)
-
-    assert take_turns("x", ["a", "b", "c"], 2, measure) == {"a": [6, 8], "b": [4, 9], "c": [5, 7]}
-    assert "".join(seen) == "abcbcacab"
-    assert spread([3.0, 1.0, 2.0]) == {"median": 2.0, "least": 1.0, "greatest": 3.0}
-    assert paired([3.0, 4.0], [2.0, 8.0]) == {"median": 1.0, "least": 0.5, "greatest": 1.5}, "round by round"
 
 
 def test_a_rate_is_held_up_to_the_first_that_is_not() -> None:

@@ -7,14 +7,13 @@ with later(__name__):
     from tokenring.nexmark.measure.latency import BINS, SPREAD, Histogram, bin_of, record
     from tokenring.nexmark.measure.looks import LOOKS_WORDS, NEXT_LOOK_NS, Looks, has_looked, look
     from tokenring.nexmark.measure.memory import anonymous_mb, group_mb, peak_rss_mb
-    from tokenring.nexmark.measure.verdict import DNF, LONGEST, UNDECIDED, Backlog, Verdict, judge, until_decided
+    from tokenring.nexmark.measure.verdict import DNF, UNDECIDED, Backlog, Verdict, judge, until_decided
 
 __all__ = [
     "BINS",
     "Backlog",
     "DNF",
     "Histogram",
-    "LONGEST",
     "LOOKS_WORDS",
     "Looks",
     "NEXT_LOOK_NS",

@@ -1,5 +1,7 @@
 """A histogram of latencies in logarithmic bins, filled by a kernel: a batch of evenly spaced events at once."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from tokenring.engine import WORDS, int64, kernel, void
@@ -45,11 +47,13 @@ def lower_bound_ns(at: int) -> int:
 
 
 class Histogram:
-    """Latencies of one worker, or of several merged."""
+    """Latencies of one worker, or of several merged. parts: such as workers return them, in sparse form."""
 
-    def __init__(self) -> None:
+    def __init__(self, parts: Iterable[dict[str, list[int]]] = ()) -> None:
         self.bins = np.zeros(BINS, np.int64)
         self.extremes = np.zeros(2, np.int64)
+        for part in parts:
+            self.merge(part)
 
     def record(self, first_ns: int, last_ns: int, count: int) -> None:
         """Add `count` latencies spaced evenly from first_ns to last_ns."""
@@ -79,6 +83,11 @@ class Histogram:
         at = int(np.searchsorted(np.cumsum(self.bins), share * total))
         middle = (lower_bound_ns(at) + lower_bound_ns(at + 1)) / 2
         return float(min(middle, float(self.extremes[1])) / 1e6)
+
+    def quantiles_ms(self) -> dict[str, float | None]:
+        """p50, p99, p999 and max."""
+        shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+        return {**{name: self.quantile_ms(share) for name, share in shares.items()}, "max": self.max_ms}
 
     @property
     def max_ms(self) -> float | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -116,9 +116,10 @@ def _trend(trail: Sequence[Sequence[float]]) -> tuple[float, float | None, float
     return (float(slopes[low]) if grown else -np.inf), slope, (float(slopes[high]) if high < pairs else np.inf)
 
 
-def until_decided(measure: Callable[[float], dict[str, Any]], seconds: float, most: float) -> dict[str, Any]:
-    """Measure for `seconds`, and for twice as long while the outcome's "verdict" is UNDECIDED, up to `most` seconds;
-    the last outcome."""
+def until_decided(measure: Callable[[float], dict[str, Any]], seconds: float, most: float = inf) -> dict[str, Any]:
+    """Measure for `seconds`, and for twice as long while the outcome's "verdict" is UNDECIDED, up to LONGEST times, and
+    no more than `most` seconds; the last outcome."""
+    most = min(LONGEST * seconds, most)
     while True:
         outcome = measure(seconds)
         if outcome["verdict"] != UNDECIDED or 2 * seconds > most:

@@ -202,14 +202,10 @@ def _work(
 def _merge(plan: Plan, query: Query, config: Config, pace: Pace, parts: list[dict[str, Any]]) -> dict[str, Any]:
     seconds = max(part["seconds"] for part in parts)
     events = sum(part["offered"] for part in parts)
-    histogram = Histogram()
-    for part in parts:
-        histogram.merge(part["latency"])
     latency, verdict = None, Verdict("", None)
     if pace.rate is not None:
         verdict = judge((part["trail"] for part in parts), any(part["dnf"] for part in parts))
-        shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-        latency = {name: histogram.quantile_ms(share) for name, share in shares.items()} | {"max": histogram.max_ms}
+        latency = Histogram(part["latency"] for part in parts).quantiles_ms()
     return {
         "query": query.name,
         "engine": "tokenring",

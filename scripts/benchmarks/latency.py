@@ -16,7 +16,7 @@ from tokenring.engine.worker.config import usable_cores
 from tokenring.nexmark.bench.experiments import require_events
 from tokenring.nexmark.bench.parts import option, rate_text, table, take_turns, workers_text, worst
 from tokenring.nexmark.measure.hiccups import hiccups_ms
-from tokenring.nexmark.measure.verdict import LONGEST, until_decided
+from tokenring.nexmark.measure.verdict import until_decided
 from tokenring.nexmark.run.runner import HICCUP_S, Plan, run_query
 from tokenring.tools.errors import OptionError
 
@@ -59,7 +59,7 @@ def command(
     ]
 
     def measure(case: Case) -> dict[str, Any]:
-        return until_decided(partial(run, case), duration, min(LONGEST * duration, available / case.rate))
+        return until_decided(partial(run, case), duration, available / case.rate)
 
     def run(case: Case, seconds: float) -> dict[str, Any]:
         plan = Plan(case.system, str(folder), case.workers, rate=case.rate, duration_s=seconds, events=available)

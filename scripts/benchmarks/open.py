@@ -10,7 +10,7 @@ from scripts.benchmarks.measure import ASKED, EVENTS, GROUP, INPUT, RATE, ROUNDS
 from scripts.benchmarks.queries import QUERY
 from tokenring.nexmark.bench.experiments import require_events
 from tokenring.nexmark.bench.parts import Column, median_of, option, rate_text, table, take_turns, worst
-from tokenring.nexmark.measure.verdict import HELD, LONGEST, until_decided
+from tokenring.nexmark.measure.verdict import HELD, until_decided
 from tokenring.nexmark.run.runner import Plan, run_query
 
 LATENCIES, HICCUPS = ("p50", "p99", "p999", "max"), ("p999", "max")
@@ -35,7 +35,7 @@ def command(
         return run_query(Plan(query, str(folder), workers, rate=rate, duration_s=seconds, events=available))
 
     def measure(query: str) -> dict[str, Any]:
-        return until_decided(partial(run, query), duration, min(LONGEST * duration, available / rate))
+        return until_decided(partial(run, query), duration, available / rate)
 
     outcomes = take_turns("open", queries, rounds, measure, warm_up=False)
     parameters = {"events": available, "rounds": rounds, "duration_s": duration, "rate": rate, "workers": workers}

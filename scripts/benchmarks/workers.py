@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scripts.benchmarks.measure import COUNT, ROUNDS, Found, Row, benchmark
-from scripts.benchmarks.workers_kernels import kernel_costs
+from scripts.benchmarks.step_kernels import kernel_costs_of
 from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.worker.config import usable_cores
 from tokenring.nexmark.bench.parts import figure, option, spread, table, take_turns
@@ -34,7 +34,7 @@ def command(sizes: tuple[int, ...], at: int, rounds: int) -> Found:
     groups = take_turns("groups", sizes, rounds, _group, warm_up=False)  # first, while there is little to inherit
     queue_bytes = Config(workers=at).queue_bytes  # one for all, so that they differ in the number alone
     measured = take_turns(
-        "kernels", (*sizes, at), rounds, lambda workers: kernel_costs(workers, queue_bytes), warm_up=False
+        "kernels", (*sizes, at), rounds, lambda workers: kernel_costs_of(workers, queue_bytes), warm_up=False
     )
     kernels = [
         {"what": what, "workers": workers, "us": spread([costs[what] for costs in of_size])}

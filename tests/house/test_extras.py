@@ -86,11 +86,17 @@ def test_what_needs_an_extra_says_so(tmp_path: Path, arguments: str, said: str) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_figures_are_written_where_no_plots_can_be_drawn(tmp_path: Path) -> None:
-    arguments = "bench chain --quick --operators 4 --mechanism tokens --workers 1 --duration 0.1".split()
-    arguments += ["--json", f"{tmp_path}/chain.json"]
+@pytest.mark.parametrize(
+    "experiment",
+    [
+        "chain --quick --operators 4 --mechanism tokens --workers 1 --duration 0.1",
+        "migration --quick --plan none --seconds 0.1",
+    ],
+)
+def test_figures_are_written_where_no_plots_can_be_drawn(tmp_path: Path, experiment: str) -> None:
+    arguments = ["bench", *experiment.split(), "--json", f"{tmp_path}/some.json"]
     done = without_extras(f"from tokenring.nexmark.commands import main\nmain({arguments})")
-    assert (done.returncode, sorted(path.name for path in tmp_path.iterdir())) == (0, ["chain.json", "chain.md"])
+    assert (done.returncode, sorted(path.name for path in tmp_path.iterdir())) == (0, ["some.json", "some.md"])
     assert "no plots are drawn: matplotlib is not installed" in done.stderr
 
 

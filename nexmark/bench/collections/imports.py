@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
 from tokenring.engine import Batch, Config, Schema, Stream, Worker, execute
 from tokenring.nexmark.bench.collections.closed_loop import AT_REST, ClosedLoop
-from tokenring.nexmark.bench.collections.records import records
+from tokenring.nexmark.bench.collections.records import latency_row, records
 from tokenring.nexmark.bench.parts import Row
 from tokenring.nexmark.measure import group_mb
 from tokenring.operators.collections import Arranged, collection, import_arrangement
@@ -56,10 +54,9 @@ def measured_imports(workers: int, scale: float) -> list[Row]:
     }
     rows = []
     for name, seconds in taken.items():
-        p50, p99 = np.quantile(seconds, [0.5, 0.99]).tolist()
-        latencies = {"p50_ms": 1e3 * p50, "p99_ms": 1e3 * p99, "max_ms": 1e3 * max(seconds), "epochs": len(seconds)}
-        looks_up = name.endswith("look-up")
-        rate = {"changes_per_second": (1 if looks_up else loaded) / p50}
+        latencies = latency_row([1e3 * second for second in seconds])
+        changed = 1 if name.endswith("look-up") else loaded
+        rate = {"changes_per_second": 1e3 * changed / latencies["p50_ms"]}
         rows.append({"workload": f"{IMPORT}: {name}", **common, **rate, **latencies})
     return rows
 

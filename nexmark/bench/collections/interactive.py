@@ -14,7 +14,7 @@ import numpy as np
 
 from tokenring.engine import Config, Probe, Schema, Worker, execute
 from tokenring.nexmark.bench.collections.closed_loop import ClosedLoop
-from tokenring.nexmark.bench.collections.records import records
+from tokenring.nexmark.bench.collections.records import latency_row, records
 from tokenring.nexmark.bench.parts import Row
 from tokenring.nexmark.measure import group_mb
 from tokenring.operators.collections import Arranged, Collection, collection
@@ -99,17 +99,13 @@ def measured_interactive(workers: int, scale: float, seconds: float) -> list[Row
         program = partial(_work, scale=scale, seconds=seconds, is_shared=is_shared)
         parts = execute(program, config=Config(workers=workers))
         latencies_ms = np.concatenate([part["latencies_ns"] for part in parts]) / 1e6
-        p50, p99 = np.quantile(latencies_ms, [0.5, 0.99]).tolist()
         rows.append(
             {
                 "workload": f"{INTERACTIVE}: {'shared' if is_shared else 'own indexes'}",
                 "workers": workers,
                 "epoch_rows": RATE * _TICK_NS // 1_000_000_000,
                 "changes_per_second": sum(part["rate"] for part in parts),
-                "p50_ms": p50,
-                "p99_ms": p99,
-                "max_ms": float(latencies_ms.max()),
-                "epochs": len(latencies_ms),
+                **latency_row(latencies_ms),
                 "is_load": False,
                 "loaded_rows": int(_EDGES * scale),
                 "load_s": max(part["load_s"] for part in parts),

@@ -8,6 +8,7 @@ import numpy as np
 
 from tokenring.engine import Config, Worker, execute
 from tokenring.nexmark.bench.collections.closed_loop import AT_REST, BEGAN_NS, CHANGES, ENDED_NS, ClosedLoop
+from tokenring.nexmark.bench.collections.records import latency_row
 from tokenring.nexmark.bench.collections.workloads import Workload
 from tokenring.nexmark.bench.parts import Row, hiccup_row
 from tokenring.nexmark.measure import anonymous_mb, group_mb, hiccups_ms
@@ -46,14 +47,9 @@ def _of_phase(parts: list[dict[str, Any]]) -> Row:
     """What all workers noted of a phase."""
     latencies_ms = np.concatenate([part["latencies_ns"] for part in parts]) / 1e6
     took_s = (max(part["ended_ns"] for part in parts) - min(part["began_ns"] for part in parts)) / 1e9
-    p50, p99 = np.quantile(latencies_ms, [0.5, 0.99]).tolist()
-    return {
-        "changes_per_second": sum(part["changes"] for part in parts) / took_s,
-        "p50_ms": p50,
-        "p99_ms": p99,
-        "max_ms": float(latencies_ms.max()),
-        "epochs": max(len(part["latencies_ns"]) for part in parts),
-    }
+    changes = sum(part["changes"] for part in parts)
+    epochs = max(len(part["latencies_ns"]) for part in parts)
+    return {"changes_per_second": changes / took_s, **latency_row(latencies_ms), "epochs": epochs}
 
 
 def _work(worker: Worker, workload: Workload, seconds: float) -> dict[str, Any]:

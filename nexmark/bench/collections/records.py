@@ -1,5 +1,7 @@
 """Records that numbers describe: keys and values, uniform at random, equal wherever they are made."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import WORDS, int64, kernel, void
@@ -30,3 +32,9 @@ def records(first: int, count: int, stream: int, keys: int, values: int) -> tupl
     key, value = np.empty(count, np.int64), np.empty(count, np.int64)
     _make(first, stream, keys, values, key, value)
     return key, value
+
+
+def latency_row(latencies_ms: Sequence[float] | np.ndarray) -> dict[str, float]:
+    """What a row says of its epochs: p50_ms, p99_ms, max_ms, and how many there were."""
+    p50, p99, most = np.quantile(latencies_ms, [0.5, 0.99, 1.0]).tolist()
+    return {"p50_ms": p50, "p99_ms": p99, "max_ms": most, "epochs": len(latencies_ms)}

@@ -9,7 +9,7 @@ from typing import Any
 
 from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.nexmark.bench.experiments.mechanisms import by_mechanism, lines, marks, style_order, workers_cell
-from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups, merged
+from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups
 from tokenring.nexmark.bench.parts import Draw, Experiment, Panels, Row, Sweep, points, ticks, workers_text
 from tokenring.nexmark.measure import Histogram
 from tokenring.operators import no_op
@@ -29,7 +29,7 @@ def _measure(point: Row, sweep: Sweep) -> Row:
     duration_ns = int(sweep["duration"] * 1e9)
     parts = execute(lambda worker: _work(worker, point["operators"], point["mechanism"], duration_ns), config=config)
     return {
-        **latency_row(merged(parts, "latency")),
+        **latency_row(Histogram(part["latency"] for part in parts)),
         **hiccups,
         "ticks": min(part["ticks"] for part in parts),
         "build_s": max(part["build_s"] for part in parts),

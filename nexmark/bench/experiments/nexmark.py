@@ -33,7 +33,7 @@ from tokenring.nexmark.bench.parts import (
     workers_text,
 )
 from tokenring.nexmark.events import GeneratorConfig
-from tokenring.nexmark.measure import LONGEST, until_decided
+from tokenring.nexmark.measure import until_decided
 from tokenring.nexmark.run import Plan, run_query
 from tokenring.nexmark.spark import require_spark
 from tokenring.nexmark.staging import StagedEvents, stage_generated
@@ -56,7 +56,7 @@ def _measure(point: Row, sweep: Sweep) -> Row:
     """One run, or longer ones until it is decided whether it holds, as far as there are events."""
     folder, duration_s = str(sweep["folder"]), sweep["duration"]
     events = StagedEvents.open(sweep["folder"], check=None).events
-    return until_decided(partial(_run, folder, point), duration_s, min(LONGEST * duration_s, events / point["rate"]))
+    return until_decided(partial(_run, folder, point), duration_s, events / point["rate"])
 
 
 def _run(folder: str, point: Row, duration_s: float) -> Row:

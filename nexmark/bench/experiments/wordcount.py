@@ -23,12 +23,12 @@ from tokenring.nexmark.bench.experiments.mechanisms import (
     style_order,
     workers_cell,
 )
-from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups, merged
+from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups
 from tokenring.nexmark.bench.experiments.word_ring import WordMeasurements
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule
 from tokenring.nexmark.bench.experiments.word_source import word_source
 from tokenring.nexmark.bench.parts import Column, Draw, Experiment, Panels, Row, Sweep, rate_text, ticks, workers_text
-from tokenring.nexmark.measure import DNF, LONGEST, Histogram, judge, until_decided
+from tokenring.nexmark.measure import DNF, Histogram, judge, until_decided
 from tokenring.operators import word_count
 from tokenring.operators.mechanisms import use
 
@@ -51,7 +51,7 @@ def measure(point: Row, sweep: Sweep) -> Row:
     """One open loop, or longer ones until it is decided whether it holds."""
     rate = point["rate_per_worker"] * point["workers"] if "rate_per_worker" in point else point["rate"]
     run = partial(_run, point | {"rate": rate})
-    return {"rate": rate} | until_decided(run, sweep["duration"], LONGEST * sweep["duration"])
+    return {"rate": rate} | until_decided(run, sweep["duration"])
 
 
 def _run(point: Row, duration_s: float) -> Row:
@@ -66,7 +66,7 @@ def _run(point: Row, duration_s: float) -> Row:
         return _work(worker, schedule, point["mechanism"], discard_ns, point["source"] == EACH_TIME)
 
     parts = execute(program, config=config)
-    latency, after = merged(parts, "latency"), merged(parts, "after_quantum")
+    latency, after = (Histogram(part[name] for part in parts) for name in ("latency", "after_quantum"))
     verdict = judge((part["trail"] for part in parts), any(part["dnf"] for part in parts))
     if verdict.verdict == DNF:
         latency = after = Histogram()  # what was done in time says nothing about a run that fell behind

@@ -56,8 +56,8 @@ def quantiles_ms(parts: list[dict[str, Any]], from_ns: int, to_ns: int) -> dict[
         inside = (part["at_ns"][1:] >= from_ns) & (part["at_ns"][1:] < to_ns)
         histogram.bins[part["used"]] += part["counts"][inside].sum(axis=0)
     histogram.extremes[1] = 1 << 62  # it is not known of a part: a quantile is then the middle of its bin
-    shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
-    return {f"{name}_ms": histogram.quantile_ms(share) for name, share in shares.items()}
+    found = histogram.quantiles_ms() | {"max": histogram.quantile_ms(1.0)}
+    return {f"{name}_ms": value for name, value in found.items()}
 
 
 def greatest_ms(parts: list[dict[str, Any]], start_ns: int, end_ns: int) -> list[list[float]]:

@@ -21,8 +21,8 @@ from tokenring.nexmark.bench import sizes
 from tokenring.nexmark.bench.experiments import SOURCES, tails, wordcount
 from tokenring.nexmark.bench.experiments import nexmark as queries
 from tokenring.nexmark.bench.parts import points
-from tokenring.nexmark.bench.parts.options import spelled_out
 from tokenring.nexmark.events.generator import GeneratorConfig
+from tokenring.nexmark.measure import verdict
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run import runner
 from tokenring.operators.mechanisms import MECHANISMS
@@ -52,8 +52,7 @@ def short_hiccup_meters(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points of a large sweep are not measured for longer until it is decided whether they hold."""
-    monkeypatch.setattr(wordcount, "LONGEST", 1)
-    monkeypatch.setattr(queries, "LONGEST", 1)
+    monkeypatch.setattr(verdict, "LONGEST", 1)
 
 
 Bench = Callable[..., tuple[Outcome, dict[str, Any]]]
@@ -324,14 +323,3 @@ def test_help_names_the_experiments_and_their_sweeps(capsys: pytest.CaptureFixtu
     wanted = ("--quantum-log2", "--rate", "--workers", "--quick", *MECHANISMS, *SOURCES)
     assert all(name in outcome.out for name in wanted)
     assert "with --quick: quantum-log2 8 16 20" in " ".join(outcome.out.split())
-
-
-def test_values_may_follow_their_option() -> None:
-    said = ["v", "--workers", "1", "2", "--rounds", "3", "--rates=1", "--workers", "4"]
-    assert spelled_out(said, {"--workers", "--rates"}) == [
-        *("v", "--workers", "1", "--workers", "2", "--rounds", "3", "--rates=1", "--workers", "4")
-    ]
-
-
-def test_points_are_every_combination_once() -> None:
-    assert points(a=(1, 2, 1), b="xy") == [{"a": a, "b": b} for a in (1, 2) for b in "xy"]
