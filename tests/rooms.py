@@ -25,7 +25,7 @@ ROOMS = {
     "nexmark": (
         *("events", "spark.jobs", "spark", "staging.foreign", "staging", "sql", "queries", "oracle", "measure", "run"),
         *("scale_out", "commands", "bench.parts", "bench.experiments"),
-        *("bench.collections", "bench.migration", "bench.flow", "bench"),
+        *("bench.collections", "bench.migration", "bench"),
     ),
 }
 

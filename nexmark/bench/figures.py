@@ -21,9 +21,9 @@ class _Experiments(Mapping[str, Experiment]):
     """By name; each is imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Experiment:
-        from tokenring.nexmark.bench import collections, experiments, flow, migration
+        from tokenring.nexmark.bench import collections, experiments, migration
 
-        face = {"collections": collections, "flow": flow, "migration": migration}.get(name, experiments)
+        face = {"collections": collections, "migration": migration}.get(name, experiments)
         found: Experiment = getattr(face, name.upper())
         return found
 
@@ -62,9 +62,7 @@ def render(data: dict[str, Any]) -> str:
     return rendered(data, tables(data))
 
 
-def publish(
-    name: str, rows: list[Row], complete: bool, parameters: dict[str, Any], json_file: Path | None
-) -> None:
+def publish(name: str, rows: list[Row], complete: bool, parameters: dict[str, Any], json_file: Path | None) -> None:
     """Print the figures, and write them where somebody asked for that: to standard output, alone; or into a file,
     beside which stand, with the same stem, the table and the plots."""
     data = recorded(f"bench-{name}", parameters, complete=complete, rows=rows)

@@ -78,11 +78,15 @@ def _beside(row: Row, scale: float) -> Row:
     load_s = rust.load_s
     if row["is_load"] and rust.changes_per_second:
         load_s = row["epoch_rows"] / rust.changes_per_second
-    return {"state_mb": None, "hiccup_p999_ms": None} | row | {
-        "load_over": load_s and row["load_s"] / load_s,
-        "rate_over": rust.changes_per_second and row["changes_per_second"] / rust.changes_per_second,
-        "p50_over": rust.p50_us and row["p50_ms"] * 1e3 / rust.p50_us,
-    }
+    return (
+        {"state_mb": None, "hiccup_p999_ms": None}
+        | row
+        | {
+            "load_over": load_s and row["load_s"] / load_s,
+            "rate_over": rust.changes_per_second and row["changes_per_second"] / rust.changes_per_second,
+            "p50_over": rust.p50_us and row["p50_ms"] * 1e3 / rust.p50_us,
+        }
+    )
 
 
 def _loaded_table(rows: list[Row], scratch: dict[str, float]) -> str:

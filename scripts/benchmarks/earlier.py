@@ -69,9 +69,7 @@ def command(
         for tree in trees:
             warm_up(tree)
         cases = [(query, pace, tree) for query, pace in asked for tree in trees]
-        runs = take_turns(
-            f"against {number}", cases, rounds, lambda case: _run(case[2], case[0], read, paces[case[1]])
-        )
+        runs = take_turns(f"against {number}", cases, rounds, lambda case: _run(case[2], case[0], read, paces[case[1]]))
         costs = take_turns("a step", trees if "step" in parts else (), rounds, lambda tree: _kernel_costs(tree, read))
     figures = [_compared(query, pace, runs[query, pace, trees[0]], runs[query, pace, ROOT]) for query, pace in asked]
     parameters = {"commit": number, "rounds": rounds, "rate": rate, "duration_s": duration, "events": events}

@@ -36,9 +36,7 @@ INPUT = option(
 )
 ROUNDS = option("--rounds N", click.IntRange(1), "How often everything is measured.", 5)
 EVENTS = option("--events N", click.IntRange(1), "Use only the first N staged events.")
-ASKED = option(
-    "--query QUERY...", click.Choice(tuple(QUERIES)), "[default: all]", tuple(QUERIES), "queries"
-)
+ASKED = option("--query QUERY...", click.Choice(tuple(QUERIES)), "[default: all]", tuple(QUERIES), "queries")
 COUNT = click.IntRange(1, 512)
 WORKERS = option("--workers N...", COUNT, "Worker processes.", (1, 2))
 GROUP = option("--workers N", COUNT, "Worker processes.", 2)

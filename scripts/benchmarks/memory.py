@@ -51,8 +51,8 @@ def command(folder: Path, rate: float, duration: float, idle_s: float, rounds: i
     return parameters, {"memory": runs, "oversubscribed": compare(outcomes), "idle": idle_group(cores, idle_s)}
 
 
-def sample_memory(plan: Plan) -> dict[str, Any]:
-    """Run the plan; each worker's own memory over time."""
+def sampled(plan: Plan) -> tuple[dict[str, Any], list[tuple[float, list[float]]]]:
+    """Run the plan; its outcome, and several times a second (the second, each worker's own memory in MB)."""
     pids: list[int] = []
     samples: list[tuple[float, list[float]]] = []
     start_s = time.monotonic()
@@ -62,7 +62,12 @@ def sample_memory(plan: Plan) -> dict[str, Any]:
         if all(taken):
             samples.append((time.monotonic() - start_s, taken))
 
-    outcome = run_query(plan, on_progress=sample, on_start=pids.extend)
+    return run_query(plan, on_progress=sample, on_start=pids.extend), samples
+
+
+def sample_memory(plan: Plan) -> Row:
+    """Each worker's own memory over a run."""
+    outcome, samples = sampled(plan)
     return {
         **{name: getattr(plan, name) for name in ("query", "workers", "rate")},
         **{name: outcome[name] for name in ("events", "seconds", "dnf", "shared_mb")},
@@ -90,9 +95,7 @@ def compare(outcomes: dict[Case, list[dict[str, Any]]]) -> list[Row]:
         by_workers = {case.workers: runs for case, runs in outcomes.items() if case.query == query}
         quick, slow = ([run["seconds"] for run in runs] for runs in by_workers.values())
         seconds = [spread(quick), spread(slow)]
-        compared.append(
-            {"query": query, "workers": [*by_workers], "seconds": seconds, "ratio": paired(slow, quick)}
-        )
+        compared.append({"query": query, "workers": [*by_workers], "seconds": seconds, "ratio": paired(slow, quick)})
     return compared
 
 

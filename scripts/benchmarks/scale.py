@@ -10,12 +10,12 @@ import click
 import psutil
 
 from scripts.benchmarks.measure import INPUT, Found, Row, benchmark, opened
+from scripts.benchmarks.memory import sampled
 from scripts.benchmarks.queries import QUERY
 from tokenring.nexmark.bench.parts import figure, option, points, rate_text, table
 from tokenring.nexmark.events.schema import EVENT, FLOOR
-from tokenring.nexmark.measure import anonymous_mb
 from tokenring.nexmark.queries import QUERIES
-from tokenring.nexmark.run.runner import Plan, run_query
+from tokenring.nexmark.run.runner import Plan
 from tokenring.nexmark.scale_out.engine import LOCAL, SparkPlan, run_on_spark
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.tools.errors import CommandError, OptionError
@@ -55,13 +55,7 @@ def command(folder: Path, sizes: tuple[int, ...], queries: tuple[str, ...], mast
 
 def _measure(query: str, events: int, staged: StagedEvents, folder: str, master: str) -> Row:
     """One query over so many events on both."""
-    pids: list[int] = []
-    sampled_mb = [0.0]
-
-    def sample(_offered: int, _events: int) -> None:
-        sampled_mb.append(sum([anonymous_mb(pid) for pid in pids]))
-
-    own = run_query(Plan(query, folder, events=events), on_progress=sample, on_start=pids.extend)
+    own, samples = sampled(Plan(query, folder, events=events))
     with run_on_spark(SparkPlan((query,), folder, master, events=events)) as ((spark, _),):
         if spark["error"] is not None:
             raise CommandError(f"Spark failed in {query}: {spark['error']}; nothing was written")
@@ -69,13 +63,14 @@ def _measure(query: str, events: int, staged: StagedEvents, folder: str, master:
     same = counts[0] is None or query == "q12" or counts[0] == counts[1]
     if not same or (QUERIES[query].is_small and own["result"] != spark["result"]):
         raise CommandError(f"Spark and TokenRing answer {query} differently; nothing was written")
+    greatest_mb = max([own["anonymous_mb"] * own["workers"], *[sum(each) for _, each in samples]])
     return {
         "query": query,
         "events": events,
         "workers": own["workers"],
         "tokenring_seconds": own["seconds"],
         "tokenring_wall_seconds": own["wall_seconds"],
-        "tokenring_mb": max(*sampled_mb, own["anonymous_mb"] * own["workers"]) + own["shared_mb"],
+        "tokenring_mb": greatest_mb + own["shared_mb"],
         "read_bytes_per_event": _read_bytes(query, staged) / staged.events,
         "spark_seconds": spark["seconds"],
         "spark_wall_seconds": spark["wall_seconds"],

@@ -112,9 +112,7 @@ def tables(data: dict[str, Any]) -> list[str]:
     """Three tables: kernels and the model made from them; groups of processes; segments."""
     asked = data["parameters"]
     us = {(row["what"], row["workers"]): row["us"]["least"] for row in data["kernels"]}
-    by_size = [
-        (str(size), lambda row, size=size: figure(us[row["what"], size])) for size in asked["workers"]
-    ]
+    by_size = [(str(size), lambda row, size=size: figure(us[row["what"], size])) for size in asked["workers"]]
     return [
         f"Groups of n workers in one process, who take turns, all with queues of {asked['queue_bytes'] // 1024} KiB; "
         f"medians of many calls, of which the least of {asked['rounds']} rounds, since a line through three points "

@@ -1,4 +1,4 @@
-"""One workload on so many workers: loaded, then changed phase by phase; a row of figures each."""
+"""`tokenring bench collections`: one workload on so many workers, loaded, then changed phase by phase; a row each."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 
 from tokenring.engine import Config, Worker, execute
 from tokenring.nexmark.bench.collections.closed_loop import AT_REST, BEGAN_NS, CHANGES, ENDED_NS, ClosedLoop
+from tokenring.nexmark.bench.collections.imports import IMPORT, measured_imports
+from tokenring.nexmark.bench.collections.interactive import INTERACTIVE, measured_interactive
 from tokenring.nexmark.bench.collections.records import latency_row
-from tokenring.nexmark.bench.collections.workloads import Workload
-from tokenring.nexmark.bench.parts import Row, hiccup_row
+from tokenring.nexmark.bench.collections.workloads import WORKLOADS, Workload, sized
+from tokenring.nexmark.bench.parts import Experiment, Row, Sweep, figure, hiccup_row, points, table
 from tokenring.nexmark.measure import anonymous_mb, group_mb, hiccups_ms
 from tokenring.operators.collections import collection
 
@@ -78,3 +80,34 @@ def _work(worker: Worker, workload: Workload, seconds: float) -> dict[str, Any]:
         for number, row in enumerate(loop.phases)
     ]
     return {"load_s": loop.loaded_s, "rss_mb": rss_mb, "state_mb": state_mb, "phases": noted}
+
+
+def _points(sweep: Sweep) -> list[Row]:
+    return points(workload=sweep["workload"], workers=sweep["workers"])
+
+
+def _measure(point: Row, sweep: Sweep) -> list[Row]:
+    """One workload's rows."""
+    name, workers, scale, seconds = point["workload"], point["workers"], sweep["scale"], sweep["seconds"]
+    if name == IMPORT:
+        return measured_imports(workers, scale)
+    if name == INTERACTIVE:
+        return measured_interactive(workers, scale, seconds)
+    return measured(sized(WORKLOADS[name], scale), workers, seconds)
+
+
+def _tables(rows: list[Row], _sweep: Sweep) -> list[str]:
+    return [
+        table(
+            [row for row in rows if not row["error"]],
+            ("workload", "workload"), ("workers", "workers"), ("rows an epoch", "{epoch_rows:,}"),
+            ("changes/s", "{changes_per_second:,.0f}"), ("p50 µs", "p50_ms", 1e-3), ("p99 µs", "p99_ms", 1e-3),
+            ("s to load", lambda row: figure(row.get("load_s"))),
+            ("MB, all processes", lambda row: figure(row.get("rss_mb"))),
+            ("MB of state", lambda row: figure(row.get("state_mb"))),
+            ("hiccup p99.9 µs", lambda row: figure(row.get("hiccup_p999_ms"), 1e-3)),
+        )
+    ]  # fmt: skip
+
+
+COLLECTIONS = Experiment("collections", _points, _measure, _tables)

@@ -70,13 +70,9 @@ def _all() -> tuple[Workload, ...]:
         Workload("min", lambda of: of.aggregate("key", least=Min("value")).stream, pairs, pairs, any_value),
         Workload("join", _join, pairs, pairs, any_value, streams=2),
         Workload("bfs", _bfs, edges, nodes, nodes, (REPLACED,)),
-        Workload(
-            "components", lambda of: connected_components(_edges(of)).stream, edges, nodes, nodes, (REPLACED,)
-        ),
+        Workload("components", lambda of: connected_components(_edges(of)).stream, edges, nodes, nodes, (REPLACED,)),
         Workload("strong", lambda of: strong_edges(_edges(of)).stream, 200_000, 100_000, 100_000, (REPLACED,)),
-        Workload(
-            "page rank", lambda of: page_rank(_edges(of), ROUNDS).stream, 50_000, 10_000, 10_000, (REPLACED,)
-        ),
+        Workload("page rank", lambda of: page_rank(_edges(of), ROUNDS).stream, 50_000, 10_000, 10_000, (REPLACED,)),
     )
 
 

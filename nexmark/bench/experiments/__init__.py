@@ -1,9 +1,10 @@
-"""The paper's experiments: what each sweeps, how a point is measured, and how its rows are shown."""
+"""The paper's experiments, and that of bounded regions: what each sweeps, measures and shows."""
 
 from tokenring.faces import later
 
 with later(__name__):
     from tokenring.nexmark.bench.experiments.chain import CHAIN
+    from tokenring.nexmark.bench.experiments.flow import BOUNDS, FLOW
     from tokenring.nexmark.bench.experiments.idle import IDLE
     from tokenring.nexmark.bench.experiments.mechanisms import SOURCES
     from tokenring.nexmark.bench.experiments.nexmark import NEXMARK, require_events, staged_events
@@ -13,7 +14,9 @@ with later(__name__):
     from tokenring.nexmark.bench.experiments.wordcount import SCALING, WORDCOUNT
 
 __all__ = [
+    "BOUNDS",
     "CHAIN",
+    "FLOW",
     "IDLE",
     "NEXMARK",
     "SCALING",

@@ -3,7 +3,6 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.nexmark.bench.migration.experiment import MIGRATION
-    from tokenring.nexmark.bench.migration.key_count import measured_key_count
+    from tokenring.nexmark.bench.migration.experiment import MIGRATION, measured_key_count
 
 __all__ = ["MIGRATION", "measured_key_count"]

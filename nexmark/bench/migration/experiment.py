@@ -8,12 +8,21 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from tokenring.nexmark.bench.migration.key_count import measured_key_count
-from tokenring.nexmark.bench.migration.queries import measured_query
+from tokenring.engine import Config, Worker
+from tokenring.nexmark.bench.experiments import Schedule, WordMeasurements, offered_words
+from tokenring.nexmark.bench.migration.moving import measured_moves, run_moving
 from tokenring.nexmark.bench.parts import Column, Draw, Experiment, Panels, Row, Sweep, figure, points, table
+from tokenring.nexmark.run import Measurements, Plan, declare, prepare
+from tokenring.operators import Count, aggregate
+from tokenring.operators.mechanisms import mechanism_of
+from tokenring.operators.migrate import use_bins
 
 KEY_COUNT = "key-count"
 _STAGED_S = 20.0
+LONGEST_S = 60.0
+"""Of a run: by then its moves have ended, or have failed to."""
+_QUANTUM_LOG2 = 8  # each key's time is its due instant, to 256 ns
+_DISCARD_S = 0.5
 _COLOURS = {
     "none": "#999999",
     "all_at_once": "#d55e00",
@@ -35,7 +44,48 @@ def _points(sweep: Sweep) -> list[Row]:
 def _measure(point: Row, sweep: Sweep) -> Row:
     if point["workload"] == KEY_COUNT:
         return measured_key_count(point, sweep["seconds"])
-    return measured_query(point, str(sweep["folder"]), sweep["seconds"])
+    return _measured_query(point, str(sweep["folder"]), sweep["seconds"])
+
+
+def measured_key_count(point: Row, quiet_s: float) -> Row:
+    """One run: counts of 2^keys_log2 keys, in 2^bins_log2 bins, at `rate` keys a second over all workers. point: what
+    these are."""
+
+    def program(worker: Worker) -> dict[str, Any]:
+        words, keys = int(point["rate"] * LONGEST_S), 1 << point["keys_log2"]
+        schedule = Schedule(point["rate"], _QUANTUM_LOG2, words, worker.index, worker.peers, keys, all_first=True)
+        return _count_keys(worker, schedule, point, quiet_s)
+
+    return measured_moves(point, point["workers"], program, Config(workers=point["workers"]))
+
+
+def _count_keys(worker: Worker, schedule: Schedule, point: Row, quiet_s: float) -> dict[str, Any]:
+    """One worker's program."""
+    discard_ns = int(_DISCARD_S * 1e9)
+    measurements = WordMeasurements(discard_ns)
+    with worker.dataflow("key-count") as scope:
+        placement = use_bins(scope, worker.index, worker.peers, 1 << point["bins_log2"])
+        words, attach = offered_words(worker, scope, schedule, discard_ns, measurements)
+        attach(mechanism_of(scope).probe(aggregate(words, "word", n=Count())))
+    return run_moving(worker, measurements, placement, point["plan"], quiet_s)
+
+
+def _measured_query(point: Row, folder: str, quiet_s: float) -> Row:
+    """One run over staged events, of which there are to be enough for its moves: at `rate` events a second. point: the
+    query, workers, bins, plan and rate."""
+    bins = 1 << point["bins_log2"]
+    run = Plan(point["workload"], folder, point["workers"], rate=point["rate"], bins=bins)
+    query, staged, config, pace = prepare(run)
+
+    def program(worker: Worker) -> dict[str, Any]:
+        measurements = Measurements(pace.discard_ns)
+        result = declare(worker, run, query, staged, pace, measurements)
+        assert measurements.placement is not None
+        part = run_moving(worker, measurements, measurements.placement, point["plan"], quiet_s)
+        result()
+        return part
+
+    return measured_moves(point, config.workers, program, config)
 
 
 def _tables(rows: list[Row], sweep: Sweep) -> list[str]:

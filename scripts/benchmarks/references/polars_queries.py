@@ -58,8 +58,10 @@ def _winners(frames: Frames, *columns: str) -> pl.LazyFrame:
 
 def _averages(winners: pl.LazyFrame, key: str) -> pl.LazyFrame:
     """The average price of each key, rounded down."""
-    return winners.group_by(key).agg(pl.col("price").sum() // pl.len(), count=pl.len().cast(pl.Int64)).select(
-        key, pl.col("price").cast(pl.Int64).alias("average"), "count"
+    return (
+        winners.group_by(key)
+        .agg(pl.col("price").sum() // pl.len(), count=pl.len().cast(pl.Int64))
+        .select(key, pl.col("price").cast(pl.Int64).alias("average"), "count")
     )
 
 
@@ -129,9 +131,7 @@ def _q8(frames: Frames) -> pl.LazyFrame:
 
 
 def _q9(frames: Frames) -> pl.LazyFrame:
-    auctions = frames["auction"].select(
-        "id", "seller", "category", "reserve", "initial_bid", "date_time", "expires"
-    )
+    auctions = frames["auction"].select("id", "seller", "category", "reserve", "initial_bid", "date_time", "expires")
     bids = frames["bid"].select("auction", "bidder", "price", "event", bid_time="date_time")
     return (
         auctions.join(bids, left_on="id", right_on="auction")

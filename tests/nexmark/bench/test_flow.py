@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 
 from tests.imports import ROOT
-from tokenring.nexmark.bench.flow import BOUNDS
+from tokenring.nexmark.bench.experiments import BOUNDS
 
 
 def test_the_command_writes_its_rows(tmp_path: Path) -> None:

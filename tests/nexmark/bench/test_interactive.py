@@ -33,9 +33,7 @@ def test_every_question_is_answered(is_shared: bool) -> None:
             ids = list(range(QUESTIONS))
             kinds = [number % module.KINDS for number in ids]
             when, often = [0] * QUESTIONS, [1] * QUESTIONS
-            questions.send(
-                {"kind": kinds, "id": ids, "node": asked, "target": ends, "time": when, "times": often}
-            )
+            questions.send({"kind": kinds, "id": ids, "node": asked, "target": ends, "time": when, "times": often})
         worker.run()
         return list(zip(*[column.tolist() for column in found.columns().values()], strict=True))
 
