@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from scripts.benchmarks.references import Case, DuckDB, Polars, fingerprint, require_equal
+from scripts.benchmarks.references import Case, Reference, fingerprint, require_equal
 from tests.errors import raises
 from tests.nexmark.helpers import seal_generated
 from tokenring.nexmark.events.generator import GeneratorConfig
@@ -19,22 +19,23 @@ EVENTS = 30_000
 
 
 @pytest.fixture(scope="module")
-def references(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DuckDB, Polars]]:
+def references(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Reference, Reference]]:
     folder: Path = seal_generated(
         tmp_path_factory.mktemp("references") / "events", GeneratorConfig(events=EVENTS, rate=500, seed=11)
     )
-    with DuckDB(folder, EVENTS, tuple(QUERIES)) as duckdb, Polars(folder, EVENTS, tuple(QUERIES), 2) as polars:
+    asked = folder, EVENTS, tuple(QUERIES)
+    with Reference("duckdb", *asked) as duckdb, Reference("polars", *asked, 2) as polars:
         yield duckdb, polars
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_both_answer_alike(references: tuple[DuckDB, Polars], query: str) -> None:
+def test_both_answer_alike(references: tuple[Reference, Reference], query: str) -> None:
     first, second = [reference.fingerprint(query, 2) for reference in references]
     assert first == second
     assert first[0] > 0, "there are rows to compare"
 
 
-def test_a_fingerprint_knows_rows_and_how_often(references: tuple[DuckDB, Polars]) -> None:
+def test_a_fingerprint_knows_rows_and_how_often(references: tuple[Reference, Reference]) -> None:
     query = QUERIES["q2"]
     rows = pa.RecordBatch.from_pydict({"auction": [1, 2, 2], "price": [5, 6, 6]})
     found = fingerprint(query, [rows])

@@ -98,9 +98,11 @@ def child(what: str, *arguments: str, tree: Path = ROOT, **environment: str) -> 
     """Run this Python with these arguments in a checkout. what: said of it where it fails."""
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before, start_s = os.times(), perf_counter()
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=tree, env=inherited | environment, capture_output=True, timeout=_LONGEST_S
-    )
+    command, env = [sys.executable, *arguments], inherited | environment
+    try:
+        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=_LONGEST_S)
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(f"{what} takes more than {_LONGEST_S} s") from error
     wall_s, after = perf_counter() - start_s, os.times()
     require_done(done.returncode, done.stderr, what)
     used_s = after.children_user + after.children_system - before.children_user - before.children_system

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scripts.benchmarks.measure import EVENTS, INPUT, ROUNDS, WORKERS, Found, Row, benchmark, of_events, opened
-from scripts.benchmarks.references import Case, DuckDB, require_equal_results
+from scripts.benchmarks.references import Case, Reference, require_equal_results
 from scripts.floor import floor_rows, measure_floor
 from tokenring.nexmark.bench.parts import paired, ranged, spread, table, take_turns
 from tokenring.nexmark.queries.q7 import WINDOW_NS
@@ -43,7 +43,7 @@ def command(folder: Path, workers: tuple[int, ...], rounds: int, events: int | N
     taken = int(np.searchsorted(bids.column("event"), events))
     times, prices = (bids.column(name)[:taken] for name in ("date_time", "price"))
     rows = floor_rows(staged, taken)
-    with DuckDB(folder, events, ("q4", "q7")) as duckdb:
+    with Reference("duckdb", folder, events, ("q4", "q7")) as duckdb:
 
         def measure(case: Case) -> dict[str, Any]:
             if case.system == "duckdb":

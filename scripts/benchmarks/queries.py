@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scripts.benchmarks.measure import ASKED, EVENTS, INPUT, ROUNDS, WORKERS, Found, Row, benchmark, of_events, opened
-from scripts.benchmarks.references import Case, DuckDB, Polars, Reference, fingerprint, require_equal
+from scripts.benchmarks.references import Case, Reference, fingerprint, require_equal
 from tokenring.nexmark.bench.parts import Column, figure, median_of, paired, spread, table, take_turns
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.run.result_rows import kept_rows
@@ -35,11 +35,11 @@ def command(folder: Path, workers: tuple[int, ...], rounds: int, events: int | N
         Case(system, query, count) for query in queries for count in workers for system in ("tokenring", *REFERENCES)
     ]
     with ExitStack() as stack:
-        duckdb = stack.enter_context(DuckDB(folder, events, queries))
+        duckdb = stack.enter_context(Reference("duckdb", folder, events, queries))
         references: dict[tuple[str, int], Reference] = {}
         for count in workers:
             references["duckdb", count] = duckdb
-            references["polars", count] = stack.enter_context(Polars(folder, events, queries, count))
+            references["polars", count] = stack.enter_context(Reference("polars", folder, events, queries, count))
 
         def measure(case: Case) -> dict[str, Any]:
             if case.system == "tokenring":

@@ -19,7 +19,8 @@ class WordMeasurements(Measurements):
 
 
 def ring_of_words(schedule: Schedule, most: int) -> np.ndarray:
-    """A worker's words, over and over: int64 (RING_WORDS + most,), so that `most` are at hand from any of the first on."""
+    """A worker's words, over and over: int64 (RING_WORDS + most,), so that `most` are at hand from any of the first on.
+    """
     generator = np.random.default_rng((7, schedule.worker))
     ring = generator.integers(0, schedule.distinct, RING_WORDS + most)
     if schedule.all_first:

@@ -4,12 +4,10 @@ from tokenring.faces import later
 
 with later(__name__):
     from scripts.benchmarks.references.answers import Case, fingerprint, require_equal, require_equal_results
-    from scripts.benchmarks.references.reference import DuckDB, Polars, Reference, require_installed
+    from scripts.benchmarks.references.reference import Reference, require_installed
 
 __all__ = [
     "Case",
-    "DuckDB",
-    "Polars",
     "Reference",
     "fingerprint",
     "require_equal",

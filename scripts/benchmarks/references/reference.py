@@ -24,12 +24,11 @@ class Reference:
     of small ones; with `whole` -> {"fingerprint"} of all rows instead, untimed.
     """
 
-    package = ""
-    """What is to be installed for it."""
-
-    def __init__(self, folder: Path, events: int, queries: Sequence[str], threads: int = 0) -> None:
-        """threads: how many its process is started with, where they cannot be set later; 0: they can."""
-        require_installed(self.package)
+    def __init__(self, package: str, folder: Path, events: int, queries: Sequence[str], threads: int = 0) -> None:
+        """package: "duckdb" or "polars". threads: how many its process is started with, where they cannot be set later,
+        as with Polars; 0: they can."""
+        require_installed(package)
+        self.package = package
         module = f"scripts.benchmarks.references.{self.package}_process"
         self._arguments = [sys.executable, "-m", module, "serve", str(folder.resolve()), str(events), *queries]
         self._environment = os.environ | ({"POLARS_MAX_THREADS": str(threads)} if threads else {})
@@ -78,15 +77,3 @@ def require_installed(package: str) -> None:
     """OptionError for a reference that is not there."""
     if find_spec(package) is None:
         raise OptionError(f"{package} is not installed; {how_to_install('bench')}, or run ./scripts/benchmark")
-
-
-class DuckDB(Reference):
-    """DuckDB over tables in memory, with any number of threads."""
-
-    package = "duckdb"
-
-
-class Polars(Reference):
-    """Polars' streaming engine over frames in memory, with the threads that its process was started with."""
-
-    package = "polars"
