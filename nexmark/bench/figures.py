@@ -14,8 +14,6 @@ from tokenring.nexmark.bench.parts import render as rendered
 from tokenring.nexmark.bench.sizes import WHOLE
 from tokenring.tools.system import STANDARD_OUTPUT, write_json
 
-NAMES = (*WHOLE, "all")
-
 
 class _Experiments(Mapping[str, Experiment]):
     """By name; each is imported when it is asked for."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from tokenring.nexmark import measure
 from tokenring.nexmark.bench.parts import Column, Row, cell_text, figure, points, table, ticks
 from tokenring.nexmark.commands import MECHANISMS
-from tokenring.nexmark.measure import UNDECIDED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def _cell(name: str, column: str, unit: float, is_first: bool, of_line: dict[str
     word = "–" if row is None else "failed" if row["error"] else "DNF" if row.get("dnf") else ""
     if word or row is None:
         return word if is_first else ""
-    return figure(row[column], unit) + ("?" if row.get("verdict") == UNDECIDED else "")
+    return figure(row[column], unit) + ("?" if row.get("verdict") == measure.UNDECIDED else "")
 
 
 def _hiccup(rows: Iterable[Row], unit: float) -> str:
@@ -101,7 +101,7 @@ def marks(rows: list[Row]) -> list[str]:
     said = []
     if any(row.get("oversubscribed") for row in rows):
         said.append("\\*: more workers than cores, which take turns; read such a line beside its like only.")
-    if any(row.get("verdict") == UNDECIDED for row in rows):
+    if any(row.get("verdict") == measure.UNDECIDED for row in rows):
         said.append("?: too short to tell whether the rate holds, even at four times the seconds.")
     return said
 

@@ -323,3 +323,9 @@ def test_help_names_the_experiments_and_their_sweeps(capsys: pytest.CaptureFixtu
     wanted = ("--quantum-log2", "--rate", "--workers", "--quick", *MECHANISMS, *SOURCES)
     assert all(name in outcome.out for name in wanted)
     assert "with --quick: quantum-log2 8 16 20" in " ".join(outcome.out.split())
+
+
+def test_help_loads_neither_what_computes_nor_what_draws() -> None:
+    program = "import sys\nimport tokenring.nexmark.bench.command\nprint({'numpy', 'matplotlib'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
