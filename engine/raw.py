@@ -8,7 +8,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.columns import text_bytes
-    from tokenring.engine.texts.finding import find_octet
+    from tokenring.engine.texts import find_octet
     from tokenring.shm.kernels import (
         LENGTH_BITS,
         LENGTH_MASK,
