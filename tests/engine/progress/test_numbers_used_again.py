@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated
+from tests.engine.native.scripted import forward, operate
 from tokenring.engine import (
     COMPLETE,
     Exchange,
@@ -175,3 +176,22 @@ def test_intervals_are_free_only_once_and_do_not_scatter(counts: list[int], rng:
         intervals.give_back(*one)
     used = intervals.used
     assert used == 0 or intervals.take(used) == 0
+
+
+def test_rows_of_compiled_operators_are_used_again() -> None:
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        (stream,) = operate(stream, forward(), "first", pact=Exchange("value"))
+        (stream,) = operate(stream, forward(), "second", pact=Exchange("value"))
+        return handle, stream.probe()
+
+    lengths = []
+    with simulated(2) as group:
+        for _ in range(40):
+            for handle, _ in build(group, declare):
+                handle.send({"value": [1, 2, 3]})
+                handle.close()
+            settle(group, 20_000)
+            worlds = [worker.world for worker in group.workers]
+            lengths.append([(len(one.operators), len(one.inputs), len(one.outputs), len(one.edges)) for one in worlds])
+    assert lengths[4:] == [lengths[4]] * 36
