@@ -20,6 +20,7 @@ if __name__ != "tokenring.engine":  # a second copy of all its modules, where th
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.engine.ask import Health, WorkerHealth
     from tokenring.engine.background import RunningGroup
     from tokenring.engine.budget import require_memory
     from tokenring.engine.columns import (
@@ -61,7 +62,16 @@ with later(__name__):
         WorkerError,
         WrongOutputError,
     )
-    from tokenring.engine.explain import ActivePointstamp, Dataflow, Explanation, Hold, Holder
+    from tokenring.engine.explain import (
+        ActivePointstamp,
+        Dataflow,
+        Explanation,
+        Hold,
+        Holder,
+        OpenOperator,
+        Stopped,
+        StoppedDataflow,
+    )
     from tokenring.engine.graph import (
         BatchFunction,
         Broadcast,
@@ -76,7 +86,7 @@ with later(__name__):
         Thins,
         Updates,
     )
-    from tokenring.engine.group import execute
+    from tokenring.engine.group import Results, execute
     from tokenring.engine.running import (
         InputGroup,
         InputHandle,
@@ -85,6 +95,7 @@ with later(__name__):
         ProbeGroup,
         SendingWarning,
         UnderWay,
+        WhenStopped,
     )
     from tokenring.engine.times import COMPLETE, MAX_TIME, Antichain, PathSummary, Time, less_equal
     from tokenring.engine.tokens import Token, TokenRef
@@ -132,6 +143,7 @@ __all__ = [
     "Fusable",
     "GraphError",
     "GraphMismatchError",
+    "Health",
     "Hold",
     "Holder",
     "InputGroup",
@@ -145,6 +157,7 @@ __all__ = [
     "Kind",
     "Loop",
     "Notify",
+    "OpenOperator",
     "OperatorBuilder",
     "OperatorContext",
     "OperatorError",
@@ -157,6 +170,7 @@ __all__ = [
     "Pipeline",
     "Probe",
     "ProbeGroup",
+    "Results",
     "Route",
     "Schema",
     "ReadTimeError",
@@ -169,6 +183,8 @@ __all__ = [
     "SendSession",
     "SendingWarning",
     "Signal",
+    "Stopped",
+    "StoppedDataflow",
     "Stream",
     "Strings",
     "Time",
@@ -181,9 +197,11 @@ __all__ = [
     "TokenRef",
     "TokenRingError",
     "UsageError",
+    "WhenStopped",
     "Worker",
     "MemoryBudgetError",
     "WorkerError",
+    "WorkerHealth",
     "WrongOutputError",
     "boolean",
     "columns_of",

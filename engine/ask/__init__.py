@@ -8,6 +8,8 @@ with later(__name__):
     from tokenring.engine.ask.ask_hold import hold
     from tokenring.engine.ask.asker import Answers, Group, Weights, ask, group_of, running_groups
     from tokenring.engine.ask.calling import call_workers
+    from tokenring.engine.ask.health import WITHIN_S, Health, WorkerHealth, health, health_of
+    from tokenring.engine.ask.places import is_stopped
     from tokenring.engine.ask.questions import asking_in, made_in, write_whole
     from tokenring.engine.ask.requested import Request, requested, said, sound
     from tokenring.engine.ask.requests import Requests, Session, tell_asker, tell_error
@@ -20,18 +22,24 @@ __all__ = [
     "KeptHold",
     "LOOP",
     "Group",
+    "Health",
     "Request",
     "Requests",
     "RunningNow",
     "Session",
     "WAIT",
+    "WITHIN_S",
+    "WorkerHealth",
     "Weights",
     "answer_questions",
     "ask",
     "asking_in",
     "call_workers",
     "group_of",
+    "health",
+    "health_of",
     "hold",
+    "is_stopped",
     "made_in",
     "requested",
     "running_groups",

@@ -1,6 +1,7 @@
-"""How a process that is asked sees itself: by which number, as which user, and which folder its /tmp is.
+"""How a process that is asked sees itself: by which number, as which user, and which folder its /tmp is; and what Linux
+says that it does.
 
-All that may differ from what the asker sees, where one of them is in a container, or has a /tmp of its own.
+All of the former may differ from what the asker sees, where one of them is in a container, or has a /tmp of its own.
 """
 
 import os
@@ -49,3 +50,17 @@ def _own_user(process: int) -> int:
     except OSError:
         pass
     return os.geteuid()
+
+
+def state_of(process: int) -> str:
+    """The letter that Linux has for what a process does: R, S, D, T and t where it is stopped, Z; "" if it is gone."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as told:
+            return told.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def is_stopped(process: int) -> bool:
+    """Whether a signal (SIGSTOP) or a debugger has stopped a process."""
+    return state_of(process) in ("T", "t")

@@ -28,6 +28,15 @@ LOOP, EXCHANGE, WAIT = Doing("the loop itself"), Doing("an exchange of progress"
 _OTHERWISE = {IN_LOOP: LOOP, IN_EXCHANGE: EXCHANGE, IN_WAIT: WAIT}
 
 
+def segments_of(process: int) -> list[int]:
+    """Where a process maps groups' segments. Raises ProcessLookupError once it has ended."""
+    try:
+        with open(f"/proc/{process}/maps", encoding="utf-8", errors="replace") as file:
+            return [int(mapped[1], 16) for mapped in _SEGMENT.finditer(file.read())]
+    except FileNotFoundError:
+        raise ProcessLookupError(f"process {process} has ended") from None
+
+
 class RunningNow:
     """One worker process, to be looked at again and again."""
 
@@ -64,14 +73,9 @@ class RunningNow:
 
     def _find(self) -> int:
         """Where the word is; 0 while the worker has not said that it is one."""
-        try:
-            with open(f"/proc/{self._process}/maps", encoding="utf-8", errors="replace") as file:
-                maps = file.read()
-        except FileNotFoundError:
-            raise ProcessLookupError(f"process {self._process} has ended") from None
-        for mapped in _SEGMENT.finditer(maps):
+        for base in segments_of(self._process):
             with suppress(ValueError):  # it is being made
-                line = line_in(self._read, int(mapped[1], 16), self._process)
+                line = line_in(self._read, base, self._process)
                 if line:
                     return line + 8 * WORKER_RUNNING
         return 0

@@ -1,16 +1,19 @@
 """A group that runs within a block of its launcher's program, which installs dataflows in it meanwhile."""
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from tokenring.engine.ask import WITHIN_S, Health, health_of, running_groups
 from tokenring.engine.ask import Group as AskedGroup
-from tokenring.engine.ask import running_groups
 from tokenring.engine.errors import WorkerError
-from tokenring.engine.group import Group, Interrupts, Program, launched, warm_up
+from tokenring.engine.group import Group, Interrupted, Interrupts, Program, Results, launched, warm_up
 from tokenring.engine.install import code_of, install, remove
 from tokenring.engine.worker import Config, Worker
+from tokenring.shm.memory import FINISH, STOP
 
 _PAUSE_S = 0.005
 ANSWER_S = 10.0
@@ -22,7 +25,7 @@ class RunningGroup:
 
     def __init__(self, group: Group, interrupts: Interrupts) -> None:
         self._group, self._interrupts = group, interrupts
-        self._results: list[Any] | None = None
+        self._results: Results | None = None
         self._known: AskedGroup | None = None
 
     def install(self, function: Callable[..., Any] | str, name: str = "", timeout_s: float = ANSWER_S) -> str:
@@ -46,11 +49,24 @@ class RunningGroup:
         or others import what it exports."""
         remove(self.asked(timeout_s), name, timeout_s, self.poll)
 
-    def stop(self) -> None:
-        """Ask the group to end in order: `worker.stopping` is true from now on, and live sources close."""
-        self._group.ask_to_end()
+    def finish(self) -> None:
+        """Ask the group to end in order, as Ctrl-C does: `worker.stopping` is true from now on, live sources close, and
+        what they sent is finished. Nothing after a stop."""
+        self._group.ask_to_end(FINISH)
 
-    def wait(self) -> list[Any]:
+    def stop(self) -> None:
+        """Ask the group to stop, as SIGTERM does: `worker.stopping` is true from now on, sources end where they are,
+        and what is not finished then (windows, sessions, rows that wait in joins) is dropped; `wait().stopped` says
+        what that was. Nothing after a finish."""
+        self._group.ask_to_end(STOP)
+
+    def health(self, within_s: float = WITHIN_S) -> Health:
+        """Whether the group is ready, all dataflows being built, and live, all workers coming round: at once where they
+        do, and within so many seconds where one does not. No worker is asked."""
+        pids = [process.pid for process in self._group.running]
+        return health_of(os.getpid(), pids, within_s, self.poll)
+
+    def wait(self) -> Results:
         """Wait until all workers have ended; what the program returned on each. Raises what `execute` does."""
         if self._results is None:
             with self._interrupts.held():
@@ -96,10 +112,20 @@ def start(
     worker_class: type[Worker] = Worker,
 ) -> Iterator[R]:
     """Run `program(worker)` on every worker of a new group, as `execute` does, while the block goes on; at its end the
-    group is asked to end in order, and waited for. An error in the block ends it at once."""
+    group is asked to finish, and waited for. An error in the block ends it at once. SIGINT and SIGTERM leave the block
+    by an exception, which goes on once the group has finished, or stopped, as for `execute`."""
     with launched(program, workers, config, on_note, start, memory_bytes, worker_class) as (group, interrupts):
         running = group_class(group, interrupts)
-        with interrupts.let_through():
-            yield running
-            running.stop()
-            running.wait()
+        try:
+            with interrupts.let_through(raises=True):
+                yield running
+                running.finish()
+                running.wait()
+        except (KeyboardInterrupt, Interrupted) as signalled:
+            group.poll_messages()
+            if group.ends_in_order:
+                is_stop = isinstance(signalled, Interrupted)
+                group.end_in_order(STOP if is_stop else FINISH)
+                group.wait()
+                interrupts.noted[:] = [signal.SIGTERM] if is_stop else []
+            raise

@@ -8,6 +8,17 @@ with later(__name__):
     from tokenring.engine.explain.explanation import ActivePointstamp, Explanation, Holder, merge
     from tokenring.engine.explain.hold import Hold
     from tokenring.engine.explain.inspection import Inspection
+    from tokenring.engine.explain.left_open import (
+        OpenOperator,
+        Stopped,
+        StoppedDataflow,
+        as_plain,
+        ending_with,
+        from_plain,
+        keep_times,
+        left_open,
+        together,
+    )
     from tokenring.engine.explain.place import Named, Place, of_port, of_probes
     from tokenring.engine.explain.stall import StallWatch
     from tokenring.engine.explain.why import explain, live_tokens
@@ -19,14 +30,23 @@ __all__ = [
     "Holder",
     "Inspection",
     "Named",
+    "OpenOperator",
     "Place",
     "ActivePointstamp",
     "StallWatch",
+    "Stopped",
+    "StoppedDataflow",
+    "as_plain",
+    "ending_with",
     "explain",
+    "from_plain",
+    "keep_times",
+    "left_open",
     "let_go",
     "live_tokens",
     "merge",
     "of_port",
     "of_probes",
     "stop",
+    "together",
 ]

@@ -20,15 +20,18 @@ on. So
 
 Once all workers have stopped nobody looks at frontiers any more, and `let_go` says what is owed, drops the tokens and
 throws away the messages: all counts come to zero.
+
+Where a run is stopped (engine/explain/left_open.py), operators that are to end with what they were given, sinks, go on
+running in between: they are the only ones that see the frontiers of what was let go, and their tokens are their own.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tokenring.engine.data import InputPort, Runtime
 from tokenring.engine.explain.why import live_tokens, tokens_of
 from tokenring.engine.native import discard, leave_waiting
-from tokenring.engine.running import Phase, RunningDataflow, Schedule
+from tokenring.engine.running import Phase, RunningDataflow, RunningOperator, Schedule
 
 
 def cancel(
@@ -43,9 +46,11 @@ def cancel(
     let_go(dataflow, runtime, schedule, flush)
 
 
-def stop(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule) -> None:
-    """Let no operator of a dataflow run any more on this worker, no stage, and nobody who feeds an input of it, nor say
-    that anything is done with. Once more does no harm.
+def stop(
+    dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, but: Collection[RunningOperator] = ()
+) -> None:
+    """Let no operator of a dataflow run any more on this worker, `but` some, no stage, and nobody who feeds an input of
+    it, nor say that anything is done with. Once more does no harm.
     """
     runtime.lost.release()
     if dataflow.phase is not Phase.RUNS or dataflow.done:
@@ -64,21 +69,37 @@ def stop(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule) -> Non
     logics = [operator.logic for operator in dataflow.operators]
     fed = [handle.surrender() for handle in dataflow.inputs if not handle.closed]
     dataflow.kept = logics, fed, tokens_of(dataflow, live_tokens())
-    _run_instead(dataflow, runtime, _leave_waiting, leave_waiting.address)
-    for operator in dataflow.operators:
+    stopped = [operator for operator in dataflow.operators if operator not in but]
+    _run_instead(stopped, runtime, _leave_waiting, leave_waiting.address)
+    for operator in stopped:
         for port in operator.outputs:
             port.channels.clear()
     _make_all_due(dataflow, schedule)  # a call that did not end is not to leave views into bytes that are reused
 
 
-def let_go(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, flush: Callable[[], None]) -> None:
-    """Drop tokens and messages of a dataflow of which no operator runs on any worker. Once more does no harm."""
+def halt(operator: RunningOperator, runtime: Runtime) -> Callable[..., None]:
+    """Let one operator run no more, nor take anything; its logic, for the caller to keep while its tokens are to live.
+    """
+    logic = operator.logic
+    _run_instead([operator], runtime, _leave_waiting, leave_waiting.address)
+    return logic
+
+
+def let_go(
+    dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, flush: Callable[[], None],
+    but: Collection[RunningOperator] = (),
+) -> None:
+    """Drop tokens and messages of a dataflow of which no operator runs on any worker, `but` those that did when it was
+    stopped. Once more does no harm."""
     if dataflow.done:
         return
-    _run_instead(dataflow, runtime, _discard, discard.address)
-    for token, _, _ in tokens_of(dataflow, live_tokens()):
-        token.drop()
-    for operator in dataflow.operators:
+    stopped = [operator for operator in dataflow.operators if operator not in but]
+    _run_instead(stopped, runtime, _discard, discard.address)
+    locations = {port.location for operator in stopped for port in operator.outputs}
+    for token, location, _ in tokens_of(dataflow, live_tokens()):
+        if location in locations:
+            token.drop()
+    for operator in stopped:
         if operator.compiled >= 0:
             for slot, output, time in runtime.world.held_by(operator.compiled):
                 runtime.log.add(int(runtime.world.outputs["location"][output]), time, -1)
@@ -92,10 +113,10 @@ def let_go(dataflow: RunningDataflow, runtime: Runtime, schedule: Schedule, flus
 
 
 def _run_instead(
-    dataflow: RunningDataflow, runtime: Runtime, logic: Callable[..., None], address: int
+    operators: Collection[RunningOperator], runtime: Runtime, logic: Callable[..., None], address: int
 ) -> None:
-    """Let all operators run this logic, of compiled ones that at this address."""
-    for operator in dataflow.operators:
+    """Let operators run this logic, of compiled ones that at this address."""
+    for operator in operators:
         if not operator.is_relay:
             operator.logic, operator.ports = logic, operator.inputs
             operator.view = None

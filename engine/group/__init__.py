@@ -4,8 +4,8 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.group.child import Program
-    from tokenring.engine.group.group import Group
-    from tokenring.engine.group.interrupts import DeferredSignals, Interrupts
+    from tokenring.engine.group.group import Group, Results
+    from tokenring.engine.group.interrupts import DeferredSignals, Interrupted, Interrupts
     from tokenring.engine.group.launcher import execute, launched
     from tokenring.engine.group.named import import_program, require_function_of, taken_by
     from tokenring.engine.group.processes import starting
@@ -24,8 +24,10 @@ with later(__name__):
 __all__ = [
     "DeferredSignals",
     "Group",
+    "Interrupted",
     "Interrupts",
     "Program",
+    "Results",
     "ShortTrace",
     "execute",
     "import_program",

@@ -61,6 +61,7 @@ def live(
         worker.report = lambda value: _tell(pipe, index, "note", value)
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
         worker.ending.heeding = lambda: write_message(pipe, {"kind": "heeding"})
+        worker.tell_dropped = lambda told: _tell(pipe, index, "dropped", told)
         value = program(worker)
         worker.agreement.finish()
         worker.run()

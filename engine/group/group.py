@@ -18,17 +18,31 @@ from tokenring.engine.group.stopped import LOOK_S, StoppedWatch
 from tokenring.engine.running import Publication, put_in_place
 from tokenring.engine.whole_files import given, keep
 from tokenring.engine.worker import Config, first_difference
-from tokenring.shm.memory import Segment, poke
+from tokenring.shm.memory import FINISH, STOP, Segment, exchange_if, poke
 from tokenring.shm.queues import ParkingLot, wake_all
 
 if TYPE_CHECKING:
     from tokenring.engine.budget import BudgetWatch
+    from tokenring.engine.explain import Stopped
 
 _GRACE_S = 0.5  # how long workers get to notice that the group stops
 _SAME_S = 0.5  # within which a SIGTERM after a SIGTERM is the same: `timeout` sends one to the launcher and one to all
 _AGREEMENT_S = 5.0  # and to tell what they have declared, if that is not what others have: all of them notice at once
 
 OnNote = Callable[[int, Any], None]
+
+_AGAIN = "again to end at once"
+_SAID = {
+    FINISH: f"finishing: sources close, and what is under way is finished; {_AGAIN}",
+    STOP: f"stopping: sources end where they are, and what is not finished is dropped; {_AGAIN}",
+}
+
+
+class Results(list[Any]):
+    """What the program returned on each worker, in their order."""
+
+    stopped: "Stopped | None" = None
+    """Where the run was stopped: up to where its results are whole, and what was open and is dropped."""
 
 
 class Group:
@@ -54,7 +68,9 @@ class Group:
         self._running: set[int] = set()
         self._attached = 0
         self._is_heeded = False  # some worker closes its sources when it is asked to
-        self._is_stopping = False
+        self._is_ending = False  # in order, as somebody asked for
+        self._is_to_tell = False  # what a stop leaves open, on stderr, since a signal asked for it
+        self._dropped: list[list[Any]] = []  # what a stop left open, as workers told
         self._terminated_at = 0.0  # when SIGTERM asked for that
         self._results: dict[int, Any] = {}
         self._failures: dict[int, dict[str, Any]] = {}
@@ -89,14 +105,29 @@ class Group:
         if self._failures:
             raise self._failure()
 
-    def wait(self) -> list[Any]:
+    def poll_messages(self) -> None:
+        """Take in what workers have told, and raise nothing."""
+        self._take_in(0)
+
+    def wait(self) -> Results:
         """Collect results until every worker has ended; raises for the first failure."""
         while self._running:
             self.poll(LOOK_S if self._budget is None else budgets.LOOK_S)
         if self._failures:  # raised before, out of a question, and caught there
             raise self._failure()
         put_in_place(self._publications)  # now, and not before: all workers were right to their end
-        return [self._results[index] for index in range(self._config.workers)]
+        results = Results([self._results[index] for index in range(self._config.workers)])
+        results.stopped = self._stopped_at()
+        if self._is_to_tell and results.stopped is not None:
+            print(f"stopped: {results.stopped}", file=sys.stderr)
+        return results
+
+    def _stopped_at(self) -> "Stopped | None":
+        if not self._dropped:
+            return None
+        from tokenring.engine.explain import from_plain, together
+
+        return together(map(from_plain, self._dropped))
 
     def _take_in(self, limit_s: float | None) -> None:
         """Wait until a worker has written something or has ended, or until a signal has come, and see to it."""
@@ -126,34 +157,46 @@ class Group:
                 if self._attached == self._config.workers:  # nobody needs a name any more
                     self._lot.unlink()
                     self._segment.unlink()
+            elif message["kind"] == "dropped":
+                self._dropped.append(message["value"])
             elif message["kind"] == "heeding":
                 self._is_heeded = True
             elif message["kind"] != "note":
                 self._failures[index] = message
             elif self._on_note is not None:
-                may_stop = self._is_heeded and not self._is_stopping  # then a signal is to ask for that, here too
-                with nullcontext() if may_stop else self._interrupts.let_through():
+                with nullcontext() if self.ends_in_order else self._interrupts.let_through():
                     self._on_note(index, message["value"])
 
     def _interrupted(self) -> None:
-        """A signal has come: the first asks sources to close where they will, another ends the run at once."""
+        """A signal has come: the first asks for an end in order, where sources heed it, another ends the run at once.
+        """
         now, is_terminated = time.monotonic(), self._interrupts.noted[0] == signal.SIGTERM
         if is_terminated and self._terminated_at and now < self._terminated_at + _SAME_S:
             self._interrupts.noted.clear()
             return
-        if not self._is_heeded or self._is_stopping or not self._interrupts.is_pythons_own():
+        if not self.ends_in_order or not self._interrupts.is_pythons_own():
             self._interrupts.act()
             return
-        if is_terminated:
-            self._terminated_at = now
-        self._interrupts.noted.clear()
-        print("stopping: sources close, and what is under way is finished; again to end at once", file=sys.stderr)
-        self.ask_to_end()
+        self.end_in_order(STOP if is_terminated else FINISH)
 
-    def ask_to_end(self) -> None:
-        """Have sources close where they will."""
-        self._is_stopping = True
-        poke(self._segment.address(self._segment.layout.ending), 1)
+    @property
+    def ends_in_order(self) -> bool:
+        """Whether a signal would be a request to end in order: some source heeds it, and it is the first."""
+        return self._is_heeded and not self._is_ending
+
+    def end_in_order(self, how: int) -> None:
+        """A signal has come that asks for a FINISH or a STOP: say so, and ask for it."""
+        if how == STOP:
+            self._terminated_at = time.monotonic()
+        self._interrupts.noted.clear()
+        print(_SAID[how], file=sys.stderr)
+        self._is_to_tell = True
+        self.ask_to_end(how)
+
+    def ask_to_end(self, how: int) -> None:
+        """Ask for a FINISH or a STOP, where neither was asked for."""
+        self._is_ending = True
+        exchange_if(self._segment.address(self._segment.layout.ending), 0, how)
         wake_all(self._segment, self._lot)
 
     def _ended(self, index: int) -> None:

@@ -6,8 +6,9 @@ While a group runs, the handlers that were there are kept aside, and the launche
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from tokenring.shm.kernels import ENDING_SIGNALS, DeferredSignals
 
@@ -65,16 +66,31 @@ class Interrupts(DeferredSignals):
         os.close(self._waker)
 
     @contextmanager
-    def let_through(self) -> Iterator[None]:
-        """Within the block, which is somebody else's code, signals do what they did before."""
+    def let_through(self, raises: bool = False) -> Iterator[None]:
+        """Within the block, which is somebody else's code, signals do what they did before. raises: where SIGTERM would
+        end the process it raises Interrupted, once."""
         if not self._is_main:
             yield
             return
         try:
             self.let_go()
+            raised = raises and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+            if raised:
+                signal.signal(signal.SIGTERM, self._raising())
             yield
         finally:
+            if raised:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self.hold()
+
+    def _raising(self) -> Callable[[int, FrameType | None], None]:
+        def raise_once(number: int, _frame: FrameType | None) -> None:
+            self.noted.append(number)
+            if len(self.noted) == 1:
+                raise Interrupted(signal.Signals(number).name)
+
+        raise_once.may_stop_in_order = True  # type: ignore[attr-defined]  # see `is_pythons_own`
+        return raise_once
 
     @contextmanager
     def held(self) -> Iterator[None]:

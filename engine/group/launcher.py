@@ -17,7 +17,7 @@ from tokenring.engine import budget
 from tokenring.engine.cores import Claims, place
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.child import Program, flush_output, live
-from tokenring.engine.group.group import Group
+from tokenring.engine.group.group import Group, Results
 from tokenring.engine.group.interrupts import Interrupts
 from tokenring.engine.group.processes import Process, fork, starting
 from tokenring.engine.group.starts import Server, require_no_start_within, spawn_all
@@ -40,8 +40,9 @@ def execute(
     start: str = "",
     memory_bytes: int = 0,
     worker_class: type[Worker] = Worker,
-) -> list[Any]:
-    """Run `program(worker)` on every worker of a new group; returns what each returned, in order.
+) -> Results:
+    """Run `program(worker)` on every worker of a new group; returns what each returned, in order, a list, whose
+    `stopped` says what was open where the run was stopped (`Worker.stopping`), else None.
 
     workers: processes (default: one per usable core, within a cgroup's quota; or give a whole `config`). start: how
     they begin, see Config; forked processes have none of this one's threads, so a library that waits for its own may

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterable
 from time import monotonic
 
+from tokenring.engine.ask import is_stopped
+
 LOOK_S = 1.0
 """How often the launcher looks."""
 STOPPED_S = 5.0
@@ -25,7 +27,7 @@ class StoppedWatch:
             return
         self._looked = now
         for worker, pid in workers:
-            if _state(pid) not in ("T", "t"):
+            if not is_stopped(pid):
                 self._since.pop(pid, None)
                 self._told.discard(pid)
             elif now - self._since.setdefault(pid, now) >= STOPPED_S and pid not in self._told:
@@ -35,12 +37,3 @@ class StoppedWatch:
                     f"debugger; the others wait for it. Let it go on: kill -CONT {pid}\n"
                 )
                 sys.stderr.flush()
-
-
-def _state(pid: int) -> str:
-    """The letter that Linux has for what a process does; "" if it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as told:
-            return told.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""

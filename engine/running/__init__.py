@@ -9,7 +9,7 @@ with later(__name__):
     from tokenring.engine.running.garbage import Garbage
     from tokenring.engine.running.input import InputHandle
     from tokenring.engine.running.input_group import InputGroup
-    from tokenring.engine.running.operator import NOT_DUE, RunningOperator
+    from tokenring.engine.running.operator import NOT_DUE, RunningOperator, WhenStopped
     from tokenring.engine.running.probe import Probe
     from tokenring.engine.running.probe_group import ProbeGroup
     from tokenring.engine.running.publishing import Publication, put_in_place
@@ -37,6 +37,7 @@ __all__ = [
     "Schedule",
     "SendingWarning",
     "UnderWay",
+    "WhenStopped",
     "put_in_place",
     "refuse_step",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tokenring.engine.running.operator import RunningOperator
+from tokenring.engine.running.operator import RunningOperator, WhenStopped
 from tokenring.engine.running.probe import Probe
 from tokenring.engine.running.publishing import Publication
 
@@ -102,8 +102,9 @@ class OperatorContext:
 
     @property
     def stopping(self) -> bool:
-        """Whether the run is to end in order, which a live source does by dropping its token. Ask in the constructor
-        too: the first time promises that, and has the operator run when the request comes. See `Worker.stopping`."""
+        """Whether the run is to end in order, by a stop or a finish, which a live source does by dropping its token.
+        Ask in the constructor too: the first time promises that, and has the operator run when the request comes. See
+        `Worker.stopping`."""
         if not self._heeds:
             self._heeds = True
             self._host.ending.run_then(self._operator)
@@ -114,6 +115,11 @@ class OperatorContext:
         events = self._host.watch_events()
         events.add_reader(self._operator)
         return events
+
+    def when_stopped(self, what: WhenStopped) -> None:
+        """Say what becomes of the operator when the run is to stop, where that is not what WhenStopped says of its
+        kind. To be said in the constructor."""
+        self._operator.when_stopped = what
 
     def inspectable(self, view: Callable[[], Any]) -> None:
         """Let `scope.running.inspect(name)` return `view()`: what an outsider may see of the operator's state."""

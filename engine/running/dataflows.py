@@ -40,6 +40,7 @@ class RunningDataflow:
         "failure",
         "graph",
         "inputs",
+        "is_whole",
         "kept",
         "name",
         "number",
@@ -61,6 +62,8 @@ class RunningDataflow:
         self.number = -1  # by which the tracker tells that all its counts are zero
         self.graph = -1  # the tracker's number for its tables
         self.numbers = Numbers(0, 0, 0, 0)  # those of its operators and locations
+        self.is_whole = False
+        """Whether all its operators are made."""
         self.done = False
         """Whether it is forgotten."""
         self.when_failed: Callable[[str], None] | None = None
@@ -151,6 +154,7 @@ class Dataflows:
 
     def built(self, dataflow: RunningDataflow) -> None:
         """A dataflow that was added is whole."""
+        dataflow.is_whole = True
         for watcher in self.watchers:
             watcher.watch(dataflow)
 

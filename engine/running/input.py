@@ -1,7 +1,7 @@
 """Manual inputs: handles that hold a token outside any operator, and act at once when moved (the paper's section 4.2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import get_ident
 from types import CodeType
 from typing import Any, Protocol
@@ -31,7 +31,10 @@ class Group(Protocol):
 class InputHandle:
     """Feeds one input of a dataflow: `send` at the current time, `advance_to` a later one, `close`."""
 
-    __slots__ = ("_port", "_room", "_stepper", "_token", "declared", "group", "name", "schema", "slot")
+    __slots__ = (
+        *("_port", "_room", "_stepper", "_token", "cut_at", "declared"),
+        *("group", "keep", "name", "schema", "slot"),
+    )
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -42,6 +45,10 @@ class InputHandle:
         """Of the input that it feeds, once declared."""
         self.declared: tuple[CodeType | None, int] = None, 0
         """The code and the line that declared it, for explanations."""
+        self.keep: Callable[[Token], object] | None = None
+        """Who keeps its token when it is closed, so that the time it came to is not passed; None: nobody does."""
+        self.cut_at: Time | None = None
+        """The time it had when its dataflow was stopped: what is sent since then is dropped; None: it was not."""
         self._port: OutputPort | None = None
         self._token: Token | None = None
 
@@ -117,6 +124,8 @@ class InputHandle:
     @property
     def time(self) -> Time:
         """The time of what is sent now."""
+        if self.cut_at is not None:
+            return self.cut_at
         return self._open_token("ask the time of").time
 
     @property
@@ -132,6 +141,8 @@ class InputHandle:
         waiting for room than `Config.backlog_bytes`. UsageError within a step, by an operator or a listener: who waits
         there waits for itself.
         """
+        if self.cut_at is not None:
+            return
         token = self._open_token("send on")
         assert self._port is not None
         if block:
@@ -158,6 +169,8 @@ class InputHandle:
     def advance_to(self, time: Time) -> None:
         """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.
         """
+        if self.cut_at is not None:
+            return
         token = self._open_token("advance")
         try:
             beyond = time > MAX_TIME
@@ -186,8 +199,20 @@ class InputHandle:
         """Promise to send nothing more (idempotent)."""
         if self._token is not None:
             self._open_token("close")
+            if self.keep is not None:
+                self.keep(self.surrender())
+                return
+            self._end()
             self.surrender().drop()
             self._stepper.flush()
+
+    def _end(self) -> None:
+        """Say what is to be said before the token goes."""
+
+    def cut(self) -> Token:
+        """Take nothing more, and raise nothing for that; its token is the caller's."""
+        self.cut_at = self.time
+        return self.surrender()
 
     def surrender(self) -> Token:
         """Be closed, of an open one, with nothing said: its token is the caller's."""

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 from tokenring.engine.data import NO_MESSAGES, InputPort, OutputPort, Runtime, raised_at
@@ -11,6 +12,17 @@ from tokenring.shm.errors import BrokenInvariant
 
 NOT_DUE, DUE, DUE_AND_KEPT = range(3)
 """Whether an operator waits to be run; the last: it does, and the messages that wait for it may outlive the step."""
+
+
+class WhenStopped(Enum):
+    """What becomes of an operator when the run is to stop: see `Worker.stopping`."""
+
+    HALTS = "halts"
+    """It runs no more, and what it holds stays at its time: whatever has no inputs, if nothing else is said."""
+    FOLLOWS = "follows"
+    """It runs until nothing is under way any more, and sees no time finish that is not: whatever has inputs."""
+    ENDS = "ends"
+    """It goes on beyond that, and sees its inputs end: what it was given is all that it will get. Sinks."""
 
 
 class RunningOperator:
@@ -26,6 +38,7 @@ class RunningOperator:
         "is_next",
         "is_relay",
         "is_running",
+        "is_told_of_end",
         "logic",
         "name",
         "number",
@@ -36,6 +49,7 @@ class RunningOperator:
         "runtime",
         "state",
         "view",
+        "when_stopped",
     )
 
     def __init__(self, runtime: Runtime, name: str, number: int, notify: Notify) -> None:
@@ -59,11 +73,15 @@ class RunningOperator:
         self.is_relay = False
         """Whether it is only an edge that changes times."""
         self.is_running = False
+        self.is_told_of_end = False
+        """Whether it was run because the run is to end in order, which it asked for."""
         self.logic: Callable[..., None] = _nothing
         self.state: Any = None
         """Of a compiled one what its logic works on, for whoever weighs it."""
         self.view: Callable[[], Any] | None = None
         """Shows its state to whoever inspects it."""
+        self.when_stopped: WhenStopped | None = None
+        """What was said of that; None: HALTS without inputs, FOLLOWS with some."""
         self.outlived_by: Callable[[], None] = _nothing
         """Called once the operator is released."""
 
@@ -126,6 +144,11 @@ class RunningOperator:
     def frontier_moved(self) -> None:
         """A frontier of the inputs moved, and the notify policy wants a run."""
         self.runtime.schedule.make_due(self)
+
+    @property
+    def halts(self) -> bool:
+        """Whether it runs no more once the run is to stop."""
+        return self.when_stopped is WhenStopped.HALTS or (self.when_stopped is None and not self.inputs)
 
     @property
     def is_due(self) -> bool:

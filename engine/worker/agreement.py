@@ -45,6 +45,8 @@ class Agreement:
         self._spin_ns = spin_us * 1000
         self._meanwhile = meanwhile
         self._graphs = 0
+        self.graphs_built = 0
+        """How many dataflows all workers have built."""
         self._barriers = 0
         self.peers = self._everybody = range(segment.layout.workers)
         """Whom to wait for: everybody; nobody where one process builds for all (a simulated group)."""
@@ -83,6 +85,7 @@ class Agreement:
         """Wait until every worker has built the dataflow it declared last; without stepping, since nobody may send yet.
         """
         self._wait(WORKER_BUILT, self._graphs, f"build dataflow {name!r}", stepping=False)
+        self.graphs_built = self._graphs
 
     def barrier(self) -> int:
         """Wait until every worker is here; returns the instant (time.monotonic_ns) at which the last one came."""

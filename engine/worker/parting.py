@@ -73,12 +73,16 @@ class Parting:
                 return f"operator {operator.name!r} holds tokens there"
             if any([len(port.inbox.queue) for port in operator.inputs]):
                 return f"operator {operator.name!r} has rows to take there"
+        return "it is at work" if self.is_at_work else ""
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether this worker has something to do, or to publish, as far as it has read the ring."""
+        worker = self._worker
         view, plane = worker.world.view, worker.plane
         is_busy = plane.waiting or worker.log.offset or worker.lost.waiting or worker.turns.going_round
         is_due = worker.schedule.due or worker.schedule.next or view[DUE_COUNT]
-        if is_busy or is_due or view[POSITION] >= 0 or anything_waiting(plane.incoming):
-            return "it is at work"
-        return ""
+        return bool(is_busy or is_due or view[POSITION] >= 0 or anything_waiting(plane.incoming))
 
     def part(self, number: int, last: Callable[[], None], tell: Callable[[], None]) -> None:
         """Go on without a worker; or, if it is this one, end, as soon as nothing is to be done here any more: `last` is

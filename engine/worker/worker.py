@@ -29,7 +29,7 @@ from tokenring.engine.worker.ending import Ending
 from tokenring.engine.worker.parking import Parking
 from tokenring.engine.worker.parting import Parting
 from tokenring.engine.worker.turns import Turns
-from tokenring.shm.memory import Segment, untouched_zeros
+from tokenring.shm.memory import WORKER_LOOKS, Segment, poke, untouched_zeros
 from tokenring.shm.queues import ParkingLot
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ T = TypeVar("T")
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
 _STOP_CHECK_STEPS = 256
+_LOOK_STEPS = 16  # between two looks at what is seldom
 _BUDGET_CHECK_STEPS = 4  # where memory has a budget: a step of a program's own may take a lot
 _CHANGES = 1 << 17  # that the log has room for, in memory that is there once it is used
 _LONGEST_TURN_NS = 1_000_000
@@ -80,7 +81,7 @@ class Worker:
             self.runtime, self.schedule, self.dataflows, self.compiled, self.parking, self.progress,
             (checked or self.progress).exchange,
         )  # fmt: skip
-        self.ending = Ending(segment, self.schedule, self.parking.wake_peers)
+        self.ending = Ending(segment, self.schedule, self.parking.wake_peers, self)
         self.inspection = Inspection(self.runtime, self.dataflows, self.flush)
         self._kept: dict[Any, Any] = {}
         self.steps = 0
@@ -89,8 +90,12 @@ class Worker:
         self.parting = Parting(segment, self)
         self.events: EventLog | None = None  # what the engine does, while somebody reads it
         self.publish: Callable[[Publication], None] = lambda one: put_in_place([one])  # a launcher does it
+        self.tell_dropped: Callable[[list[Any]], None] = lambda _: None  # what a stop leaves open here, as plain values
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
         self.is_stepping = False  # stays True after a failure
+        self.waits = 0
+        """In how many calls of `step_while` the program is."""
+        self._looks, self._looks_address = 0, segment.address(segment.layout.worker(index) + WORKER_LOOKS)
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
         self._garbage = Garbage(partial(budget.anonymous_bytes, getpid()))
@@ -167,6 +172,8 @@ class Worker:
             self.steps += 1
             if self.steps % self._check_steps == 0 or until_ns:
                 self._check_stop()
+                if self.steps % _LOOK_STEPS == 0:
+                    self._look_around()
                 self._stall.look()
             schedule = self.schedule
             if schedule.next:
@@ -236,8 +243,12 @@ class Worker:
 
     def step_while(self, condition: Callable[[], bool]) -> None:
         """Step, and sleep when there is nothing to do, while `condition()`: typically `lambda: probe.less_than(t)`."""
-        while condition():
-            self.step_or_park()
+        self.waits += 1
+        try:
+            while condition():
+                self.step_or_park()
+        finally:
+            self.waits -= 1
 
     def run(self) -> None:
         """Close the manual inputs and run until nothing can happen any more: all tokens dropped, all messages taken."""
@@ -255,8 +266,12 @@ class Worker:
     def stopping(self) -> bool:
         """Whether the run is to end in order: a loop that feeds inputs then closes them and goes on to its end.
 
-        To ask is to promise that. Where some worker has asked, the launcher answers the first Ctrl-C or SIGTERM by a
-        request to stop, and only the second ends the run at once; where none has, the first does.
+        There are two such ends. Of a *finish* (Ctrl-C) what was sent is finished as if it were all. Of a *stop*
+        (SIGTERM) nothing is: inputs, closed or not, keep the times that they have, what finishes by them comes out, and
+        then whatever is still open is dropped, and told. Either way dataflows are complete afterwards.
+
+        To ask is to promise that. Where some worker has asked, the launcher answers the first Ctrl-C or SIGTERM by such
+        a request, and only the second ends the run at once; where none has, the first does.
         """
         return self.ending.heed()
 
@@ -282,6 +297,8 @@ class Worker:
         if stepping and self.dataflows.operators:
             self.step()
         self._check_stop()
+        if stepping:  # else others may not have built what was declared here
+            self._look_around()
 
     # What is asked for from outside
 
@@ -306,6 +323,7 @@ class Worker:
     def _park(self, limit_s: float) -> None:
         """Collect garbage, then sleep until woken."""
         self._check_stop()
+        self._look_around()
         self._garbage.when_quiet()
         schedule = self.schedule
         schedule.is_parked = True  # before the last look: what another thread brings from now on wakes us
@@ -316,8 +334,19 @@ class Worker:
             schedule.is_parked = False
         self._stall.look()
 
-    def _check_stop(self) -> None:
+    @property
+    def feeds(self) -> bool:
+        """Whether the program has an input that it may feed."""
+        return any([not handle.closed for handle in self.inputs])
+
+    def _look_around(self) -> None:
+        """Show that this worker comes round, and see whether the run is to end in order."""
+        if self._relief is None:  # which shows it, too
+            self._looks += 1
+            poke(self._looks_address, self._looks)
         self.ending.look()
+
+    def _check_stop(self) -> None:
         if self.parking.stop_asked:
             raise GroupStopped(f"worker {self.index} was asked to stop")
         if self._relief is not None:

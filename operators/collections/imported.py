@@ -5,7 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, Batch, GraphError, OperatorContext, OutputPort, Schema, Scope, Stream, Token
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    GraphError,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Scope,
+    Stream,
+    Token,
+    WhenStopped,
+)
 from tokenring.engine.times import NestedTime
 from tokenring.operators.collections import sharing
 from tokenring.operators.collections.arranged import Arranged
@@ -169,6 +180,7 @@ class _Importing:
     ) -> Callable[[OutputPort, OutputPort, OutputPort], None]:
         """Its constructor."""
         trace, view = self._trace, self._view
+        context.when_stopped(WhenStopped.FOLLOWS)
         there = [batch_of(self._schema, words) for words in trace.begin()]
         lacking = view.lacking(trace.least)
         if lacking and self.hands_out:  # to those who would not hear of it

@@ -77,9 +77,10 @@ def start(
     max_workers: int = 0,
 ) -> Iterator[RunningGroup]:
     """Run `program(worker)` on every worker of a new group while the block goes on, which has the group: it installs
-    dataflows, removes them, and reads views. At its end the group is asked to end in order (`worker.stopping`) and
-    waited for; `group.wait()` does so before, and returns what the program returned. An error in the block ends the
-    group at once.
+    dataflows, removes them, and reads views. At its end the group is asked to finish (`worker.stopping`) and waited
+    for; `group.finish()` and `group.wait()` do so before, and the latter returns what the program returned;
+    `group.stop()` stops it. An error in the block ends the group at once; SIGINT and SIGTERM leave the block by an
+    exception, which goes on once the group has finished, or stopped.
 
     The rest is as for `execute`.
     """

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 from tokenring import engine
-from tokenring.engine import Config, Probe, UsageError
+from tokenring.engine import Config, Probe, Results, UsageError
 from tokenring.engine.group import ShortTrace, require_function_of
 from tokenring.operators import collections, leaving, mechanisms, migrate
 from tokenring.operators.fluent.named import import_named, say_what_stays
@@ -113,8 +113,9 @@ def execute(
     start: str = "",
     memory_bytes: int = 0,
     max_workers: int = 0,
-) -> list[Any]:
-    """Run `program(worker)` on every worker of a new group; returns what each returned, in order. Inputs that a program
+) -> Results:
+    """Run `program(worker)` on every worker of a new group; returns what each returned, in order, a list, whose
+    `stopped` says what was open where the run was stopped (`Worker.stopping`), else None. Inputs that a program
     feeds by hand are each worker's own: rows that must come once are sent on one (`if worker.index == 0`).
 
     workers: processes (default: one per usable core, within a cgroup's quota; or give a whole `config`). start: how

@@ -98,16 +98,15 @@ class MarkedInput(InputHandle):
 
     def advance_to(self, time: Time) -> None:
         """Send a mark."""
+        if self.cut_at is not None:
+            return
         if self.time <= time:  # asks whether it is open, too
             self._marks.send(time, f"input {self._name!r}")
             return
         raise TimeRegressionError(f"cannot advance input {self._name!r} from {self.time} back to {time}")
 
-    def close(self) -> None:
-        """Send the last mark (idempotent)."""
-        if not self.closed:
-            self._marks.send(COMPLETE, f"input {self._name!r}")
-            super().close()
+    def _end(self) -> None:
+        self._marks.send(COMPLETE, f"input {self._name!r}")
 
 
 class MarkProgress:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, MAX_TIME, Batch, OperatorContext, OutputPort, Time, Token
+from tokenring.engine import COMPLETE, MAX_TIME, Batch, OperatorContext, OutputPort, Time, Token, WhenStopped
 from tokenring.operators.migrate.bins import MOST_BINS
 from tokenring.operators.migrate.following import beside_those_that_follow, mark_following
 from tokenring.operators.migrate.mover import CHANGES, Mover
@@ -83,6 +83,7 @@ class Control:
             self._end()
             return lambda output: None
         self._source = context
+        context.when_stopped(WhenStopped.FOLLOWS)
         unheard = beside_those_that_follow(self._movers)
         for steering in unheard:
             steering.is_beside = True

@@ -29,6 +29,7 @@ from tokenring.engine import (
     Time,
     Token,
     UsageError,
+    WhenStopped,
 )
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.migrate import Leaving, Table, offer, state_moves
@@ -64,6 +65,7 @@ def publish(
 
     def write(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         remove_leftovers(target)
+        context.when_stopped(WhenStopped.ENDS)
         path = hidden(target, context.worker_index)
         keep(path, made=False)
         part = writer(path, schema)
@@ -96,7 +98,7 @@ def publish(
 
     def collect(context: OperatorContext) -> Callable[[InputPort], None]:
         paths: list[tuple[int, Path]] = []
-
+        context.when_stopped(WhenStopped.ENDS)
         offer(_MovingPaths(paths))
 
         def logic(parts: InputPort) -> None:

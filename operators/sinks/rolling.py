@@ -30,6 +30,7 @@ from tokenring.engine import (
     Time,
     Token,
     UsageError,
+    WhenStopped,
 )
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
@@ -154,6 +155,7 @@ def roll_files(
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
+        context.when_stopped(WhenStopped.ENDS)
         mark = target / "rolling"
         remove_leftovers(mark)
         begun = count()

@@ -12,6 +12,7 @@ from tokenring.engine import (
     ScopeOf,
     Token,
     UsageError,
+    WhenStopped,
 )
 from tokenring.operators.time import require_root
 
@@ -48,6 +49,7 @@ def engine_events(scope: ScopeOf[AnyStream], *, every_ns: int = 10_000_000, name
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         log = context.engine_events()
+        context.when_stopped(WhenStopped.HALTS)
 
         def logic(until: InputPort, output: OutputPort) -> None:
             if not token.live:

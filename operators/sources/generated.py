@@ -57,7 +57,8 @@ def from_generator(
     rows. The iterator is asked for more only while queues have room and the throttle allows; its end is the stream's.
     Memory: none.
     live: the first Ctrl-C or SIGTERM closes the iterator between two items, and what has come is finished as if it were
-    all (Worker.stopping tells); False if a part of the rows is worth nothing: the run then ends at once.
+    all, or, by SIGTERM, as far as its times are (Worker.stopping tells); False if a part of the rows is worth nothing:
+    the run then ends at once.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 

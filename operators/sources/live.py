@@ -79,7 +79,8 @@ def from_callback(
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
-    The first Ctrl-C or SIGTERM closes the source, so that what is behind it finishes (Worker.stopping).
+    The first Ctrl-C closes the source, so that what is behind it finishes; the first SIGTERM ends it where it is, so
+    that only what is finished comes out (Worker.stopping).
 
     time=ARRIVAL: messages are at the wall clock's ns since 1970, never going back, and the frontier follows the clock
     even while nothing arrives. time=column: rows' own times, in order up to `disorder`; the frontier waits for rows.

@@ -5,6 +5,7 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.shm.memory.atomics import (
         compare_exchange,
+        exchange_if,
         fence,
         fetch_and,
         fetch_or,
@@ -36,11 +37,13 @@ with later(__name__):
         wall_now_ns,
     )
     from tokenring.shm.memory.cleanup import owner_of, reclaim
-    from tokenring.shm.memory.from_outside import line_in
+    from tokenring.shm.memory.from_outside import Lines, line_in, lines_in
     from tokenring.shm.memory.layout import (
+        FINISH,
         LINE_WORDS,
         MAX_WORKERS,
         RECORD_WORDS,
+        STOP,
         WORKER_BARRIERS,
         WORKER_BUILT,
         WORKER_DECISION,
@@ -63,13 +66,16 @@ with later(__name__):
     from tokenring.shm.memory.untouched import untouched_zeros
 
 __all__ = [
+    "FINISH",
     "LINE_WORDS",
     "Layout",
+    "Lines",
     "MAX_WORKERS",
     "MappedFile",
     "NAME_PREFIX",
     "RECORD_WORDS",
     "SHM_FOLDER",
+    "STOP",
     "SPACE_BYTES",
     "Segment",
     "TextSpace",
@@ -93,6 +99,7 @@ __all__ = [
     "compare_exchange",
     "copy_bytes",
     "deallocate",
+    "exchange_if",
     "fence",
     "fetch_and",
     "fetch_or",
@@ -101,6 +108,7 @@ __all__ = [
     "hold",
     "is_held",
     "line_in",
+    "lines_in",
     "load_acquire",
     "load_unaligned",
     "load_word",

@@ -6,7 +6,8 @@
     workers     graphs digest(2) built barriers finished instant(2) forgotten(2) process running
                 vote decision looks | seen                               1 line each
     bells       what its senders ring, of each worker                    1 line each
-    ring        write position | read position, parted of each worker | records   1 line, 1 line each, 8 words a record
+    ring        write position | of each worker: read position, parted, at rest, cut | records
+                                                                         1 line, 1 line each, 8 words a record
     queues      for each receiver, each sender to it: write position | read position | data
 
 A "line" is 16 words (128 bytes): two cache lines, since processors prefetch them in pairs.
@@ -19,7 +20,7 @@ from functools import cached_property
 from tokenring.shm.errors import SegmentError
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
-VERSION = 10
+VERSION = 11
 WORD_BYTES = 8
 LINE_WORDS = 16
 RECORD_WORDS = 8
@@ -45,6 +46,10 @@ HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER
     WORKER_LOOKS,
     WORKER_SEEN,
 ) = range(16)
+
+FINISH, STOP = 1, 2
+"""What `Layout.ending` asks for: sources close, and what they sent is finished; or they are kept where they are, and
+what is open is dropped."""
 
 MAX_WORKERS = 512
 
@@ -87,7 +92,8 @@ class Layout:
 
     @property
     def ending(self) -> int:
-        """Offset of the word that asks sources to end early (writers: any worker, always the same value)."""
+        """Offset of the word that asks for an early end: FINISH or STOP, and then it stays (writers: the launcher, any
+        worker; by compare-exchange)."""
         return LINE_WORDS + 1
 
     @property
@@ -143,6 +149,15 @@ class Layout:
     def parted(self, worker: int) -> int:
         """Offset of how many others, the last ones, a worker sends nothing to any more (writer: that worker)."""
         return self.ring_read_position(worker) + 1
+
+    def at_rest(self, worker: int) -> int:
+        """Offset of the position in the ring, plus one, at which a worker that is to stop has nothing under way; 0: it
+        has (writer: that worker)."""
+        return self.ring_read_position(worker) + 2
+
+    def cut(self, worker: int) -> int:
+        """Offset of how many dataflows, the first ones, a worker lets run no more, for a stop (writer: that worker)."""
+        return self.ring_read_position(worker) + 3
 
     @property
     def ring_records_offset(self) -> int:

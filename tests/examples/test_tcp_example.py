@@ -26,7 +26,7 @@ from tests.examples.documents import without_compiling
 from tests.examples.programs import FOLDER, WATCHDOG_S, main_of
 from tests.imports import ROOT
 
-STOPPING = "stopping: sources close, and what is under way is finished; again to end at once\n"
+FINISHING = "finishing: sources close, and what is under way is finished; again to end at once\n"
 WINDOW = re.compile(r"(\S+) (\w+): (\d+) reading\(s\), (\d+)")
 PROGRAM = FOLDER / "tcp_windows.py"
 ROWS = 500_000
@@ -110,7 +110,7 @@ def stopped_by_hand(begin: Start, *options: str, windows: int) -> tuple[int, lis
         watchdog.cancel()
         errors.seek(0)
         said = errors.read()
-    assert (status, without_compiling(said)) == (0, STOPPING)
+    assert (status, without_compiling(said)) == (0, FINISHING)
     *lines, last = ("".join(first) + rest).splitlines()
     found = [WINDOW.fullmatch(line) for line in lines]
     received = re.fullmatch(r"received: (\d+) reading\(s\)", last)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system import memory_option, verbose_option
+from tokenring.tools.system import STANDARD_OUTPUT, json_option, memory_option, verbose_option, write_json
 
 MAX_WORKERS = 512
 STARTS = ("fork", "spawn", "forkserver")
@@ -40,9 +41,10 @@ def program_options(command: Any) -> Any:
 @click.command("run")
 @program_options
 @verbose_option
+@json_option("how the run ended")
 def run_program(
     target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None, memory: int | None,
-    max_workers: int | None,
+    max_workers: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
 
@@ -50,6 +52,10 @@ def run_program(
     so; both have the operators as methods. What it returns is printed: rows (of `collect` or `latest`, of a scope's
     stream, Arrow tables) as a table on a terminal and as JSON lines elsewhere; other values as they are, a worker after
     the other; None and a sink's probe not at all. ARGUMENTS are what it finds in sys.argv.
+
+    While live sources are open, the first Ctrl-C finishes the run: they close, and what they sent is finished. The
+    first SIGTERM stops it: they end where they are, what is not finished then is dropped, and told, on stderr and by
+    --json ("stopped"). A second signal ends the run at once, as the first does where no source is live.
 
     A file is imported as if it were run, save that it is not called __main__.
     """
@@ -71,7 +77,10 @@ def run_program(
                 idle=processes - first.workers,
             )  # fmt: skip
             values = run(str(named), program, config)
-        print_returned(values)
+        if json_file is not None:
+            write_json(json_file, {"workers": len(values), "stopped": values.stopped})
+        if json_file != STANDARD_OUTPUT:
+            print_returned(values)
     return 0
 
 

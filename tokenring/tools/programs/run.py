@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tokenring.tools.errors import InputError
 
 if TYPE_CHECKING:
-    from tokenring.engine import Config
+    from tokenring.engine import Config, Results
     from tokenring.operators.fluent import Worker
 
 
-def run(name: str, program: Callable[..., Any], config: Config) -> list[Any]:
+def run(name: str, program: Callable[..., Any], config: Config) -> Results:
     """What `program` returned on each worker, in their order; an Arrow table in place of what `collect` or `latest`
     gave it, or of a stream of its scope, and None in place of a sink's probe.
 
