@@ -22,6 +22,7 @@ _SUBCOMMANDS: Final = {
     "why": ("tools.commands.why", "why", "Say what holds back the frontiers of a run that is under way."),
     "warm-up": ("tools.commands.warm_up", "warm_up", "Compile all kernels, so that no program has to wait."),
     "kernels": ("tools.commands.kernels", "kernels", "Say which library of kernels is in use, or make it anew."),
+    "health": ("tools.commands.health", "health", "Say whether a run is ready, and lives, by its status: 0 or 1."),
     "hold": ("tools.commands.hold", "hold", "Keep a frontier of a run from passing a time: a breakpoint."),
     "views": ("tools.commands.query", "views", "List what a run keeps under names, to be read and imported."),
     "query": ("tools.commands.query", "query", "Read what a run keeps under a name, as of one time on all workers."),
