@@ -10,8 +10,14 @@ with later(__name__):
         first_private_word,
         heap_of_words,
     )
-    from tokenring.engine.texts.finding import find_octet
-    from tokenring.engine.texts.private import is_all_common, move_private, move_text, moved_bytes, private_bytes
+    from tokenring.engine.texts.private import (
+        find_octet,
+        is_all_common,
+        move_private,
+        move_text,
+        moved_bytes,
+        private_bytes,
+    )
 
 __all__ = [
     "as_common",
