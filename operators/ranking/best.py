@@ -6,6 +6,7 @@ import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel, void
 from tokenring.operators.migrate import Table, offer
+from tokenring.operators.ranking.top_state import comes_before
 from tokenring.operators.state import Keys, grown
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, word_tables
 from tokenring.operators.time import order_words, ranked
@@ -26,14 +27,7 @@ def win(orders, slots, rows, kept, equal_wins, each, winners, won, found):  # ty
     """
     for i in range(len(slots)):
         best = kept[slots[i]]
-        better = best[STATE] == NO_ROW
-        if not better:
-            better = equal_wins != 0
-            for at in range(orders.shape[1]):
-                if orders[i, at] != best[1 + at]:
-                    better = orders[i, at] < best[1 + at]
-                    break
-        if better:
+        if best[STATE] == NO_ROW or comes_before(orders, i, best, 1, equal_wins != 0):
             for at in range(orders.shape[1]):
                 best[1 + at] = orders[i, at]
             if best[STATE] <= 0 or each != 0:

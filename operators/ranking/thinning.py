@@ -8,9 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine import TABLE, WORDS, Batch, Thins, int64, kernel, text_equal, text_hash
+from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Thins, int64, kernel, text_equal
 from tokenring.engine.columns import heap_address
 from tokenring.engine.compiled import address_of, words_at
+from tokenring.operators.migrate import key_words
+from tokenring.operators.ranking.top_state import comes_before
 from tokenring.operators.time import order_words, ranked
 
 _CELL_BITS = 12  # so that the table stays in a core's innermost cache
@@ -18,18 +20,6 @@ _LEAST_ROWS = 64  # of fewer, it is not worth the while
 _PIECE_ROWS = 4096  # after which it is asked whether it pays
 _RESTED = 31
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
-
-
-@kernel
-def _home(keys, row, rows):  # type: ignore[no-untyped-def]
-    mixed = np.uint64(0)
-    for column in range(len(keys)):
-        word, heap = words_at(keys[column, 0], rows)[row], keys[column, 1]
-        if heap != 0 and word >= 0:
-            word = text_hash(word, heap)
-        mixed = (mixed ^ np.uint64(word)) * _MIXED
-        mixed ^= mixed >> np.uint64(32)
-    return np.int64((mixed * _MIXED) >> np.uint64(64 - _CELL_BITS))
 
 
 @kernel
@@ -42,33 +32,25 @@ def _is_of_key(keys, row, other, rows):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
-def _is_better(orders, row, other, equal_wins):  # type: ignore[no-untyped-def]
-    for at in range(orders.shape[1]):
-        if orders[row, at] != orders[other, at]:
-            return orders[row, at] < orders[other, at]
-    return equal_wins
-
-
-@kernel(int64(TABLE, TABLE, int64, WORDS, WORDS))
-def thin(keys, orders, equal_wins, cells, best):  # type: ignore[no-untyped-def]
+@kernel(int64(COLUMN, TABLE, TABLE, int64, WORDS, WORDS))
+def thin(words, keys, orders, equal_wins, cells, best):  # type: ignore[no-untyped-def]
     """Rows of which each row that is left out has a better one, of the same key: they are written to `best`, of one key
     in order. Returns how many; -1 if more than half are.
 
-    keys: int64 (columns, 2), the addresses of the key's words, of which equal ones are of equal keys, and of their
-    heap, 0 where they are no text; orders: int64 (rows, n), the least is the best; cells: int64 (1 << _CELL_BITS,),
-    whatever is in them.
+    words: int64 (rows,), equal for equal keys; keys: int64 (columns, 2), the addresses of the key's columns, of which
+    equal words are of equal keys, and of their heaps, 0 where they are no text; orders: int64 (rows, n), the least is
+    the best; cells: int64 (1 << _CELL_BITS,), whatever is in them.
     """
     rows, made = len(best), 0
     for row in range(rows):
         if row % _PIECE_ROWS == 0 and 2 * made > row:
             return -1
-        home = _home(keys, row, rows)
+        home = np.int64((np.uint64(words[row]) * _MIXED) >> np.uint64(64 - _CELL_BITS))
         at = cells[home]
-        if at < 0 or at >= made or not _is_of_key(keys, row, best[at], rows):
+        if at < 0 or at >= made or words[row] != words[best[at]] or not _is_of_key(keys, row, best[at], rows):
             cells[home], best[made] = made, row
             made += 1
-        elif _is_better(orders, row, best[at], equal_wins != 0):
+        elif comes_before(orders, row, orders[best[at]], 0, equal_wins != 0):
             best[at] = row
     return made if 2 * made <= rows else -1
 
@@ -90,17 +72,17 @@ class _Thinner:
             return batch
         chosen = ranked(batch, self._order)
         rows = batch if chosen is None else batch.filter(chosen)
-        words = [np.ascontiguousarray(rows.words(name)) for name in self._by]
+        columns = [np.ascontiguousarray(rows.words(name)) for name in self._by]
         heaps = [rows.heaps[rows.schema.position(name)] if rows.heaps else None for name in self._by]
         keys = np.array(
             [
                 (address_of(column), 0 if heap is None else heap_address(heap))
-                for column, heap in zip(words, heaps, strict=True)
+                for column, heap in zip(columns, heaps, strict=True)
             ]
         )
         orders = order_words(rows, self._order, self._ties, self._largest)
         best = np.empty(rows.rows, np.int64)
-        left = thin(keys, orders, self._equal_wins, self._cells, best)
+        left = thin(key_words(rows, self._by), keys, orders, self._equal_wins, self._cells, best)
         if left < 0:
             self._rests = _RESTED
             return batch

@@ -18,7 +18,8 @@ order, then what its owner keeps of it."""
 
 
 @kernel
-def _comes_before(orders, i, block, row, equal_wins):  # type: ignore[no-untyped-def]
+def comes_before(orders, i, block, row, equal_wins):  # type: ignore[no-untyped-def]
+    """Whether row i of `orders` is better than the one whose order stands in a block from word `row` on."""
     for at in range(orders.shape[1]):
         if orders[i, at] != block[row + at]:
             return orders[i, at] < block[row + at]
@@ -32,12 +33,12 @@ def place_row(orders, i, block, first, width, most, equal_wins):  # type: ignore
     at = block[COUNT]
     if at == most:
         at -= 1
-        if not _comes_before(orders, i, block, first + at * width, equal_wins):
+        if not comes_before(orders, i, block, first + at * width, equal_wins):
             return -1
     else:
         block[COUNT] += 1
     row = first + at * width
-    while at > 0 and _comes_before(orders, i, block, row - width, equal_wins):
+    while at > 0 and comes_before(orders, i, block, row - width, equal_wins):
         for word in range(row, row + width):
             block[word] = block[word - width]
         at -= 1

@@ -120,7 +120,7 @@ _STATE = (
      "rows go to a window that was sent"),
     ("operators/folds/kernels.py", "_least(block) > -_SMALL and _greatest(block) < _SMALL", "_greatest(block) < _SMALL",
      "a sum of large negative numbers comes round"),
-    ("operators/ranking/best.py", "better = equal_wins != 0", "better = equal_wins == 0",
+    ("operators/ranking/best.py", "best, 1, equal_wins != 0", "best, 1, equal_wins == 0",
      "of equal rows another is the best"),
     ("operators/ranking/top_state.py", "    return equal_wins", "    return not equal_wins",
      "equal rows are ranked the other way"),

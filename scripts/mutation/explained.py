@@ -18,10 +18,6 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "the gate is asked for anew a slot earlier, and the second look decides as before",
     ),
     (
-        "operators/ranking/best.py", "better = orders[i, at] < best[1 + at]", "<", "<=",
-        "they are looked at where they differ",
-    ),
-    (
         "operators/collections/words/ordering.py", "return order > 0 if is_downwards else order < 0", "<", "<=",
         "equal texts are one word, and who asks keeps one of the two",
     ),
