@@ -95,6 +95,10 @@ class RejectedRowsError(UsageError):
     """What is read lacks rows that an operator failed at, and says which."""
 
 
+class RecoveryError(UsageError):
+    """A job's folder of snapshots cannot be used, or a program cannot go on from what is in it."""
+
+
 class SchemaError(UsageError):
     """Columns, dtypes or lengths do not fit what a port carries."""
 

@@ -13,9 +13,9 @@ ROOMS = {
         *("declare", "cores", "budget", "worker", "ask", "install", "group", "background"),
     ),
     "operators": (
-        *("migrate", "leaving", "state.cells", "state", "state.moving", "expressions.machine", "expressions.stages"),
-        *("expressions", "rows", "time", "mechanisms", "flow", "folds.sets", "folds.called", "folds"),
-        *("folds.moving", "folds.own", "collections.words", "collections.updates"),
+        *("migrate", "recovery", "leaving", "state.cells", "state", "state.moving", "expressions.machine"),
+        *("expressions.stages", "expressions", "rows", "time", "mechanisms", "flow", "folds.sets", "folds.called"),
+        *("folds", "folds.moving", "folds.own", "collections.words", "collections.updates"),
         *("collections.compiled", "collections.totals", "collections.sharing", "collections", "running"),
         *("sessions", "aggregates", "ranking", "joins.kept", "joins.compiled", "joins", "sources", "staging"),
         *("sinks", "capture", "graphs", "paper", "fluent"),

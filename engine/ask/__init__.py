@@ -9,7 +9,7 @@ with later(__name__):
     from tokenring.engine.ask.asker import Answers, Group, Weights, ask, group_of, running_groups
     from tokenring.engine.ask.calling import call_workers
     from tokenring.engine.ask.health import WITHIN_S, Health, WorkerHealth, health, health_of
-    from tokenring.engine.ask.places import is_stopped
+    from tokenring.engine.ask.places import is_stopped, state_of
     from tokenring.engine.ask.questions import asking_in, made_in, write_whole
     from tokenring.engine.ask.requested import Request, requested, said, sound
     from tokenring.engine.ask.requests import Requests, Session, tell_asker, tell_error
@@ -45,6 +45,7 @@ __all__ = [
     "running_groups",
     "said",
     "sound",
+    "state_of",
     "tell_asker",
     "tell_error",
     "write_whole",

@@ -30,7 +30,7 @@ from tokenring.engine.worker.parking import Parking
 from tokenring.engine.worker.parting import Parting
 from tokenring.engine.worker.turns import Turns
 from tokenring.shm.memory import WORKER_LOOKS, Segment, poke, untouched_zeros
-from tokenring.shm.queues import ParkingLot
+from tokenring.shm.queues import ParkingLot, anything_waiting
 
 if TYPE_CHECKING:
     from tokenring.engine.running import EventLog
@@ -274,6 +274,16 @@ class Worker:
         a request, and only the second ends the run at once; where none has, the first does.
         """
         return self.ending.heed()
+
+    @property
+    def rests_at(self) -> int:
+        """The position of the ring up to which this worker has read, where it has published all that it did, nothing is
+        due, and nothing waits on its way from or to it; -1 where something is."""
+        if self.log.offset or self.lost.waiting or self.plane.waiting or self.schedule.due or self.schedule.next:
+            return -1
+        if not self.progress.nothing_new or anything_waiting(self.plane.incoming):
+            return -1
+        return self.progress.position
 
     @property
     def complete(self) -> bool:

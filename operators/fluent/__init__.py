@@ -13,12 +13,14 @@ with later(__name__):
     from tokenring.operators.fluent.scope import Feedback, Loop, OperatorBuilder, Scope
     from tokenring.operators.fluent.stream import Stream
     from tokenring.operators.fluent.worker import Worker, execute, gather, run
+    from tokenring.operators.recovery import Recovery
 
 __all__ = [
     "Feedback",
     "Loop",
     "OperatorBuilder",
     "OwnCopyWarning",
+    "Recovery",
     "RunningGroup",
     "Scope",
     "Stream",

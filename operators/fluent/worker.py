@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 from tokenring import engine
 from tokenring.engine import Config, Probe, Results, UsageError
 from tokenring.engine.group import ShortTrace, require_function_of
+from tokenring.engine.worker import FORK
 from tokenring.operators import collections, leaving, mechanisms, migrate
+from tokenring.operators import recovery as recoveries
 from tokenring.operators.fluent.named import import_named, say_what_stays
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
@@ -21,17 +23,21 @@ if TYPE_CHECKING:
 
     from tokenring.operators.collections import View
     from tokenring.operators.migrate import Change, Rebalance
+    from tokenring.operators.recovery import Recovery
 
 
 class Worker(engine.Worker):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     scope_class = Scope
+    is_saved = False
+    """Whether its dataflow is saved: the run has recovery=."""
     answering: ClassVar[dict[str, Any]] = {  # what answers is imported when somebody asks
         "views": lambda *asked: collections.Listing(*asked),
         "query": lambda *asked: collections.Query(*asked),
         "follow": lambda *asked: collections.Following(*asked),
         "migrate": lambda *asked: migrate.Migrating(*asked),
+        "snapshot": lambda *asked: recoveries.Taking(*asked),
         "end": lambda *asked: leaving.Leaving(*asked),
     }
 
@@ -66,14 +72,24 @@ class Worker(engine.Worker):
                 if bins:
                     migrate.use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
                     self.kept(migrate.Placements).tell = self.dozing.may_doze
+                saving = self.kept(recoveries.Saving) if self.is_saved else None
+                if saving is not None:
+                    if bins or mechanism != TOKENS.name:
+                        what = "bins=" if bins else f"mechanism={mechanism!r}"
+                        raise UsageError(f"dataflow {name!r}: {what} and recovery= do not go together: leave one out")
+                    recoveries.save_state(scope, saving)
                 yield cast(Scope, scope)
+                if saving is not None:
+                    recoveries.require_saved(scope, saving)
         finally:
             self.parting.is_declaring = False
 
     def declare(self, scope: engine.Scope, function: Callable[[Any], Any]) -> None:
         """Let a function that came from outside declare a dataflow; if it returns a collection, or an arrangement, that
-        is exported by the dataflow's name.
+        is exported by the dataflow's name. UsageError under recovery.
         """
+        if self.is_saved:
+            raise UsageError("a run with recovery= takes no other dataflows: they would be lost with a worker")
         made = function(scope)
         if isinstance(made, collections.Collection):
             made = made.arrange(made.schema.names)
@@ -113,6 +129,7 @@ def execute(
     start: str = "",
     memory_bytes: int = 0,
     max_workers: int = 0,
+    recovery: "Recovery | None" = None,
 ) -> Results:
     """Run `program(worker)` on every worker of a new group; returns what each returned, in order, a list, whose
     `stopped` says what was open where the run was stopped (`Worker.stopping`), else None. Inputs that a program
@@ -125,6 +142,10 @@ def execute(
     on_note(worker, value) sees what workers `report`; on_start(pids) the processes. max_workers: how many there are in
     all; those beyond `workers` begin idle, and get work when bins are moved to them (`worker.dataflow(bins=...)`).
     Dataflows still running when the program returns are run to their end.
+
+    recovery: where snapshots go, from the newest of which the run goes on: here after a worker's death, and in a later
+    call after this process's; results of sinks that write files appear with them, exactly once. What cannot be saved is
+    refused when the dataflow is declared. See `Recovery` and the docs' page "Recovery".
 
     What is returned or reported arrives equal and of the same type: numbers, texts, dates, the built-in containers of
     them, numpy arrays, batches, Arrow tables. UsageError for all else, naming the type and what to return. Nothing is
@@ -140,7 +161,12 @@ def execute(
             config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
         import_named(program)
         say_what_stays(program)
-        return engine.execute(program, workers, config, on_note, on_start, start, memory_bytes, worker_class=Worker)
+        launch = partial(engine.execute, start=start, memory_bytes=memory_bytes, worker_class=Worker)
+        if recovery is None:
+            return launch(program, workers, config, on_note, on_start)
+        if max_workers or start not in ("", FORK) or (config is not None and config.start != FORK):
+            raise UsageError("a run with recovery= forks its workers, all at once: leave start= and max_workers= out")
+        return recoveries.execute_with_recovery(launch, program, recovery, workers, config, on_note, on_start)
 
 
 def gather(
@@ -168,6 +194,7 @@ def gather(
 def run(
     pipeline: Callable[[Scope], Kept], workers: int = ..., config: Config | None = ..., start: str = ...,
     name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
+    recovery: "Recovery | None" = ...,
 ) -> "pa.Table": ...  # fmt: skip
 
 
@@ -175,6 +202,7 @@ def run(
 def run(
     pipeline: Callable[[Scope], Probe | None], workers: int = ..., config: Config | None = ..., start: str = ...,
     name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
+    recovery: "Recovery | None" = ...,
 ) -> None: ...  # fmt: skip
 
 
@@ -182,6 +210,7 @@ def run(
 def run(
     pipeline: Callable[[Scope], Kept | Probe | None], workers: int = ..., config: Config | None = ..., start: str = ...,
     name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
+    recovery: "Recovery | None" = ...,
 ) -> "pa.Table | None": ...  # fmt: skip
 
 
@@ -194,6 +223,7 @@ def run(
     mechanism: str = TOKENS.name,
     memory_bytes: int = 0,
     max_workers: int = 0,
+    recovery: "Recovery | None" = None,
 ) -> "pa.Table | None":
     """Run the program that is one dataflow: `pipeline(scope)` declares it on every worker, and it runs to its end.
 
@@ -208,8 +238,9 @@ def run(
     with ShortTrace():
         require_function_of("scope", pipeline, "run")
         launch = partial(
-            execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers
-        )
+            execute, workers=workers, config=config, start=start, memory_bytes=memory_bytes, max_workers=max_workers,
+            recovery=recovery,
+        )  # fmt: skip
         return gathered(launch, partial(_declared, pipeline, name, mechanism))
 
 

@@ -235,6 +235,8 @@ class Tokens(Mechanism):
         builder.input(stream, pact)
         if moves is not None:
             state_moves(builder, moves)
+        elif not remembers:
+            state_moves(builder)
         output = builder.output(schema)
         if compiled is not None and in_kernels:
             builder.build_compiled(lambda context: compile_with(respond, compiled()), texts=True)

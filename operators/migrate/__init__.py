@@ -5,16 +5,18 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.migrate.answering import Migrating
     from tokenring.operators.migrate.asking import bins_of
-    from tokenring.operators.migrate.bins import Bins, Leaving, is_hashed, key_words
+    from tokenring.operators.migrate.bins import Bins, Leaving, is_hashed, key_words, workers_of
     from tokenring.operators.migrate.builder import HeldBackWarning
     from tokenring.operators.migrate.moves import (
         DUE,
         Moves,
+        Offered,
         Staying,
         Table,
         hears_of_ends,
         offer,
         offers_to,
+        require_movable,
         state_moves,
         staying,
     )
@@ -34,6 +36,7 @@ __all__ = [
     "Leaving",
     "Migrating",
     "Moves",
+    "Offered",
     "PLANS",
     "Placement",
     "Placements",
@@ -50,7 +53,9 @@ __all__ = [
     "key_words",
     "offer",
     "offers_to",
+    "require_movable",
     "state_moves",
     "staying",
     "use_bins",
+    "workers_of",
 ]

@@ -56,6 +56,13 @@ class Bins:
         return n
 
 
+def workers_of(batch: Batch, key: Sequence[str], peers: int) -> np.ndarray:
+    """The worker to which an exchange by these columns brings each row where nothing is in bins, int64 (rows,)."""
+    workers = np.empty(batch.rows, np.int64)
+    _bins_of(np.ascontiguousarray(key_words(batch, key)), peers, workers)
+    return workers
+
+
 def is_hashed(kinds: Sequence[Kind]) -> bool:
     """Whether rows whose key is columns of these kinds go by a hash of it, rather than by the key itself."""
     return len(kinds) > 1 or kinds[0].is_text or kinds[0].is_float

@@ -37,6 +37,8 @@ class HeldBackWarning(UserWarning):
 class MigratingBuilder(OperatorBuilder[Any]):
     """Declares an operator whose keyed state, if it has any, moves by bins."""
 
+    moves_bins = True
+
     def __init__(self, scope: Any, name: str, notify: Notify = Notify.ALWAYS) -> None:
         super().__init__(scope, name, notify)
         self._name = name

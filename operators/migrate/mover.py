@@ -14,20 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sortedcontainers import SortedDict
 
-from tokenring.engine import (
-    COMPLETE,
-    Batch,
-    GraphError,
-    InputPort,
-    OperatorContext,
-    OutputPort,
-    Probe,
-    Schema,
-    Time,
-    Token,
-)
+from tokenring.engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Probe, Schema, Time, Token
 from tokenring.operators.migrate.bins import MOST_BINS, Bins, Leaving
-from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table
+from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table, require_movable
 from tokenring.operators.migrate.steer import ASK_MOVED, KNOWN, NEVER, REACHED
 from tokenring.operators.migrate.steering import TO, Steering, with_column
 from tokenring.operators.migrate.versions import CONFIGURED, Versions
@@ -73,39 +62,11 @@ class Mover:
     @property
     def moves(self) -> Moves:
         """What the operator's constructor offered. GraphError if it did not offer one thing."""
-        if len(self.offered) != 1:
-            raise GraphError(
-                f"operator {self.name!r}: its constructor offered {len(self.offered)} states; one that is declared "
-                f"with tables is to offer(moves) once"
-            )
-        return self.offered[0]
+        return self.offered.only(self.name)
 
     def try_out(self) -> None:
-        """Take out the state of no key. GraphError for an operator that could not when bins move, which would end the
-        run: it did not offer one state, or that raises, or returns what its tables cannot carry."""
-        moves, no_bins = self.moves, np.zeros(self.versions.bins.count, bool)
-        problem = ""
-        try:
-            taken = moves.take_out(Leaving(self.versions.bins, no_bins))
-        except Exception as error:
-            raise GraphError(self._cannot_move(f"take_out raised {type(error).__name__}: {error}")) from error
-        if len(taken) != len(self.tables):
-            problem = f"take_out returned {len(taken)} of {len(self.tables)} tables"
-        for table, batch in zip(self.tables, taken, strict=False):
-            if batch.schema.spec() != table.schema.spec():
-                problem = f"take_out returned {batch.schema} for the table of {table.schema}"
-            elif batch.rows:
-                problem = f"take_out returned {batch.rows:,} rows of keys that did not leave"
-            elif missing := [name for name in table.key if name not in table.schema.names]:
-                problem = f"{missing[0]!r} of its key is no column of the table of {table.schema}"
-        if problem:
-            raise GraphError(self._cannot_move(problem))
-
-    def _cannot_move(self, why: str) -> str:
-        return (
-            f"operator {self.name!r}: its state cannot move, {why}; mend take_out, or let the state stay, by "
-            f"Staying(...) for Exchange(...)"
-        )
+        """GraphError for an operator that could not take its state out when bins move, which would end the run."""
+        require_movable(self.name, self.offered, self.tables)
 
     def has_come_to(self, time: Time) -> bool:
         """Whether the operator, on all workers, has done all that is before `time`."""

@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tokenring.engine import Batch, Exchange, OperatorBuilder, Pact, Schema, Time
-from tokenring.operators.migrate.bins import Leaving
+import numpy as np
+
+from tokenring.engine import Batch, Exchange, GraphError, OperatorBuilder, Pact, Schema, Time
+from tokenring.operators.migrate.bins import Bins, Leaving
 
 DUE = Schema("due")
 """Of the messages that bring the right to send what became pending when state was put in."""
@@ -46,6 +48,43 @@ class Moves(Protocol):
 
 class Offered(list[Moves]):
     """What the constructors of one operator offered, on this worker."""
+
+    def only(self, name: str) -> Moves:
+        """The one state that was offered. GraphError, naming the operator, for none, and for several."""
+        if len(self) != 1:
+            raise GraphError(
+                f"operator {name!r}: its constructor offered {len(self)} states; one that is declared with tables is "
+                f"to offer(moves) once"
+            )
+        return self[0]
+
+
+def require_movable(name: str, offered: Offered, tables: Sequence[Table]) -> None:
+    """Take out the state of no key. GraphError for an operator that could not do so of some: it did not offer one
+    state, or that raises, or returns what its tables cannot carry."""
+    moves, problem = offered.only(name), ""
+    try:
+        taken = moves.take_out(Leaving(Bins(1), np.zeros(1, bool)))
+    except Exception as error:
+        raise GraphError(_cannot_move(name, f"take_out raised {type(error).__name__}: {error}")) from error
+    if len(taken) != len(tables):
+        problem = f"take_out returned {len(taken)} of {len(tables)} tables"
+    for table, batch in zip(tables, taken, strict=False):
+        if batch.schema.spec() != table.schema.spec():
+            problem = f"take_out returned {batch.schema} for the table of {table.schema}"
+        elif batch.rows:
+            problem = f"take_out returned {batch.rows:,} rows of keys that did not leave"
+        elif missing := [column for column in table.key if column not in table.schema.names]:
+            problem = f"{missing[0]!r} of its key is no column of the table of {table.schema}"
+    if problem:
+        raise GraphError(_cannot_move(name, problem))
+
+
+def _cannot_move(name: str, why: str) -> str:
+    return (
+        f"operator {name!r}: its state cannot move, {why}; mend take_out, or let the state stay, by Staying(...) for "
+        f"Exchange(...)"
+    )
 
 
 _offering: list[Offered] = []

@@ -51,4 +51,4 @@ def use_bins(
 
 def has_bins(scope: Scope) -> bool:
     """Whether keyed state of a dataflow may move."""
-    return scope.root.builder_class is not Scope.builder_class
+    return getattr(scope.root.builder_class, "moves_bins", False)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Token
+from tokenring.operators.migrate import state_moves
 
 _ROWS_SHOWN = 10
 
@@ -32,7 +33,11 @@ def inspect(
 
         return logic
 
-    passed = stream.unary(name, stream.schema, construct, notify=Notify.NEVER)
+    builder = stream.operator(name, Notify.NEVER)
+    builder.input(stream)
+    state_moves(builder)
+    passed = builder.output(stream.schema)
+    builder.build(construct)
     passed.updates = stream.updates
     return passed
 

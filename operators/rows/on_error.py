@@ -18,6 +18,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.data import made_of_good
 from tokenring.operators.expressions import said_of_row
+from tokenring.operators.migrate import state_moves
 from tokenring.operators.state import require_rows
 
 OnError = Literal["fail", "stream"]
@@ -47,6 +48,7 @@ def applied(stream: AnyStream, name: str, schema: Schema, function: Any, on_erro
     failed = Schema.of(stream.schema.spec() | {ERROR: "string"})
     builder = stream.operator(name, Notify.NEVER)
     builder.input(stream)
+    state_moves(builder)
     outputs = builder.output(schema), builder.output(failed)
 
     def construct(context: OperatorContext, *tokens: Token) -> Callable[[InputPort, OutputPort, OutputPort], None]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenring.engine import AnyStream, Notify, OperatorContext, SchemaError, Stream, Token, UsageError
+from tokenring.operators.migrate import state_moves
 from tokenring.operators.rows.passed_on import passing_on
 
 
@@ -24,6 +25,7 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
     everything: tuple[Stream, ...] = (first, *others)
     for stream in everything:
         builder.input(stream)
+    state_moves(builder)
     output = builder.output(first.schema)
     for stream in everything:
         if stream.updates is not None:

@@ -6,7 +6,7 @@ from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schem
 from tokenring.operators.folds import ALL, Accumulators, Plan, can_fold, distinct_slots
 from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import Answer, answer_each, can_be_compiled, compile_with, mechanism_of, respond
-from tokenring.operators.migrate import offer
+from tokenring.operators.migrate import offer, state_moves
 from tokenring.operators.rows import exchanged_by
 from tokenring.operators.running.combining import combined, combined_schema
 from tokenring.operators.running.compiled_running import compiled_all, compiled_changes
@@ -66,6 +66,7 @@ def combined_rows(stream: AnyStream, plan: Plan) -> tuple[AnyStream, Plan]:
     partial = combined_schema(plan)
     builder = stream.operator(f"{plan.operator}.local", Notify.NEVER)
     builder.input(stream, Pipeline())
+    state_moves(builder)
     made = builder.output(partial)
     builder.build_compiled(lambda context: compile_with(respond, combined(plan)), texts=True)
     return made, plan.merging(partial)

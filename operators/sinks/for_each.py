@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenring.engine import Batch, GraphError, InputPort, Notify, OperatorContext, Pact, Probe, Stream
+from tokenring.operators.migrate import state_moves
 
 
 def for_each(
@@ -48,4 +49,8 @@ def for_each(
 
     if in_order:
         return stream.sink(name, by_time, pact)
-    return stream.sink(name, as_they_come, pact, Notify.NEVER)
+    builder = stream.operator(name, Notify.NEVER)
+    port = builder.input(stream, pact)
+    state_moves(builder)
+    builder.build(as_they_come)
+    return builder.probe(port)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from tokenring.engine import Batch, Probe, Schema, SchemaError, Stream, Time
+from tokenring.engine import Batch, GraphError, Probe, Schema, SchemaError, Stream, Time
+from tokenring.operators.recovery import saving_of
 from tokenring.operators.sinks.publication import PartWriter, publish
 from tokenring.operators.sinks.rolling import Roll, roll_files
 
@@ -176,6 +177,16 @@ def _write(
     suffix: str,
     writer: Callable[[Path, Schema], PartWriter],
 ) -> Probe:
+    saving = saving_of(stream.scope)
+    if saving is not None:
+        if roll is not None:
+            raise GraphError(
+                f"operator {name!r}: under recovery, files appear with snapshots: leave roll= out, and say how often "
+                f"by recovery's every="
+            )
+        from tokenring.operators.sinks.outbox import deliver
+
+        return deliver(stream, folder, name, suffix, writer, saving)
     if roll is None:
         return publish(stream, folder, name, suffix, writer)
     return roll_files(stream, folder, roll, name, suffix, writer)

@@ -60,7 +60,7 @@ def publish(
     if scope.depth > 1:
         raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
     target = Path(os.path.abspath(folder))
-    _require_new(target, name)
+    require_new(target, name)
     schema = stream.schema
 
     def write(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
@@ -138,7 +138,7 @@ class _MovingPaths:
         return COMPLETE
 
 
-def _require_new(target: Path, name: str) -> None:
+def require_new(target: Path, name: str) -> None:
     """Raise UsageError where there is something already; before any worker writes."""
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise UsageError(f"operator {name!r}: {target} exists already; remove it, or choose another folder")

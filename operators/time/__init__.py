@@ -11,6 +11,7 @@ with later(__name__):
     from tokenring.operators.time.timing import (
         NOTHING,
         TIME_KINDS,
+        Clock,
         RowOrigin,
         Timing,
         block_minima,
@@ -37,6 +38,7 @@ with later(__name__):
     from tokenring.operators.time.with_late import WithLate, with_late
 
 __all__ = [
+    "Clock",
     "FOREVER",
     "NOTHING",
     "Notificator",

@@ -16,6 +16,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.operators.migrate import state_moves
 
 
 @kernel(int64(COLUMN, int64, int64, int64, WORDS))
@@ -43,6 +44,7 @@ def split_late(
     """
     builder = stream.operator(f"{name}.late", Notify.NEVER)
     builder.input(stream)
+    state_moves(builder)
     in_time, late = builder.output(stream.schema), builder.output(stream.schema)
     in_time.updates = late.updates = None if stream.updates is None else stream.updates.unknown()
 

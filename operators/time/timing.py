@@ -83,7 +83,7 @@ def position_of(what: str, schema: Schema, column: str) -> int:
 class Clock:
     """Sends one source's rows with its token, each batch at the latest time that is right, and moves the token on."""
 
-    __slots__ = ("_column", "_disorder", "_greatest", "_late", "_timing", "token")
+    __slots__ = ("_column", "_disorder", "_late", "_timing", "greatest", "promised", "token")
 
     def __init__(self, timing: Timing, token: Token, late: Token | None) -> None:
         self.token = token
@@ -91,7 +91,10 @@ class Clock:
         self._timing = timing
         self._column = -1 if timing.column is None else timing.position
         self._disorder = timing.disorder
-        self._greatest = -1
+        self.greatest = -1
+        """The greatest time so far."""
+        self.promised: Time = token.time
+        """Nothing earlier comes any more."""
 
     def send(
         self, output: OutputPort, batch: Batch, floor: Time | None, place: RowOrigin, late: OutputPort | None = None
@@ -104,7 +107,7 @@ class Clock:
         if self._column < 0:
             output.give(token, batch)
             return self._timing.constant
-        promise = token.time
+        promise, least = self.promised, 0
         if batch.rows:
             words = batch.columns[self._column]
             least, greatest = int(words.min()), int(words.max())
@@ -117,18 +120,24 @@ class Clock:
                 late.give(output_token, batch.filter(missed))
                 batch = batch.filter(~missed)
                 least = promise
-            self._greatest = max(self._greatest, greatest)
+            self.greatest = max(self.greatest, greatest)
         if floor is not None:
             promise = max(promise, floor)
         if self._disorder is not None:
-            promise = max(promise, self._greatest - self._disorder)
+            promise = max(promise, self.greatest - self._disorder)
+        self.promised = promise
+        self.let_go(output, batch, least, promise)
+        return self.greatest
+
+    def let_go(self, output: OutputPort, batch: Batch, least: Time, promise: Time) -> None:
+        """Send rows, whose least time is `least`, and bring the tokens to what is promised behind them."""
+        token = self.token
         if batch.rows:
             token.downgrade(min(least, promise))
             output.give(token, batch)
         token.downgrade(min(promise, MAX_TIME))
         if self._late is not None:
             self._late.downgrade(token.time)
-        return self._greatest
 
     def close(self) -> None:
         """Nothing comes any more."""
@@ -138,7 +147,7 @@ class Clock:
 
     def _refuse(self, batch: Batch, place: RowOrigin) -> NoReturn:
         """Say which row cannot be sent."""
-        timing, promise = self._timing, self.token.time
+        timing, promise = self._timing, self.promised
         assert timing.column is not None
         words = batch.columns[self._column]
         least = promise if self._late is None else 0

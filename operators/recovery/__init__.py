@@ -1,0 +1,27 @@
+"""Recovery: snapshots of a running dataflow, from which the group goes on after a death, and results exactly once."""
+
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.recovery.builder import require_saved, save_state
+    from tokenring.operators.recovery.folder import JobFolder, Snapshot
+    from tokenring.operators.recovery.keeping import execute_with_recovery, tell_last
+    from tokenring.operators.recovery.options import Recovery
+    from tokenring.operators.recovery.saving import SavedSink, SavedSource, Saving
+    from tokenring.operators.recovery.taking import Taking
+    from tokenring.operators.recovery.used import saving_of
+
+__all__ = [
+    "JobFolder",
+    "Recovery",
+    "SavedSink",
+    "SavedSource",
+    "Saving",
+    "Snapshot",
+    "Taking",
+    "execute_with_recovery",
+    "require_saved",
+    "save_state",
+    "saving_of",
+    "tell_last",
+]

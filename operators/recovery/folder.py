@@ -1,0 +1,272 @@
+"""A job's folder: its lock, its snapshots with their manifests, and the results that each of them lets appear.
+
+A snapshot is a folder that gets its name once all its files, the manifest last, are on the disk. Results come out of a
+run as files under hidden names; the manifest lists them, and only then do they get their names. Whoever comes upon a
+manifest, after a crash also, does that again, which changes nothing where it was done.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tokenring.engine import Batch, RecoveryError, Schema
+from tokenring.engine.whole_files import sync
+
+FORMAT = 1
+"""Of manifests and tables: a snapshot of another one is refused."""
+MANIFEST = "manifest.json"
+_LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to
+_LOCK = "lock"
+_SNAPSHOT, _MAKING = "snapshot-", ".making-"
+_CHUNK = 1 << 20
+_LOCK_S = 10.0
+
+
+def part_name(number: int, worker: int, which: int, suffix: str) -> str:
+    """What a worker's results up to a snapshot are called; which: of several, where an earlier snapshot was not
+    finished."""
+    return f"part-{number:06d}-{worker:05d}{f'-{which}' if which else ''}{suffix}"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """JSON that is on the disk, whole, before it has its name."""
+    draft = path.with_name(f".{path.name}")
+    draft.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    sync(draft)
+    draft.rename(path)
+    sync(path.parent)
+
+
+def write_table(path: Path, batch: Batch) -> dict[str, Any]:
+    """Rows as an Arrow IPC file, on the disk; what the manifest says of it."""
+    import pyarrow as pa
+
+    arrow = batch.to_arrow()
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, arrow.schema) as writer:
+        writer.write_batch(arrow)
+    sync(path)
+    return {"file": path.name, "rows": batch.rows, "bytes": path.stat().st_size, "sum": _sum(path)}
+
+
+def read_table(folder: Path, told: dict[str, Any], schema: Schema) -> Batch:
+    """The rows of `write_table`."""
+    import pyarrow as pa
+
+    with pa.OSFile(str(folder / told["file"]), "rb") as file:
+        return Batch.from_arrow(schema, pa.ipc.open_file(file).read_all())
+
+
+def _sum(path: Path) -> str:
+    made = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            made.update(chunk)
+    return made.hexdigest()
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot that is whole."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @property
+    def number(self) -> int:
+        """From 1, without gaps but for those that were not finished."""
+        number: int = self.manifest["number"]
+        return number
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the job was finished with it: there is nothing to go on from."""
+        return bool(self.manifest["finished"])
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """What the manifest says of each table's file."""
+        return [table for worker in self.manifest["workers"] for table in worker["tables"]]
+
+    @property
+    def bytes(self) -> int:
+        """Of all tables."""
+        return sum(file["bytes"] for file in self.files)
+
+    def problem(self) -> str:
+        """What is wrong with its files; "" if nothing is."""
+        for file in self.files:
+            path = self.folder / file["file"]
+            try:
+                found = path.stat().st_size
+                if found != file["bytes"]:
+                    return f"{path} has {found:,} bytes, and {file['bytes']:,} were written"
+                if _sum(path) != file["sum"]:
+                    return f"{path} is not what was written: its checksum differs"
+            except OSError as error:
+                return f"{path} cannot be read: {error.strerror}"
+        return ""
+
+
+class JobFolder:
+    """The folder of one job; see `Recovery`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(os.path.abspath(path))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold it for one run. RecoveryError where another run does, or it cannot be written."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise RecoveryError(f"cannot keep snapshots in {self.path}: {error.strerror}") from None
+        try:
+            self._wait_for(lock)
+            for made in self.path.glob(f"{_MAKING}*"):
+                shutil.rmtree(made, ignore_errors=True)
+            yield
+        finally:
+            os.close(lock)
+
+    def _wait_for(self, lock: int) -> None:
+        """Those who die with a run need a moment to."""
+        deadline = time.monotonic() + _LOCK_S
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise RecoveryError(
+                        f"another run keeps its snapshots in {self.path}: end it, or choose another folder"
+                    ) from None
+                time.sleep(0.02)
+
+    def _numbered(self) -> list[Path]:
+        """The folders of snapshots, the newest first."""
+        found = [path for path in self.path.glob(f"{_SNAPSHOT}*") if path.name.removeprefix(_SNAPSHOT).isdigit()]
+        return sorted(found, key=lambda path: int(path.name.removeprefix(_SNAPSHOT)), reverse=True)
+
+    def all(self) -> list[tuple[Path, Snapshot | None, str]]:
+        """All snapshots, the newest first: where each is; None and what is wrong where it cannot be used."""
+        return [(path, *self._read(path)) for path in self._numbered()]
+
+    def _read(self, path: Path) -> tuple[Snapshot | None, str]:
+        try:
+            manifest = orjson.loads((path / MANIFEST).read_bytes())
+            if manifest["format"] != FORMAT:
+                return None, f"{path} has format {manifest['format']}, and this version reads format {FORMAT}"
+            snapshot = Snapshot(path, manifest)
+            problem = snapshot.problem()
+        except OSError as error:
+            return None, f"{path / MANIFEST} cannot be read: {error.strerror}"
+        except (ValueError, KeyError, TypeError):
+            return None, f"{path / MANIFEST} is damaged"
+        return (None, problem) if problem else (snapshot, "")
+
+    def newest(self) -> Snapshot | None:
+        """The newest snapshot that is whole, after saying of newer ones why they are not used; None where there is none
+        and nothing has come of the job yet. RecoveryError where something has."""
+        problems: list[str] = []
+        broken: list[Path] = []
+        for path, snapshot, problem in self.all():
+            if snapshot is not None:
+                for said in problems:
+                    print(f"tokenring: {said}; snapshot {snapshot.number} is used instead", file=sys.stderr)
+                self._retract(snapshot)
+                for one in broken:
+                    one.rename(one.with_name(f"broken-{one.name}"))
+                return snapshot
+            problems.append(problem)
+            broken.append(path)
+        last = self.last
+        if problems or last:
+            why = "; ".join(problems) or "its snapshots are gone"
+            raise RecoveryError(
+                f"{self.path}: results up to snapshot {last} have appeared, and no snapshot can be used: {why}. To "
+                f"begin anew, remove the folder, and the results"
+            )
+        return None
+
+    @property
+    def last(self) -> int:
+        """The number of the newest snapshot whose results have appeared, or begun to; 0: none has."""
+        try:
+            number: int = orjson.loads((self.path / _LAST).read_bytes())["number"]
+        except FileNotFoundError:
+            return 0
+        except (ValueError, KeyError, TypeError, OSError):
+            raise RecoveryError(f"{self.path / _LAST} is damaged: remove it, if nothing has come of this job") from None
+        return number
+
+    def _retract(self, snapshot: Snapshot) -> None:
+        """Take back results of newer snapshots, which come again: those cannot be used."""
+        for sink in snapshot.manifest["sinks"]:
+            folder = Path(sink["folder"])
+            for path in folder.glob(f"part-*{sink['suffix']}") if folder.is_dir() else ():
+                number = path.name.removeprefix("part-")[:6]
+                if number.isdigit() and int(number) > snapshot.number:
+                    path.unlink()
+
+    def begin(self, number: int) -> Path:
+        """The folder of a snapshot while it is made."""
+        made = self.path / f"{_MAKING}{number:06d}"
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir()
+        return made
+
+    def finish(self, made: Path, manifest: dict[str, Any]) -> Snapshot:
+        """All files of a snapshot are on the disk: it is one from now on, and its results appear."""
+        write_json(made / MANIFEST, {"format": FORMAT, **manifest})
+        folder = self.path / f"{_SNAPSHOT}{manifest['number']:06d}"
+        made.rename(folder)
+        sync(self.path)
+        snapshot = Snapshot(folder, {"format": FORMAT, **manifest})
+        self.deliver(snapshot)
+        return snapshot
+
+    def deliver(self, snapshot: Snapshot) -> None:
+        """Let the results of a snapshot appear that have not. RecoveryError for one that is nowhere."""
+        parts = snapshot.manifest["parts"]
+        if self.last < snapshot.number:
+            write_json(self.path / _LAST, {"number": snapshot.number})
+        for sink in snapshot.manifest["sinks"]:
+            folder = Path(sink["folder"])
+            if not folder.is_dir():
+                folder.mkdir(parents=True)
+                sync(folder.parent)
+        for part in parts:
+            made, named = Path(part["made"]), Path(part["folder"]) / part["name"]
+            with suppress(FileExistsError):
+                try:
+                    os.link(made, named)
+                except FileNotFoundError:
+                    if not named.exists():
+                        raise RecoveryError(
+                            f"{named}, results up to snapshot {snapshot.number} of {self.path}, is gone, and so is "
+                            f"{made}, where it was before it got its name: to begin anew, remove both folders"
+                        ) from None
+        for folder in {part["folder"] for part in parts}:
+            sync(folder)
+        for part in parts:
+            Path(part["made"]).unlink(missing_ok=True)
+
+    def prune(self, keep: int) -> list[Path]:
+        """Remove all snapshots but the `keep` newest ones; what was removed."""
+        removed = self._numbered()[keep:]
+        for path in removed:
+            gone = path.with_name(f"{_MAKING}{path.name}")  # whoever is killed in the middle leaves no half of one
+            path.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+        return removed

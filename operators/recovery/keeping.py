@@ -1,0 +1,310 @@
+"""The launcher's side of recovery: it asks for snapshots while a group runs, lets their results appear, and starts the
+group anew from the newest one after a death."""
+
+import os
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tokenring.engine import Config, OperatorError, RecoveryError, Results, TokenRingError, UsageError, WorkerError
+from tokenring.engine.ask import Request, requested, running_groups, state_of, write_whole
+from tokenring.engine.worker import default_workers
+from tokenring.operators.recovery.folder import JobFolder, Snapshot, part_name
+from tokenring.operators.recovery.options import Recovery
+from tokenring.operators.recovery.saving import SavedSink, Saving
+
+_STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for each part of a snapshot
+_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
+_MOST_ATTEMPTS = 1000
+_PARTS = "tokenring: the last results"
+NOW = "snapshot-now"
+"""Whoever makes a file of this name in a job's folder wants a snapshot now."""
+
+
+def execute_with_recovery(
+    launch: Callable[..., Results],
+    program: Callable[[Any], Any],
+    recovery: Recovery,
+    workers: int = 0,
+    config: Config | None = None,
+    on_note: Callable[[int, Any], None] | None = None,
+    on_start: Callable[[list[int]], None] | None = None,
+    **more: Any,
+) -> Results:
+    """`launch(program, workers, config, on_note, on_start, **more)` from the newest snapshot in `recovery.folder`, with
+    snapshots on the way, and again after a worker's death. Returns its results; of a job that was finished before, an
+    empty list."""
+    folder = JobFolder(recovery.folder)
+    peers = config.workers if config is not None else workers or default_workers()
+    deaths: deque[float] = deque()
+    failed = ""
+    with folder.locked():
+        while True:
+            snapshot = folder.newest()
+            if snapshot is not None:
+                folder.deliver(snapshot)
+                if snapshot.is_end:
+                    _say(f"the job in {folder.path} was finished by its last run: nothing is left to do")
+                    return Results()
+            keeper = _Keeper(folder, recovery, snapshot, peers)
+            wrapped = _saved(program, snapshot, keeper.shares)
+            try:
+                results = launch(wrapped, workers, config, keeper.hearing(on_note), keeper.starting(on_start), **more)
+            except (WorkerError, OperatorError) as error:
+                keeper.stop()
+                said = str(error)
+                if isinstance(error, OperatorError) and said == failed:
+                    error.add_note(
+                        f"it failed so twice, from snapshot {snapshot.number if snapshot else 0} of {folder.path} on: "
+                        f"mend the program, or the row, and run it again"
+                    )
+                    raise
+                failed = said if isinstance(error, OperatorError) else ""
+                now = time.monotonic()
+                deaths.append(now)
+                while deaths[0] < now - recovery.nanoseconds("within") / 1e9:
+                    deaths.popleft()
+                if len(deaths) > recovery.restarts:
+                    error.add_note(
+                        f"that was the {len(deaths)}th failure within {recovery.within}, and restarts="
+                        f"{recovery.restarts}; the next run goes on from the newest snapshot in {folder.path}"
+                    )
+                    raise
+                pause_s = min(_LEAST_PAUSE_S * 2 ** (len(deaths) - 1), _MOST_PAUSE_S)
+                _say(f"{said.splitlines()[0]}; starting again from the newest snapshot in {pause_s:g} s")
+                time.sleep(pause_s)
+                continue
+            except BaseException:
+                keeper.stop()
+                raise
+            keeper.stop()
+            keeper.finish()
+            return results
+
+
+def _say(what: str) -> None:
+    print(f"tokenring: {what}", file=sys.stderr)
+
+
+def _saved(program: Callable[[Any], Any], snapshot: Snapshot | None, shares: int) -> Callable[[Any], Any]:
+    def run(worker: Any) -> Any:
+        saving = worker.kept(Saving)
+        saving.is_on, saving.resumed, saving.shares = True, snapshot, shares
+        saving.report, worker.is_saved = worker.report, True
+        return program(worker)
+
+    return run
+
+
+def tell_last(saving: Saving, sink: SavedSink, made: Sequence[str]) -> None:
+    """A sink has seen its input end: what of its results no snapshot is known to have, before its run is over."""
+    saving.report([_PARTS, str(sink.folder), sink.suffix, list(made)])
+
+
+class _Keeper:
+    """Takes the snapshots of one group, in a thread of the launcher's."""
+
+    def __init__(self, folder: JobFolder, recovery: Recovery, snapshot: Snapshot | None, peers: int) -> None:
+        self._folder, self._recovery = folder, recovery
+        self.shares: int = peers if snapshot is None else snapshot.manifest["shares"]
+        self._number = max(snapshot.number if snapshot else 0, folder.last)
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._last_parts: list[dict[str, Any]] = []
+        self._sinks: dict[str, dict[str, str]] = {}
+        self._delivered: set[str] = set()
+        self.failure: BaseException | None = None
+
+    def starting(self, on_start: Callable[[list[int]], None] | None) -> Callable[[list[int]], None]:
+        """What the launcher calls when the workers' processes are there."""
+
+        def started(processes: list[int]) -> None:
+            self._thread = threading.Thread(target=self._keep, args=(processes,), name="snapshots", daemon=True)
+            self._thread.start()
+            if on_start is not None:
+                on_start(processes)
+
+        return started
+
+    def hearing(self, on_note: Callable[[int, Any], None] | None) -> Callable[[int, Any], None]:
+        """What the launcher calls with what workers report."""
+
+        def heard(worker: int, value: Any) -> None:
+            if isinstance(value, list) and value[:1] == [_PARTS]:
+                _, folder, suffix, made = value
+                self._sinks[folder] = {"folder": folder, "suffix": suffix}
+                self._last_parts += [
+                    {"made": one, "folder": folder, "suffix": suffix, "worker": worker} for one in made
+                ]
+            elif on_note is not None:
+                on_note(worker, value)
+
+        return heard
+
+    def stop(self) -> None:
+        """Take no more."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def finish(self) -> None:
+        """The run was right to its end: all results appear, and nothing is left to go on from."""
+        if self.failure is not None:
+            raise self.failure
+        number = self._number + 1
+        parts = [part for part in self._last_parts if part["made"] not in self._delivered]
+        manifest = {
+            "number": number, "finished": True, "made_at": _now(), "time": None, "shares": self.shares,
+            "operators": [], "sinks": list(self._sinks.values()), "parts": _named(number, parts), "workers": [],
+        }  # fmt: skip
+        self._folder.finish(self._folder.begin(number), manifest)
+        self._folder.prune(self._recovery.keep)
+
+    def _keep(self, processes: list[int]) -> None:
+        try:
+            every_s = self._recovery.nanoseconds("every") / 1e9
+            next_s = time.monotonic() + every_s
+            while not self._stopping.wait(min(max(next_s - time.monotonic(), 0), 0.05)):
+                if time.monotonic() < next_s and not (self._folder.path / NOW).exists():
+                    continue
+                (self._folder.path / NOW).unlink(missing_ok=True)
+                began_s = time.monotonic()
+                self._try_to_take(processes)
+                next_s = max(began_s + every_s, time.monotonic())
+        except BaseException as error:
+            self.failure = error
+            _say(f"no more snapshots are taken: {type(error).__name__}: {error}")
+
+    def _try_to_take(self, processes: list[int]) -> None:
+        number = self._number + 1
+        try:
+            taken = self._take(number, processes)
+        except OSError as error:
+            if not self._has_ended(processes):
+                _say(f"snapshot {number} could not be taken: {error.strerror or error}; the next one is tried in time")
+        except TokenRingError as error:
+            if not self._has_ended(processes):
+                _say(f"snapshot {number} could not be taken: {error}")
+        else:
+            if taken is not None:
+                self._number = taken.number
+                self._delivered |= {part["made"] for part in taken.manifest["parts"]}
+                self._folder.prune(self._recovery.keep)
+
+    def _has_ended(self, processes: list[int]) -> bool:
+        """Whether there is nothing to take a snapshot of any more."""
+        return self._stopping.is_set() or any([state_of(process) in ("", "Z") for process in processes])
+
+    def _take(self, number: int, processes: list[int]) -> Snapshot | None:
+        """Take a snapshot; None where the group ends meanwhile."""
+        groups = [group for group in running_groups([os.getpid(), *processes]) if group.launcher == os.getpid()]
+        if not groups or len(groups[0].workers) < len(processes):
+            return None  # workers begin, or have ended
+        into = self._folder.begin(number)
+        question = {"number": number, "into": str(into), "before": self._number}
+        with requested(groups[0], "snapshot", question, self._look) as request:
+            asked = _Asked(request, len(processes))
+            stood = asked.all("[0-9]*", _STAND_S)
+            if any("error" in told for told in stood):
+                raise UsageError("; ".join(dict.fromkeys(told["error"] for told in stood if "error" in told)))
+            at = max(told["time"] for told in stood)
+            write_whole(request.folder / "time.json", {"time": at})
+            asked.freeze()
+            asked.all("taken-*", _STAND_S)
+            write_whole(request.folder / "go.json", {"attempt": asked.attempt})
+            written = asked.all("written-*", _WRITE_S)
+            if any(told["status"] for told in written):
+                failed = [orjson.loads(path.read_bytes())["error"] for path in request.folder.glob("failed-*.json")]
+                raise RecoveryError("; ".join(dict.fromkeys(failed)) or "a process that wrote it was killed")
+        workers = [orjson.loads((into / f"worker{index}.json").read_bytes()) for index in range(len(processes))]
+        parts = [{**part, "worker": index} for index, one in enumerate(workers) for part in one["parts"]]
+        manifest = {
+            "number": number, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
+            "operators": workers[0]["operators"], "sinks": workers[0]["sinks"], "parts": _named(number, parts),
+            "workers": [{name: one[name] for name in ("tables", "shares", "contents")} for one in workers],
+        }  # fmt: skip
+        return self._folder.finish(into, manifest)
+
+    def _look(self) -> None:
+        if self._stopping.is_set():
+            raise WorkerError("the group ends")
+
+
+class _Asked:
+    """What workers are led through; see taking.py."""
+
+    def __init__(self, request: Request, peers: int) -> None:
+        self._request, self._peers = request, peers
+        self.attempt = 0
+
+    def all(self, names: str, limit_s: float, attempt: int = 0) -> list[dict[str, Any]]:
+        """What all workers say in files of such names."""
+        found: list[dict[str, Any]] = []
+
+        def have_all() -> bool:
+            found[:] = [orjson.loads(path.read_bytes()) for path in self._request.folder.glob(f"{names}.json")]
+            return len(found) == self._peers and all(one.get("attempt", attempt) == attempt for one in found)
+
+        self._request.wait(have_all, limit_s)
+        return found
+
+    def freeze(self) -> None:
+        """Let all workers be frozen at one position of the ring."""
+        deadline = time.monotonic() + _REST_S
+        for self.attempt in range(1, _MOST_ATTEMPTS):
+            self._wait_for_rest(deadline)
+            write_whole(self._request.folder / "freeze.json", {"attempt": self.attempt})
+            frozen = self.all("frozen-*", _STAND_S, self.attempt)
+            positions = {told["position"] for told in frozen}
+            is_so = len(positions) == 1 and min(positions) >= 0
+            write_whole(self._request.folder / "decided.json", {"attempt": self.attempt, "take": is_so})
+            if is_so:
+                return
+        raise RecoveryError("the group does not come to rest: some operator always has something to do")
+
+    def _wait_for_rest(self, deadline: float) -> None:
+        def rests() -> bool:
+            positions = [told["position"] for told in self._said()]
+            return len(positions) == self._peers and min(positions) >= 0 and len(set(positions)) == 1
+
+        try:
+            self._request.wait(rests, max(deadline - time.monotonic(), 0.001))
+        except WorkerError as error:
+            if not self._request.lasts:
+                raise
+            busy = [told["worker"] for told in self._said() if told["position"] < 0]
+            raise RecoveryError(
+                f"the group did not come to rest at the time of the snapshot within {_REST_S:g} s (workers "
+                f"{', '.join(map(str, busy)) or 'none'} still had something to do)"
+            ) from error
+
+    def _said(self) -> list[dict[str, Any]]:
+        return [orjson.loads(path.read_bytes()) for path in self._request.folder.glob("rest-*.json")]
+
+
+def _named(number: int, parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts with the names that they are to get."""
+    seen: Counter[tuple[str, int]] = Counter()
+    named = []
+    for part in parts:
+        which = seen[part["folder"], part["worker"]]
+        seen[part["folder"], part["worker"]] += 1
+        name = part_name(number, part["worker"], which, part["suffix"])
+        named.append({"made": part["made"], "folder": part["folder"], "name": name})
+    return named
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def take_now(folder: Path) -> None:
+    """Ask whoever keeps snapshots in a job's folder for one now."""
+    (folder / NOW).touch()

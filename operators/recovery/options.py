@@ -1,0 +1,38 @@
+"""Recovery: where a run's snapshots go, and how often one is taken."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenring.engine import UsageError
+from tokenring.operators.durations import nanoseconds_of
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How a run is saved: `execute(..., recovery=Recovery("job", every="10s"))`.
+
+    folder: of this job alone, made if it is not there; the same call with the same folder goes on where the job was.
+    every: how long from one snapshot to the next, "10s" or ns. keep: how many snapshots stay, the newest ones.
+    restarts: how often the group is started anew, after a worker died, within `within`; then the run fails, and a later
+    call goes on from the newest snapshot.
+    """
+
+    folder: str | Path
+    every: str | int = "10s"
+    keep: int = 2
+    restarts: int = 5
+    within: str | int = "10min"
+
+    def __post_init__(self) -> None:
+        for name in ("every", "within"):
+            if self.nanoseconds(name) <= 0:
+                raise UsageError(f"Recovery: {name} must be longer than nothing, not {getattr(self, name)!r}")
+        if self.keep < 1:
+            raise UsageError(f"Recovery: keep must be at least 1, not {self.keep}")
+        if self.restarts < 0:
+            raise UsageError(f"Recovery: restarts must be at least 0, not {self.restarts}")
+
+    def nanoseconds(self, name: str) -> int:
+        """How long `every` or `within` is."""
+        given = getattr(self, name)
+        return given if isinstance(given, int) else nanoseconds_of(given, f"Recovery: {name}")

@@ -1,0 +1,281 @@
+"""Saving: what one worker saves of its dataflow, how its sources are brought to the time of a snapshot, and what it was
+given to go on from."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import orjson
+
+from tokenring.engine import COMPLETE, Batch, GraphError, RecoveryError, Schema, Time
+from tokenring.engine.graph import OperatorSpec
+from tokenring.operators.migrate import Bins, Leaving, Offered, Table, require_movable, workers_of
+from tokenring.operators.recovery.folder import Snapshot, read_table, write_json, write_table
+
+
+class SavedSource(Protocol):
+    """A source on one worker, which can be read again from where it was."""
+
+    def stand(self) -> Time:
+        """Send nothing until `go_to` or `go_on`. Returns the least time before which all that was sent is."""
+
+    def go_to(self, time: Time) -> None:
+        """Send all that is before `time`, and nothing else."""
+
+    def is_at(self, time: Time) -> bool:
+        """Whether that is done."""
+
+    def go_on(self) -> None:
+        """Send what comes."""
+
+    def state(self) -> list[tuple[dict[str, Any], Batch]]:
+        """Where each share of it is, in plain values of JSON, and rows that were read and not sent."""
+
+    def contents(self) -> Any:
+        """What is read, in plain values of JSON: alike as long as it is the same."""
+
+
+class SavedSink(Protocol):
+    """A sink whose results appear with a snapshot."""
+
+    folder: Path
+    suffix: str
+
+    def cut(self, number: int, before: int) -> list[str]:
+        """Close, for snapshot `number`, the file that holds what came last; all files, under hidden names, that no
+        snapshot up to `before`, which is whole, has."""
+
+
+class SavedState:
+    """What an operator keeps on one worker."""
+
+    def __init__(self, saving: "Saving", name: str, operator: str, tables: Sequence[Table]) -> None:
+        self.name, self.operator, self.tables = name, operator, tables
+        self.offered = Offered()
+        self.due: Time = COMPLETE
+        """The least time at which output is pending by what was put in."""
+        self._saving = saving
+
+    def begin(self, worker: int, peers: int) -> None:
+        """The operator is made: put in what belongs here of what was saved."""
+        require_movable(self.name, self.offered, self.tables)
+        found = self._saving.tables_of(self.name, self.tables)
+        if found is not None:
+            here = [
+                rows.filter(workers_of(rows, table.key, peers) == worker)
+                for rows, table in zip(found, self.tables, strict=True)
+            ]
+            self.due = self.offered.only(self.name).put_in(here)
+
+    def take_out(self) -> Sequence[Batch]:
+        """All of it: what is kept here afterwards is nothing."""
+        return self.offered.only(self.name).take_out(Leaving(Bins(1), np.ones(1, bool)))
+
+
+class Saving:
+    """What one worker saves."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.resumed: Snapshot | None = None
+        self.shares = 1
+        """How many shares sources are read in: as many as there were workers when the job began."""
+        self.accounted: list[OperatorSpec] = []
+        """The operators that have said what they keep."""
+        self._next: list[int] = []
+        self.states: list[SavedState] = []
+        self.sources: dict[str, SavedSource] = {}
+        self.sinks: dict[str, SavedSink] = {}
+        self.report: Callable[[Any], None]
+        """Tells the launcher something."""
+        self._scope: Any = None
+        self._names: dict[str, int] = {}
+
+    @property
+    def resumed_at(self) -> Time:
+        """The time of the snapshot that the run goes on from; 0: it begins."""
+        return 0 if self.resumed is None else int(self.resumed.manifest["time"])
+
+    def begin(self, scope: Any) -> None:
+        """A dataflow is declared. GraphError for a second one."""
+        if self._scope is not None:
+            raise GraphError(
+                f"dataflow {scope.graph.name!r}: a run with recovery= has one dataflow, and "
+                f"{self._scope.graph.name!r} is declared already; declare both in one, or run without recovery="
+            )
+        self._scope = scope
+
+    @property
+    def dataflow(self) -> Any:
+        """The scope of the dataflow."""
+        return self._scope
+
+    def unique(self, name: str) -> str:
+        """By which an operator is known in snapshots: its name, with a number behind it from the second one on."""
+        self._names[name] = number = self._names.get(name, 0) + 1
+        return name if number == 1 else f"{name}#{number}"
+
+    def accounted_next(self, scope: Any) -> None:
+        """The operator that is declared next is one of `sources`."""
+        self._next.append(len(scope.graph.operators))
+
+    def is_accounted(self, number: int, spec: OperatorSpec) -> bool:
+        """Whether the operator of that number has said what it keeps."""
+        return number in self._next or any([spec is one for one in self.accounted])
+
+    def state(self, name: str, tables: Sequence[Table]) -> SavedState:
+        """One more operator with state is declared."""
+        self.states.append(SavedState(self, self.unique(name), name, tables))
+        return self.states[-1]
+
+    # What was saved
+
+    def tables_of(self, operator: str, tables: Sequence[Table]) -> list[Batch] | None:
+        """What all workers saved of an operator; None where the run begins. RecoveryError for other columns."""
+        if self.resumed is None:
+            return None
+        found: list[list[Batch]] = [[] for _ in tables]
+        for told in self.resumed.files:
+            if told.get("operator") == operator:
+                schema = tables[told["table"]].schema if told["table"] < len(tables) else None
+                if schema is None or _spec(schema) != told["columns"]:
+                    raise RecoveryError(
+                        f"operator {operator!r}: its state was saved as {told['columns']}, and this program keeps "
+                        f"{None if schema is None else _spec(schema)}: run the program that it was saved by, or begin "
+                        f"anew in another folder"
+                    )
+                found[told["table"]].append(read_table(self.resumed.folder, told, schema))
+        return [
+            Batch.concatenate(some) if some else Batch(table.schema, {name: [] for name in table.schema.names})
+            for some, table in zip(found, tables, strict=True)
+        ]
+
+    def shares_of(self, source: str, schema: Schema) -> dict[int, tuple[dict[str, Any], Batch | None]]:
+        """Where each share of a source was, and the rows that it had read and not sent; empty where the run begins."""
+        found: dict[int, tuple[dict[str, Any], Batch | None]] = {}
+        if self.resumed is not None:
+            for worker in self.resumed.manifest["workers"]:
+                for told in worker["shares"]:
+                    if told["source"] == source:
+                        held = None if told["held"] is None else read_table(self.resumed.folder, told["held"], schema)
+                        found[told["share"]["share"]] = told["share"], held
+        return found
+
+    def require_contents(self, source: str, contents: Any) -> None:
+        """RecoveryError for a source that is not what it was."""
+        if self.resumed is None:
+            return
+        was, contents = self.resumed.manifest["workers"][0]["contents"].get(source), _as_saved(contents)
+        if was != contents:
+            raise RecoveryError(
+                f"source {source!r} has changed since snapshot {self.resumed.number} of {self.resumed.folder.parent}: "
+                f"{_difference(was, contents)}; bring back what it read, or begin anew in another folder"
+            )
+
+    def require_program(self) -> None:
+        """RecoveryError where something was saved of operators, sources or sinks that the program does not have, or the
+        other way round."""
+        if self.resumed is None:
+            return
+        manifest, folder = self.resumed.manifest, self.resumed.folder.parent
+        for what, was, now in (
+            ("operator", manifest["operators"], [state.name for state in self.states]),
+            ("source", list(manifest["workers"][0]["contents"]), list(self.sources)),
+            ("folder of results", [sink["folder"] for sink in manifest["sinks"]], self._folders()),
+        ):
+            for name in was:
+                if name not in now:
+                    raise RecoveryError(
+                        f"{folder} has the state of {what} {name!r}, which this program does not have: run the program "
+                        f"that it was saved by, or begin anew in another folder"
+                    )
+            for name in now:
+                if name not in was:
+                    raise RecoveryError(
+                        f"{what} {name!r} is not in snapshot {self.resumed.number} of {folder}, which was made by "
+                        f"another program: run that, or begin anew in another folder"
+                    )
+
+    # A snapshot
+
+    def stand(self) -> Time:
+        """Let sources send nothing; the least time at which they could be cut."""
+        return max([source.stand() for source in self.sources.values()], default=0)
+
+    def go_to(self, time: Time) -> None:
+        """Let sources send what is before a time."""
+        for source in self.sources.values():
+            source.go_to(time)
+
+    def is_at(self, time: Time) -> bool:
+        """Whether they have."""
+        return all([source.is_at(time) for source in self.sources.values()])
+
+    def go_on(self) -> None:
+        """Let sources send what comes."""
+        for source in self.sources.values():
+            source.go_on()
+
+    def cut(self, number: int, before: int) -> list[dict[str, str]]:
+        """Close the sinks' files: what they are; see SavedSink."""
+        return [
+            {"made": made, "folder": str(sink.folder), "suffix": sink.suffix}
+            for sink in self.sinks.values()
+            for made in sink.cut(number, before)
+        ]
+
+    def _folders(self) -> list[str]:
+        return [str(sink.folder) for sink in self.sinks.values()]
+
+    def write(self, folder: Path, worker: int, parts: Sequence[dict[str, str]]) -> None:
+        """Write all state to the folder of a snapshot: this process is a copy of the worker, and ends then."""
+        tables, shares = [], []
+        for at, state in enumerate(self.states):
+            for number, rows in enumerate(state.take_out()):
+                if rows.rows:
+                    told = write_table(folder / f"worker{worker}-state{at}-{number}.arrow", rows)
+                    tables.append({"operator": state.name, "table": number, "columns": _spec(rows.schema)} | told)
+        for at, (name, source) in enumerate(self.sources.items()):
+            for share, held in source.state():
+                rest = None
+                if held.rows:
+                    rest = write_table(folder / f"worker{worker}-source{at}-{share['share']}.arrow", held)
+                    tables.append(rest)
+                shares.append({"source": name, "share": share, "held": rest})
+        for part in parts:
+            descriptor = os.open(part["made"], os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+        told = {
+            "tables": tables,
+            "shares": shares,
+            "parts": list(parts),
+            "contents": {name: source.contents() for name, source in self.sources.items()},
+            "operators": [state.name for state in self.states],
+            "sinks": [{"folder": str(sink.folder), "suffix": sink.suffix} for sink in self.sinks.values()],
+        }
+        write_json(folder / f"worker{worker}.json", told)
+
+
+def _as_saved(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value))
+
+
+def _spec(schema: Schema) -> dict[str, str]:
+    return {name: str(kind) for name, kind in zip(schema.names, schema.kinds, strict=True)}
+
+
+def _difference(was: Any, now: Any) -> str:
+    """Of what is read, the first thing that differs."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in {**was, **now}:
+            if was.get(name) != now.get(name):
+                return f"{name}: {_difference(was.get(name), now.get(name))}"
+    if isinstance(was, list) and isinstance(now, list):
+        for one, other in zip(was, now, strict=False):
+            if one != other:
+                return _difference(one, other) if isinstance(one, list) and one[:1] != other[:1] else f"{other}"
+        return f"{len(now)} things are read, and {len(was)} were"
+    return f"{now!r}, and it was {was!r}"

@@ -1,0 +1,193 @@
+"""A worker's side of a snapshot: sources go to one time and stand, the group comes to rest, and each worker is copied.
+
+Who asks (keeping.py) leads all workers through it, by files in the folder of the request:
+
+    worker   <i>.json            its sources stand; the least time before which all that they sent is
+    asker    time.json           the greatest of those: the time of the snapshot
+    worker   rest-<i>.json       sources have sent all that is before it, frontiers have come to it, and nothing is to
+                                 be done here: at which position of the ring
+    asker    freeze.json         all rest at one position: let no operator run any more; number of this attempt
+    worker   frozen-<i>.json     it does, at which position; or it has something to do again
+    asker    decided.json        whether the snapshot is taken: all are frozen at one position
+    worker   taken-<i>.json      its copy is made, a process that writes, while this one waits for the others
+    asker    go.json             all copies are made: go on
+    worker   written-<i>.json    how the copy ended
+
+Why nothing is under way where all are frozen at one position: who sent a row has published that before the position
+that it says, and before that put the row into the queue; who takes it has read the ring up to there, so it knows of the
+row, finds it in the queue, and is not at rest before it has taken it. What a frozen worker could do by itself (a timer)
+it does not do. Only the asker decides, and workers that are frozen wait for that, so either all copies are made of one
+such instant or no manifest is written. Who waits for an asker that is gone goes on; no manifest is written then either.
+"""
+
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from time import sleep
+from typing import Any, NoReturn
+
+import orjson
+
+from tokenring.engine import UsageError, Worker
+from tokenring.engine.ask import tell_asker, write_whole
+from tokenring.operators.recovery.saving import Saving
+
+_SOON_NS = 200_000
+_LATER_NS = 5_000_000
+_FROZEN_S = 0.000_1  # between two looks at what was decided
+
+
+class _Phase(Enum):
+    STANDS = 1
+    COMES = 2
+    WRITES = 3
+    OVER = 4
+
+
+class Taking:
+    """What one worker does for one snapshot."""
+
+    def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
+        self._saving = saving = worker.kept(Saving)
+        if not saving.is_on or saving.dataflow is None:
+            raise UsageError("this run keeps no snapshots: start it with recovery=, or `tokenring run --recovery DIR`")
+        self._worker, self._folder, self._into = worker, folder, Path(question["into"])
+        self._number, self._before = question["number"], question["before"]
+        self._running = next(
+            (one for one in worker.dataflows.running if one.name == saving.dataflow.graph.name and one.is_whole), None
+        )
+        self._phase = _Phase.STANDS
+        self._time = self._attempt = 0
+        self._position = -1
+        self._copy = 0
+        tell_asker(worker, folder, time=saving.stand())
+
+    def look(self) -> int:
+        """Go on with it."""
+        if self._phase is _Phase.STANDS:
+            told = self._told("time.json")
+            if told is not None:
+                self._time = told["time"]
+                self._saving.go_to(self._time)
+                self._phase = _Phase.COMES
+            return _SOON_NS
+        if self._phase is _Phase.COMES:
+            self._come()
+            return _SOON_NS
+        if self._phase is _Phase.WRITES:
+            self._see_to_copy()
+        return _LATER_NS
+
+    def leave(self) -> None:
+        """The asker has gone, or has all that it needs."""
+        if self._phase in (_Phase.STANDS, _Phase.COMES):
+            self._saving.go_on()
+        self._end_copy()
+
+    def _told(self, name: str) -> Any:
+        try:
+            return orjson.loads((self._folder / name).read_bytes())
+        except OSError:
+            return None
+
+    def _tell(self, what: str, **told: Any) -> None:
+        with suppress(OSError):  # who asks may be gone
+            write_whole(self._folder / f"{what}-{self._worker.index}.json", {"worker": self._worker.index, **told})
+
+    def _come(self) -> None:
+        """Say whether this worker is at rest at the time of the snapshot; freeze it if all are."""
+        position = self._rests_at()
+        if position != self._position:
+            self._position = position
+            self._tell("rest", position=position)
+        told = self._told("freeze.json")
+        if told is None or told["attempt"] == self._attempt:
+            return
+        self._attempt = told["attempt"]
+        self._tell("frozen", attempt=self._attempt, position=position)
+        if position < 0:
+            return
+        decided = self._wait("decided.json")
+        if decided is None or not decided["take"]:
+            return
+        parts = self._saving.cut(self._number, self._before)
+        self._copy = self._fork(parts)
+        self._tell("taken", process=self._copy)
+        self._wait("go.json")
+        self._phase = _Phase.WRITES
+        self._saving.go_on()
+
+    def _wait(self, name: str) -> Any:
+        """What the asker says of this attempt; None if it is gone, or the group is to stop."""
+        worker = self._worker
+        while True:
+            told = self._told(name)
+            if told is not None and told["attempt"] >= self._attempt:
+                return told
+            if worker.parking.stop_asked or not self._folder.exists():
+                return None
+            sleep(_FROZEN_S)
+
+    def _rests_at(self) -> int:
+        """The position of the ring at which nothing is to be done here; -1: something is."""
+        worker, running = self._worker, self._running
+        if not self._saving.is_at(self._time):
+            return -1
+        if running is not None and not running.done:
+            frontier = worker.tracker.frontier
+            inputs = [port for operator in running.operators for port in operator.inputs]
+            if any([frontier(port.location) < self._time for port in inputs]):
+                return -1
+        return worker.rests_at
+
+    def _fork(self, parts: list[dict[str, str]]) -> int:
+        copy = os.fork()
+        if copy == 0:
+            self._write(parts)
+        return copy
+
+    def _write(self, parts: list[dict[str, str]]) -> NoReturn:
+        """In the copy: write all that is kept, and end."""
+        status = 1
+        try:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+                signal.signal(number, signal.SIG_IGN)
+            self._require_nothing_unsaved()
+            self._saving.write(self._into, self._worker.index, parts)
+            status = 0
+        except BaseException as error:
+            with suppress(BaseException):
+                self._tell("failed", error=f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(status)
+
+    def _require_nothing_unsaved(self) -> None:
+        """UsageError where an operator has something that no table of its would hold."""
+        from tokenring.engine.explain import left_open
+
+        running = self._running
+        if running is None or running.done:
+            return
+        saved = {state.operator for state in self._saving.states}
+        for found in left_open(self._worker.inspection, running, ()).open:
+            if found.messages:
+                raise UsageError(f"operator {found.operator!r} has left {found.messages} messages at its inputs")
+            if found.tokens and found.operator not in saved:
+                raise UsageError(f"operator {found.operator!r} keeps what it cannot save, since time {found.since}")
+
+    def _see_to_copy(self) -> None:
+        copy, status = os.waitpid(self._copy, os.WNOHANG)
+        if copy:
+            self._copy = 0
+            self._phase = _Phase.OVER
+            self._tell("written", status=os.waitstatus_to_exitcode(status))
+
+    def _end_copy(self) -> None:
+        if self._copy:
+            with suppress(ProcessLookupError):
+                os.kill(self._copy, signal.SIGKILL)
+            os.waitpid(self._copy, 0)
+            self._copy = 0

@@ -1,0 +1,99 @@
+"""Results under recovery: every worker writes files under hidden names, which get their own with the snapshot that has
+the state from which the rows behind them come (operators/recovery/folder.py)."""
+
+import os
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from tokenring.engine import COMPLETE, GraphError, InputPort, OperatorContext, Probe, Schema, Stream, Time
+from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers
+from tokenring.operators.migrate import state_moves
+from tokenring.operators.recovery import Saving, tell_last
+from tokenring.operators.sinks.publication import PartWriter, require_new
+
+
+class _Outbox:
+    """One worker's files: a SavedSink."""
+
+    def __init__(self, folder: Path, suffix: str, schema: Schema, writer: Callable[[Path, Schema], PartWriter]) -> None:
+        self.folder, self.suffix = folder, suffix
+        self._schema, self._writer = schema, writer
+        self._numbers = count()
+        self._worker = 0
+        self._part: PartWriter | None = None
+        self._path = folder
+        self._closed: list[tuple[int, str]] = []
+        """Files, each with the number of the snapshot that it was closed for; 0: none yet."""
+
+    def begin(self, worker: int) -> None:
+        """It is made on a worker."""
+        self._worker = worker
+        remove_leftovers(self.folder)
+
+    def write(self, time: Time, batch: object) -> None:
+        """Rows of one message."""
+        if self._part is None:
+            self._path = hidden(self.folder, f"{self._worker}.{next(self._numbers)}")
+            keep(self._path, made=False)
+            self._part = self._writer(self._path, self._schema)
+        self._part.write(time, batch)  # type: ignore[arg-type]
+
+    def close(self) -> list[str]:
+        """No rows come any more: the files that no snapshot is known to have."""
+        if self._part is not None:
+            self._part.close()
+            self._part = None
+            self._closed.append((0, os.fspath(self._path)))
+        return [path for _, path in self._closed]
+
+    def cut(self, number: int, before: int) -> list[str]:
+        """See SavedSink."""
+        self.close()
+        for closed_for, path in self._closed:
+            if 0 < closed_for <= before:
+                given(path)
+        left = [(closed_for, path) for closed_for, path in self._closed if not 0 < closed_for <= before]
+        self._closed = [(closed_for or number, path) for closed_for, path in left]
+        return [path for _, path in self._closed]
+
+
+def deliver(
+    stream: Stream,
+    folder: str | Path,
+    name: str,
+    suffix: str,
+    writer: Callable[[Path, Schema], PartWriter],
+    saving: Saving,
+) -> Probe:
+    """Write the stream's rows to files of `folder`, which appear with snapshots, and the last ones at the end."""
+    scope = stream.scope
+    if scope.depth > 1:
+        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+    target = Path(os.path.abspath(folder))
+    if str(target) in saving.sinks:
+        raise GraphError(f"operator {name!r}: another sink of this dataflow writes to {target}: give each a folder")
+    if saving.resumed is None:
+        require_new(target, name)
+    outbox = _Outbox(target, suffix, stream.schema, writer)
+    saving.sinks[str(target)] = outbox
+    builder = stream.operator(name)
+    port = builder.input(stream)
+    state_moves(builder)
+
+    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+        outbox.begin(context.worker_index)
+        is_over = False
+
+        def logic(rows: InputPort) -> None:
+            nonlocal is_over
+            for reference, batch in rows:
+                outbox.write(reference.time, batch)
+            if rows.frontier == COMPLETE and not is_over:
+                is_over = True
+                tell_last(saving, outbox, outbox.close())
+
+        return logic
+
+    builder.build(construct)
+    return builder.probe(port)
