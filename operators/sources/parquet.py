@@ -199,12 +199,17 @@ def _footer(name: str, file: str) -> "pq.FileMetaData":
         raise UsageError(f"source {name!r}: {file} is no Parquet file: {error}") from None
 
 
+def _row_groups_with_rows(footer: "pq.FileMetaData") -> list[int]:
+    """Of those without, which an empty table is written as, statistics say nothing."""
+    return [number for number in range(footer.num_row_groups) if footer.row_group(number).num_rows]
+
+
 def _nullable(footer: "pq.FileMetaData") -> Iterator[str]:
     """Columns that have nulls, or may have for all one can tell."""
     for at in range(footer.num_columns):
         column = footer.schema.column(at)
         counts = []
-        for number in range(footer.num_row_groups):
+        for number in _row_groups_with_rows(footer):
             statistics = footer.row_group(number).column(at).statistics
             counts.append(statistics.null_count if statistics is not None and statistics.has_null_count else None)
         if column.max_definition_level and any(count != 0 for count in counts):
@@ -214,7 +219,7 @@ def _nullable(footer: "pq.FileMetaData") -> Iterator[str]:
 def _row_groups(file: str, footer: "pq.FileMetaData", time: str | None) -> Iterator[_RowGroup]:
     paths = [footer.schema.column(at).path for at in range(footer.num_columns)]
     first_row = 0
-    for number in range(footer.num_row_groups):
+    for number in _row_groups_with_rows(footer):
         group = footer.row_group(number)
         least = None if time is None else _least(group.column(paths.index(time)).statistics)
         dictionaries = [path for at, path in enumerate(paths) if _has_dictionary(group.column(at))]

@@ -109,6 +109,22 @@ def test_without_statistics_order_is_asked_for(tmp_path: Path) -> None:
         run(lambda scope: read_parquet(scope, file, schema=Schema("at"), time="at"))
 
 
+def test_a_file_without_rows_asks_for_no_order(tmp_path: Path) -> None:
+    """As its one row group is written, statistics say nothing of it, neither of times nor of nulls."""
+    for name, times in (("a", [40, 10]), ("b", []), ("c", [30, 20])):
+        pq.write_table(pa.table({"at": pa.array(times, pa.int64())}), tmp_path / f"{name}.parquet", row_group_size=1)
+    assert pq.read_metadata(tmp_path / "b.parquet").num_row_groups == 1
+    schemas = []
+
+    def declare(scope: Scope) -> Stream:
+        stream = read_parquet(scope, tmp_path, time="at")
+        schemas.append(stream.schema)
+        return stream
+
+    assert run(declare).values == [(40,), (10,), (30,), (20,)]
+    assert schemas == [Schema("at")]
+
+
 def test_a_throttle_bounds_what_is_under_way() -> None:
     """An operator that lets nothing through before nothing has come for a while sees how much comes until then."""
     table = pa.table({"at": np.arange(64)})
