@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError, table_of
 from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
-from tokenring.operators.sources.feeder import Piece, feed
-from tokenring.operators.sources.files import Paths, files_of
+from tokenring.operators.sources.feeder import Piece, Position, feed
+from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, block_minima, floors_after
 
@@ -41,25 +41,33 @@ def read_arrow(
     missing or not Arrow's.
     """
     require_positive(name, batch_rows=batch_rows)
-    whole: Any = _mapped(name, table) if isinstance(table, str | Path | list | tuple) else _offered(name, table)
+    if isinstance(table, str | Path | list | tuple):
+        files = files_of(name, table, (".arrow", ".feather"))
+        facts = facts_of(name, files, batch_rows=batch_rows)
+        whole: Any = _mapped(name, files)
+    else:
+        whole = _offered(name, table)
+        facts = {"columns": whole.schema.names, "rows": whole.num_rows, "batch_rows": batch_rows}
     nullable = [column for column, values in zip(whole.schema.names, whole.columns, strict=True) if has_nulls(values)]
     chosen = schema_of(name, whole.schema, schema, columns, nullable)
     timing = Timing(name, chosen, time, None)
 
-    def pieces(worker: int, peers: int) -> Iterator[Piece]:
-        starts = range(worker * batch_rows, whole.num_rows, batch_rows * peers)
+    def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
+        first = share * batch_rows if position is None else position
+        starts = range(first, whole.num_rows, batch_rows * shares)
         floors: list[Time | None] = [None] * len(starts)
         if timing.column is not None:
-            times = Batch.from_arrow(chosen.select([timing.column]), whole).columns[0]
-            floors = [*floors_after(block_minima(times, batch_rows)[worker::peers])]
+            times = Batch.from_arrow(chosen.select([timing.column]), whole.slice(first)).columns[0]
+            floors = [*floors_after(block_minima(times, batch_rows)[::shares])]
         for start, floor in zip(starts, floors, strict=True):
 
             def place(row: int, start: int = start) -> str:
                 return f"row {start + row}"
 
-            yield Piece(Batch.from_arrow(chosen, whole.slice(start, batch_rows)), floor, place)
+            batch = Batch.from_arrow(chosen, whole.slice(start, batch_rows))
+            yield Piece(batch, floor, place, start + batch_rows * shares)
 
-    return feed(scope, chosen, timing, pieces, throttle)
+    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts)
 
 
 class ZoneWarning(UserWarning):
@@ -124,12 +132,11 @@ def schema_of(
         raise SchemaError(f"source {name!r}: {error}") from None
 
 
-def _mapped(name: str, paths: "Paths") -> "pa.Table":
+def _mapped(name: str, files: list[str]) -> "pa.Table":
     import pyarrow as pa
 
     tables = []
     options = pa.ipc.IpcReadOptions(use_threads=False)
-    files = files_of(name, paths, (".arrow", ".feather"))
     for file in files:
         what = "no Arrow file"
         try:

@@ -8,8 +8,8 @@ from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.csv_rows import CsvRows, first_row_at
-from tokenring.operators.sources.feeder import Piece, feed
-from tokenring.operators.sources.files import Paths, files_of
+from tokenring.operators.sources.feeder import Piece, Position, feed
+from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.lines import Block, blocks_of, lines_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
@@ -77,20 +77,22 @@ def read_csv(
     timing = Timing(name, schema, time, disorder, late)
     rows = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
     files = files_of(name, path, (".csv", ".tsv"))
+    facts = facts_of(name, files, block_bytes=block_bytes, quoted_newlines=quoted_newlines)
     columns = {file: rows.columns(file, header) for file in files}
     if quoted_newlines:
         blocks = [Block(file, 0, Path(file).stat().st_size) for file in files]
     else:
         blocks = blocks_of(files, block_bytes)
 
-    def pieces(worker: int, peers: int) -> Iterator[Piece]:
-        for block in blocks[worker::peers]:
+    def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
+        for number in range(share if position is None else position, len(blocks), shares):
+            block = blocks[number]
             at, data = lines_of(block)
             if at == 0:
                 at = first_row_at(data, header)
                 data = data[at:]
             if data.strip(b"\r\n"):
                 batch, place = rows.batch(columns[block.file], block.file, at, data)
-                yield Piece(batch, None, place)
+                yield Piece(batch, None, place, number + shares)
 
-    return feed(scope, schema, timing, pieces, throttle)
+    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)

@@ -22,12 +22,13 @@ from tokenring.operators.sources.throttle import Sent, Throttle
 from tokenring.operators.time import NOTHING, Clock, RowOrigin, Timing, require_root, with_late
 
 Position = Any
-"""Where a share goes on: plain data that JSON can hold; None: at its beginning."""
+"""Where a share goes on: plain data that JSON holds, of a form of its source's own. It is of that share of so many, and
+of contents that are still the same; None: at the share's beginning."""
 
 
 class Piece(NamedTuple):
     """Rows that are sent at once, the least time of all that this share sends after them (None: not known), where each
-    row came from, and the position of what follows."""
+    row came from, and the position of what follows them in the share (None: the source cannot say)."""
 
     batch: Batch
     floor: Time | None
@@ -36,7 +37,8 @@ class Piece(NamedTuple):
 
 
 Pieces = Callable[[int, int, Position], Iterator[Piece]]
-"""pieces(share, shares, position): what one share sends, in order, from a position on that one of its pieces had."""
+"""pieces(share, shares, position): what one share sends, in order, from that position on: the rows that followed the
+piece that gave it, cut into pieces anew. Called once a worker, when the dataflow is built."""
 
 
 def feed(

@@ -1,7 +1,9 @@
-"""Which files a path, a folder, a pattern or a list of them names."""
+"""Which files a path, a folder, a pattern or a list of them names, and whether they are still the same."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tokenring.engine import UsageError
 
@@ -33,3 +35,15 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     if not found:
         raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
     return found
+
+
+def facts_of(name: str, files: Iterable[str | Path], **cut: int) -> dict[str, Any]:
+    """What a source says of its contents: [path, bytes, mtime_ns] of the files in order, and by what they are cut into
+    pieces. Asked for before anything else is of the files, so that those that change in between are not taken for the
+    same later. UsageError for a file that is not there.
+    """
+    try:
+        found = [[str(path), stat.st_size, stat.st_mtime_ns] for path in files for stat in [os.stat(path)]]
+    except OSError as error:
+        raise UsageError(f"source {name!r}: cannot read {error.filename}: {error}") from None
+    return {"files": found, **cut}

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, Batch, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import asked_on, named_rows, require_schema
-from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.feeder import Piece, Position, feed
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -59,6 +60,8 @@ def from_generator(
     live: the first Ctrl-C or SIGTERM closes the iterator between two items, and what has come is finished as if it were
     all, or, by SIGTERM, as far as its times are (Worker.stopping tells); False if a part of the rows is worth nothing:
     the run then ends at once.
+    A run that is resumed calls the function again and drops as many items as it had taken, so it must yield the same
+    ones again, in the same order.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -67,7 +70,7 @@ def from_generator(
     require_schema(name, schema)
     of_worker = asked_on(name, function, "function(worker_index, peers)", per_worker)
 
-    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+    def pieces(worker: int, peers: int, position: Position) -> Iterator[Piece]:
         called = of_worker(worker, peers)
         found = () if called is None else called()
         if not isinstance(found, Iterable):
@@ -75,13 +78,22 @@ def from_generator(
                 f"source {name!r}: the function returned {type(found).__name__}; it must yield, or return an iterator "
                 f"of, mappings of columns"
             )
-        for item, rows in enumerate(found):
+        items = enumerate(found)
+        dropped = sum(1 for _ in islice(items, position or 0))
+        if dropped < (position or 0):
+            raise UsageError(
+                f"source {name!r}: worker {worker}'s generator yields {dropped} items where it had yielded {position}; "
+                f"a run is resumed by one that yields the same again"
+            )
+        for item, rows in items:
             where = f"item {item} of worker {worker}'s generator"
             batch = rows if isinstance(rows, Batch) else named_rows(partial(Batch, schema, rows), where)
 
             def place(row: int, item: int = item) -> str:
                 return f"item {item} of worker {worker}'s generator, row {row}"
 
-            yield Piece(batch, None, place)
+            yield Piece(batch, None, place, item + 1)
 
-    return feed(scope, schema, Timing(name, schema, time, disorder, late), pieces, throttle, live)
+    facts = {"function": getattr(function, "__qualname__", type(function).__name__)}
+    timing = Timing(name, schema, time, disorder, late)
+    return feed(scope, schema, timing, pieces, throttle, live, contents=lambda: facts)

@@ -6,8 +6,8 @@ from typing import Literal, overload
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
-from tokenring.operators.sources.feeder import Piece, feed
-from tokenring.operators.sources.files import Paths, files_of
+from tokenring.operators.sources.feeder import Piece, Position, feed
+from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.json_rows import JsonRows
 from tokenring.operators.sources.lines import Block, blocks_of, lines_before, lines_of
 from tokenring.operators.sources.throttle import Throttle
@@ -58,10 +58,13 @@ def read_json_lines(
     require_positive(name, block_bytes=block_bytes)
     timing = Timing(name, schema, time, disorder, late)
     rows = JsonRows(name, schema)
-    blocks = blocks_of(files_of(name, path, (".jsonl", ".ndjson", ".json")), block_bytes)
+    files = files_of(name, path, (".jsonl", ".ndjson", ".json"))
+    facts = facts_of(name, files, block_bytes=block_bytes)
+    blocks = blocks_of(files, block_bytes)
 
-    def pieces(worker: int, peers: int) -> Iterator[Piece]:
-        for block in blocks[worker::peers]:
+    def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
+        for number in range(share if position is None else position, len(blocks), shares):
+            block = blocks[number]
             at, data = lines_of(block)
 
             def where(line: int, block: Block = block, at: int = at) -> str:
@@ -72,6 +75,6 @@ def read_json_lines(
             def place(row: int, numbers=numbers, where=where) -> str:  # type: ignore[no-untyped-def]
                 return str(where(int(numbers[row])))
 
-            yield Piece(batch, None, place)
+            yield Piece(batch, None, place, number + shares)
 
-    return feed(scope, schema, timing, pieces, throttle)
+    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)

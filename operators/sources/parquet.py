@@ -11,8 +11,8 @@ from tokenring.engine.columns import NO_HEAP
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.arrow_tables import schema_of
-from tokenring.operators.sources.feeder import Piece, columns_wanted, feed
-from tokenring.operators.sources.files import Paths, files_of
+from tokenring.operators.sources.feeder import Piece, Position, columns_wanted, feed
+from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
 
@@ -79,6 +79,7 @@ def read_parquet(
     """
     require_positive(name, batch_rows=batch_rows)
     files = files_of(name, path, (".parquet", ".pq"))
+    facts = facts_of(name, files, batch_rows=batch_rows)
     footers = [_footer(name, file) for file in files]
     nullable = {column for footer in footers for column in _nullable(footer)}
     schemas = [
@@ -98,26 +99,30 @@ def read_parquet(
 
     wanted = columns_wanted(scope)
 
-    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+    def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         import pyarrow as pa
 
         looked_at = wanted()
         read = [name for name in chosen.names if looked_at is None or name in looked_at or name == timing.column]
-        mine = groups[worker::peers]
+        first, done = (share, 0) if position is None else position
+        numbers = range(first, len(groups), shares)
+        mine = [groups[number] for number in numbers]
         known = [group.least for group in mine if group.least is not None]
         floors: list[Time | None] = [None] * len(mine)
         if timing.column is not None and len(known) == len(mine):
             floors = [*floors_after(known)]
-        for group, floor in zip(mine, floors, strict=True):
+        for number, group, floor in zip(numbers, mine, floors, strict=True):
             try:
-                yield from _read(group, _Columns(chosen, read, timing.column), floor, batch_rows)
+                if done < group.rows:
+                    yield from _read(group, _Columns(chosen, read, timing.column), floor, batch_rows, number, done)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
                 raise UsageError(
                     f"source {name!r}: {group.file} is damaged in row group {group.number}: {said}"
                 ) from None
+            done = 0
 
-    return feed(scope, chosen, timing, pieces, throttle)
+    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts)
 
 
 class _Columns:
@@ -149,8 +154,11 @@ class _Columns:
         return Batch.wrap(self.schema, tuple(columns), rows, tuple(heaps) if self.schema.has_text else ())
 
 
-def _read(group: _RowGroup, columns: _Columns, floor: Time | None, rows: int) -> Iterator[Piece]:
-    """One row group's pieces; `floor` is the least time behind it."""
+def _read(
+    group: _RowGroup, columns: _Columns, floor: Time | None, rows: int, number: int, done: int
+) -> Iterator[Piece]:
+    """The pieces of the row group of that number of all, behind so many rows, which are decoded and dropped: pages of
+    different columns end at different rows. `floor` is the least time behind the group."""
     import pyarrow.parquet as pq
 
     schema, time = columns.schema, columns.time
@@ -170,6 +178,11 @@ def _read(group: _RowGroup, columns: _Columns, floor: Time | None, rows: int) ->
         batches = file.iter_batches(rows, row_groups=[group.number], columns=names, use_threads=False)
         for arrow in batches:
             stop = start + arrow.num_rows
+            if stop <= done:
+                start = stop
+                continue
+            if start < done:
+                arrow, start = arrow.slice(done - start), done
 
             def place(row: int, start: int = start) -> str:
                 return f"{group.file} row {group.first_row + start + row}"
@@ -181,7 +194,7 @@ def _read(group: _RowGroup, columns: _Columns, floor: Time | None, rows: int) ->
             behind = floor
             if ahead is not None and floor is not None and stop < len(ahead):
                 behind = min(int(ahead[stop]), floor)
-            yield Piece(batch, behind, place)
+            yield Piece(batch, behind, place, [number, stop])
             start = stop
         if start != group.rows:
             raise SchemaError(

@@ -10,7 +10,8 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
-from tokenring.operators.sources.feeder import Piece, feed
+from tokenring.operators.sources.feeder import Piece, Position, feed
+from tokenring.operators.sources.files import facts_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import NOTHING, Timing
 
@@ -72,6 +73,8 @@ def read_columns(
     timing = Timing(name, schema, time, None if floor is not None else disorder, late)
     if floor is not None and timing.column is None:
         raise UsageError(f"source {name!r}: floor= is for rows that have times of their own; give time=column")
+    read = [files[column] for column in schema.names] + ([] if floor is None else [floor])
+    facts = facts_of(name, read, batch_rows=batch_rows)
     columns = [_Mapped(name, files[column], schema.kind(column).dtype) for column in schema.names]
     floors = None if floor is None else _Mapped(name, floor, np.dtype(np.int64))
     mapped = columns if floors is None else [*columns, floors]
@@ -82,24 +85,24 @@ def read_columns(
                 f"source {name!r}: {column.path} has {len(column.words)} rows, {columns[0].path} has {rows}"
             )
 
-    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+    def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         release_at = _RELEASE_ROWS
-        for start in range(worker * batch_rows, rows, batch_rows * peers):
-            stop = min(start + batch_rows, rows)
-            ahead = start + batch_rows * peers
+        step = batch_rows * shares
+        for start in range(share * batch_rows if position is None else position, rows, step):
+            stop, ahead = min(start + batch_rows, rows), start + step
             least = None if floors is None else int(floors.words[ahead]) if ahead < rows else NOTHING
             batch = Batch.wrap(schema, tuple([column.words[start:stop] for column in columns]), stop - start)
 
             def place(row: int, start: int = start) -> str:
                 return f"{columns[0].path if timing.column is None else files[timing.column]} row {start + row}"
 
-            yield Piece(batch, least, place)
+            yield Piece(batch, least, place, ahead)
             if stop >= release_at:
                 release_at = stop + _RELEASE_ROWS
                 for column in mapped:
                     column.release_before(start)
 
-    return feed(scope, schema, timing, pieces, throttle)
+    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)
 
 
 class _Mapped:

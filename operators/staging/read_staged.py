@@ -8,7 +8,15 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, ScopeOf, Time, UsageError
 from tokenring.engine.columns import NO_HEAP
 from tokenring.operators.rows import has_unique, select
-from tokenring.operators.sources import Piece, Throttle, chosen_columns, columns_wanted, feed, require_positive
+from tokenring.operators.sources import (
+    Piece,
+    Position,
+    Throttle,
+    chosen_columns,
+    columns_wanted,
+    feed,
+    require_positive,
+)
 from tokenring.operators.staging.staged_table import StagedTable
 from tokenring.operators.time import NOTHING, Timing
 
@@ -56,10 +64,10 @@ def read_staged(
     timing = Timing(name, schema, time, None)
     wanted = columns_wanted(scope)
 
-    def pieces(worker: int, peers: int) -> Iterator[Piece]:
+    def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         looked_at = wanted()
         read = [name for name in schema.names if looked_at is None or name in looked_at or name == timing.column]
-        for column in read[worker::peers]:
+        for column in read[share::shares]:
             staged.column(column).require_content()
         times = staged.column(staged.time).words() if timing.column is not None else None
         nothing = np.zeros(batch_rows, np.int64)  # stands in columns at which nobody looks
@@ -70,9 +78,9 @@ def read_staged(
                 for name, kind in zip(schema.names, schema.kinds, strict=True)
             ]
         )
-        for start in range(worker * batch_rows, staged.rows, batch_rows * peers):
-            stop = min(start + batch_rows, staged.rows)
-            ahead = start + batch_rows * peers
+        step = batch_rows * shares
+        for start in range(share * batch_rows if position is None else position, staged.rows, step):
+            stop, ahead = min(start + batch_rows, staged.rows), start + step
             floor = None if times is None else int(times[ahead]) if ahead < staged.rows else NOTHING
             sent = [
                 nothing[: stop - start].view(dtype) if column is None else np.asarray(column[start:stop])
@@ -83,8 +91,10 @@ def read_staged(
                 return f"{staged.folder} row {start + row}"
 
             batch = Batch.wrap(schema, tuple(sent), stop - start, heaps if schema.has_text else ())
-            yield Piece(batch, floor, place)
+            yield Piece(batch, floor, place, ahead)
 
-    rows: AnyStream = feed(scope, schema, timing, pieces, throttle)
+    # The manifest's checksum is one of the columns' checksums, against which those are held whenever they are read.
+    facts = {"folder": str(staged.folder), "checksum": staged.manifest["checksum"], "batch_rows": batch_rows}
+    rows: AnyStream = feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)
     has_unique(rows, staged.unique)
     return select(rows, *chosen) if is_extra else rows
