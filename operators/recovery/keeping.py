@@ -162,7 +162,7 @@ class _Keeper:
         parts = [part for part in self._last_parts if part["made"] not in self._delivered]
         manifest = {
             "number": number, "finished": True, "made_at": _now(), "time": None, "shares": self.shares,
-            "operators": [], "sinks": list(self._sinks.values()), "parts": _named(number, parts), "workers": [],
+            "seconds": {}, "operators": [], "sinks": list(self._sinks.values()), "parts": _named(number, parts), "workers": [],
         }  # fmt: skip
         self._folder.finish(self._folder.begin(number), manifest)
         self._folder.prune(self._recovery.keep)
@@ -177,7 +177,8 @@ class _Keeper:
                 (self._folder.path / NOW).unlink(missing_ok=True)
                 began_s = time.monotonic()
                 self._try_to_take(processes)
-                next_s = max(began_s + every_s, time.monotonic())
+                now_s = time.monotonic()
+                next_s = max(began_s + every_s, 2 * now_s - began_s)  # half of the time at most goes to snapshots
         except BaseException as error:
             self.failure = error
             _say(f"no more snapshots are taken: {type(error).__name__}: {error}")
@@ -208,6 +209,7 @@ class _Keeper:
         if not groups or len(groups[0].workers) < len(processes):
             return None  # workers begin, or have ended
         into = self._folder.begin(number)
+        clock = _Clock()
         question = {"number": number, "into": str(into), "before": self._number}
         with requested(groups[0], "snapshot", question, self._look) as request:
             asked = _Asked(request, len(processes))
@@ -215,19 +217,23 @@ class _Keeper:
             if any("error" in told for told in stood):
                 raise UsageError("; ".join(dict.fromkeys(told["error"] for told in stood if "error" in told)))
             at = max(told["time"] for told in stood)
+            clock.is_over("standing")
             write_whole(request.folder / "time.json", {"time": at})
             asked.freeze()
+            clock.is_over("coming to rest")
             asked.all("taken-*", _STAND_S)
             write_whole(request.folder / "go.json", {"attempt": asked.attempt})
+            clock.is_over("copying")
             written = asked.all("written-*", _WRITE_S)
             if any(told["status"] for told in written):
                 failed = [orjson.loads(path.read_bytes())["error"] for path in request.folder.glob("failed-*.json")]
                 raise RecoveryError("; ".join(dict.fromkeys(failed)) or "a process that wrote it was killed")
+            clock.is_over("writing")
         workers = [orjson.loads((into / f"worker{index}.json").read_bytes()) for index in range(len(processes))]
         parts = [{**part, "worker": index} for index, one in enumerate(workers) for part in one["parts"]]
         manifest = {
             "number": number, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
-            "operators": workers[0]["operators"], "sinks": workers[0]["sinks"], "parts": _named(number, parts),
+            "seconds": clock.seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"], "parts": _named(number, parts),
             "workers": [{name: one[name] for name in ("tables", "shares", "contents")} for one in workers],
         }  # fmt: skip
         return self._folder.finish(into, manifest)
@@ -235,6 +241,20 @@ class _Keeper:
     def _look(self) -> None:
         if self._stopping.is_set():
             raise WorkerError("the group ends")
+
+
+class _Clock:
+    """How long the parts of a snapshot took: while sources stand (the first three), and beside them."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._since = time.monotonic()
+
+    def is_over(self, part: str) -> None:
+        """It has lasted until now."""
+        now = time.monotonic()
+        self.seconds[part] = round(now - self._since, 6)
+        self._since = now
 
 
 class _Asked:

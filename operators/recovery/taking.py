@@ -37,6 +37,7 @@ from tokenring.operators.recovery.saving import Saving
 
 _SOON_NS = 200_000
 _LATER_NS = 5_000_000
+_NICE = 5  # of the copy: rows go first
 _FROZEN_S = 0.000_1  # between two looks at what was decided
 
 
@@ -63,6 +64,7 @@ class Taking:
         self._time = self._attempt = 0
         self._position = -1
         self._copy = 0
+        self._cores = os.sched_getaffinity(os.getppid())  # the launcher's: this worker is pinned, its copy is not to be
         tell_asker(worker, folder, time=saving.stand())
 
     def look(self) -> int:
@@ -155,6 +157,8 @@ class Taking:
         try:
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
                 signal.signal(number, signal.SIG_IGN)
+            os.sched_setaffinity(0, self._cores)
+            os.nice(_NICE)
             self._require_nothing_unsaved()
             self._saving.write(self._into, self._worker.index, parts)
             status = 0
