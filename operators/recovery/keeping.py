@@ -162,7 +162,8 @@ class _Keeper:
         parts = [part for part in self._last_parts if part["made"] not in self._delivered]
         manifest = {
             "number": number, "finished": True, "made_at": _now(), "time": None, "shares": self.shares,
-            "seconds": {}, "operators": [], "sinks": list(self._sinks.values()), "parts": _named(number, parts), "workers": [],
+            "seconds": {}, "operators": [], "workers": [], "sinks": list(self._sinks.values()),
+            "parts": _named(number, parts),
         }  # fmt: skip
         self._folder.finish(self._folder.begin(number), manifest)
         self._folder.prune(self._recovery.keep)
@@ -233,7 +234,8 @@ class _Keeper:
         parts = [{**part, "worker": index} for index, one in enumerate(workers) for part in one["parts"]]
         manifest = {
             "number": number, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
-            "seconds": clock.seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"], "parts": _named(number, parts),
+            "seconds": clock.seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
+            "parts": _named(number, parts),
             "workers": [{name: one[name] for name in ("tables", "shares", "contents")} for one in workers],
         }  # fmt: skip
         return self._folder.finish(into, manifest)
