@@ -8,7 +8,7 @@ with later(__name__):
     from tokenring.engine.ask.ask_hold import hold
     from tokenring.engine.ask.asker import Answers, Group, Weights, ask, group_of, running_groups
     from tokenring.engine.ask.calling import call_workers
-    from tokenring.engine.ask.health import WITHIN_S, Health, WorkerHealth, health, health_of
+    from tokenring.engine.ask.health import STANDS, WITHIN_S, Health, WorkerHealth, health, health_of
     from tokenring.engine.ask.places import is_stopped, state_of
     from tokenring.engine.ask.questions import asking_in, made_in, write_whole
     from tokenring.engine.ask.requested import Request, requested, said, sound
@@ -21,6 +21,7 @@ __all__ = [
     "EXCHANGE",
     "KeptHold",
     "LOOP",
+    "STANDS",
     "Group",
     "Health",
     "Request",

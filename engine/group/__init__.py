@@ -7,6 +7,7 @@ with later(__name__):
     from tokenring.engine.group.group import Group, Results
     from tokenring.engine.group.interrupts import DeferredSignals, Interrupted, Interrupts
     from tokenring.engine.group.launcher import execute, launched
+    from tokenring.engine.group.linux import die_with_parent
     from tokenring.engine.group.named import import_program, require_function_of, taken_by
     from tokenring.engine.group.processes import starting
     from tokenring.engine.group.scratch import (
@@ -29,6 +30,7 @@ __all__ = [
     "Program",
     "Results",
     "ShortTrace",
+    "die_with_parent",
     "execute",
     "import_program",
     "launched",

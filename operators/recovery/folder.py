@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -133,8 +134,7 @@ class JobFolder:
             raise RecoveryError(f"cannot keep snapshots in {self.path}: {error.strerror}") from None
         try:
             self._wait_for(lock)
-            for made in self.path.glob(f"{_MAKING}*"):
-                shutil.rmtree(made, ignore_errors=True)
+            self._remove_begun()
             yield
         finally:
             os.close(lock)
@@ -220,21 +220,21 @@ class JobFolder:
                     path.unlink()
 
     def begin(self, number: int) -> Path:
-        """The folder of a snapshot while it is made."""
-        made = self.path / f"{_MAKING}{number:06d}"
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir()
-        return made
+        """A folder for a snapshot while it is made; those that others began are removed."""
+        self._remove_begun()
+        return Path(tempfile.mkdtemp(prefix=f"{_MAKING}{number:06d}-", dir=self.path))
+
+    def _remove_begun(self) -> None:
+        for made in self.path.glob(f"{_MAKING}*"):
+            shutil.rmtree(made, ignore_errors=True)
 
     def finish(self, made: Path, manifest: dict[str, Any]) -> Snapshot:
-        """All files of a snapshot are on the disk: it is one from now on, and its results appear."""
+        """All files of a snapshot are on the disk: it is one from now on, and its results are to be delivered."""
         write_json(made / MANIFEST, {"format": FORMAT, **manifest})
         folder = self.path / f"{_SNAPSHOT}{manifest['number']:06d}"
         made.rename(folder)
         sync(self.path)
-        snapshot = Snapshot(folder, {"format": FORMAT, **manifest})
-        self.deliver(snapshot)
-        return snapshot
+        return Snapshot(folder, {"format": FORMAT, **manifest})
 
     def deliver(self, snapshot: Snapshot) -> None:
         """Let the results of a snapshot appear that have not. RecoveryError for one that is nowhere."""

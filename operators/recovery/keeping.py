@@ -2,11 +2,13 @@
 group anew from the newest one after a death."""
 
 import os
+import signal
 import sys
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 import orjson
 
 from tokenring.engine import Config, OperatorError, RecoveryError, Results, TokenRingError, UsageError, WorkerError
-from tokenring.engine.ask import Request, requested, running_groups, state_of, write_whole
+from tokenring.engine.ask import STANDS, Request, health_of, requested, running_groups, state_of, write_whole
 from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.folder import JobFolder, Snapshot, part_name
 from tokenring.operators.recovery.options import Recovery
@@ -22,6 +24,7 @@ from tokenring.operators.recovery.saving import SavedSink, Saving
 
 _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for each part of a snapshot
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
+_WATCH_S = 1.0
 _MOST_ATTEMPTS = 1000
 _PARTS = "tokenring: the last results"
 NOW = "snapshot-now"
@@ -116,18 +119,22 @@ class _Keeper:
         self.shares: int = peers if snapshot is None else snapshot.manifest["shares"]
         self._number = max(snapshot.number if snapshot else 0, folder.last)
         self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         self._last_parts: list[dict[str, Any]] = []
         self._sinks: dict[str, dict[str, str]] = {}
         self._delivered: set[str] = set()
+        """Files of results that a snapshot has."""
+        self._undelivered: Snapshot | None = None
+        """The newest snapshot, where its results could not appear."""
         self.failure: BaseException | None = None
 
     def starting(self, on_start: Callable[[list[int]], None] | None) -> Callable[[list[int]], None]:
         """What the launcher calls when the workers' processes are there."""
 
         def started(processes: list[int]) -> None:
-            self._thread = threading.Thread(target=self._keep, args=(processes,), name="snapshots", daemon=True)
-            self._thread.start()
+            for work in (self._keep, self._watch):
+                self._threads.append(threading.Thread(target=work, args=(processes,), name="recovery", daemon=True))
+                self._threads[-1].start()
             if on_start is not None:
                 on_start(processes)
 
@@ -151,8 +158,8 @@ class _Keeper:
     def stop(self) -> None:
         """Take no more."""
         self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def finish(self) -> None:
         """The run was right to its end: all results appear, and nothing is left to go on from."""
@@ -165,7 +172,8 @@ class _Keeper:
             "seconds": {}, "operators": [], "workers": [], "sinks": list(self._sinks.values()),
             "parts": _named(number, parts),
         }  # fmt: skip
-        self._folder.finish(self._folder.begin(number), manifest)
+        self._deliver()
+        self._folder.deliver(self._folder.finish(self._folder.begin(number), manifest))
         self._folder.prune(self._recovery.keep)
 
     def _keep(self, processes: list[int]) -> None:
@@ -184,21 +192,43 @@ class _Keeper:
             self.failure = error
             _say(f"no more snapshots are taken: {type(error).__name__}: {error}")
 
+    def _watch(self, processes: list[int]) -> None:
+        """Kill workers that hang."""
+        hang = self._recovery.hang
+        with suppress(WorkerError):
+            while not self._stopping.wait(_WATCH_S):
+                found = health_of(os.getpid(), processes, self._recovery.nanoseconds("hang") / 1e9, self._look)
+                for one in found.workers:
+                    if one.state == STANDS:
+                        _say(
+                            f"worker {one.worker} has been in one call for {hang} and is killed; if that is no fault, "
+                            f"give a longer hang= of recovery"
+                        )
+                        with suppress(ProcessLookupError):
+                            os.kill(one.process, signal.SIGKILL)
+
     def _try_to_take(self, processes: list[int]) -> None:
         number = self._number + 1
         try:
+            self._deliver()
             taken = self._take(number, processes)
+            if taken is not None:
+                self._number, self._undelivered = taken.number, taken
+                self._delivered |= {part["made"] for part in taken.manifest["parts"]}
+                self._deliver()
+                self._folder.prune(self._recovery.keep)
         except OSError as error:
             if not self._has_ended(processes):
                 _say(f"snapshot {number} could not be taken: {error.strerror or error}; the next one is tried in time")
         except TokenRingError as error:
             if not self._has_ended(processes):
                 _say(f"snapshot {number} could not be taken: {error}")
-        else:
-            if taken is not None:
-                self._number = taken.number
-                self._delivered |= {part["made"] for part in taken.manifest["parts"]}
-                self._folder.prune(self._recovery.keep)
+
+    def _deliver(self) -> None:
+        """Let the results of the newest snapshot appear, if that failed before."""
+        if self._undelivered is not None:
+            self._folder.deliver(self._undelivered)
+            self._undelivered = None
 
     def _has_ended(self, processes: list[int]) -> bool:
         """Whether there is nothing to take a snapshot of any more."""

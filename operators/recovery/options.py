@@ -14,7 +14,8 @@ class Recovery:
     folder: of this job alone, made if it is not there; the same call with the same folder goes on where the job was.
     every: how long from one snapshot to the next, "10s" or ns. keep: how many snapshots stay, the newest ones.
     restarts: how often the group is started anew, after a worker died, within `within`; then the run fails, and a later
-    call goes on from the newest snapshot.
+    call goes on from the newest snapshot. hang: a worker that has not come round for so long, being in one call, is
+    killed, and so dies; more than any function of the program takes.
     """
 
     folder: str | Path
@@ -22,9 +23,10 @@ class Recovery:
     keep: int = 2
     restarts: int = 5
     within: str | int = "10min"
+    hang: str | int = "60s"
 
     def __post_init__(self) -> None:
-        for name in ("every", "within"):
+        for name in ("every", "within", "hang"):
             if self.nanoseconds(name) <= 0:
                 raise UsageError(f"Recovery: {name} must be longer than nothing, not {getattr(self, name)!r}")
         if self.keep < 1:
@@ -33,6 +35,6 @@ class Recovery:
             raise UsageError(f"Recovery: restarts must be at least 0, not {self.restarts}")
 
     def nanoseconds(self, name: str) -> int:
-        """How long `every` or `within` is."""
+        """How long `every`, `within` or `hang` is."""
         given = getattr(self, name)
         return given if isinstance(given, int) else nanoseconds_of(given, f"Recovery: {name}")

@@ -33,6 +33,7 @@ import orjson
 
 from tokenring.engine import UsageError, Worker
 from tokenring.engine.ask import tell_asker, write_whole
+from tokenring.engine.group import die_with_parent
 from tokenring.operators.recovery.saving import Saving
 
 _SOON_NS = 200_000
@@ -63,7 +64,7 @@ class Taking:
         self._phase = _Phase.STANDS
         self._time = self._attempt = 0
         self._position = -1
-        self._copy = 0
+        self._copy = self._worker_process = 0
         self._cores = os.sched_getaffinity(os.getppid())  # the launcher's: this worker is pinned, its copy is not to be
         tell_asker(worker, folder, time=saving.stand())
 
@@ -146,6 +147,7 @@ class Taking:
         return worker.rests_at
 
     def _fork(self, parts: list[dict[str, str]]) -> int:
+        self._worker_process = os.getpid()
         copy = os.fork()
         if copy == 0:
             self._write(parts)
@@ -155,6 +157,7 @@ class Taking:
         """In the copy: write all that is kept, and end."""
         status = 1
         try:
+            die_with_parent(self._worker_process)
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
                 signal.signal(number, signal.SIG_IGN)
             os.sched_setaffinity(0, self._cores)
