@@ -247,9 +247,7 @@ class _Keeper:
             stood = asked.all("[0-9]*", _STAND_S)
             if any("error" in told for told in stood):
                 raise UsageError("; ".join(dict.fromkeys(told["error"] for told in stood if "error" in told)))
-            at = max(told["time"] for told in stood)
             clock.is_over("standing")
-            write_whole(request.folder / "time.json", {"time": at})
             asked.freeze()
             clock.is_over("coming to rest")
             asked.all("taken-*", _STAND_S)
@@ -262,6 +260,8 @@ class _Keeper:
             clock.is_over("writing")
         workers = [orjson.loads((into / f"worker{index}.json").read_bytes()) for index in range(len(processes))]
         parts = [{**part, "worker": index} for index, one in enumerate(workers) for part in one["parts"]]
+        times = [told["state"]["time"] for one in workers for told in one["shares"]]
+        at = min([time for time in times if time is not None], default=None)
         manifest = {
             "number": number, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
             "seconds": clock.seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
@@ -333,7 +333,7 @@ class _Asked:
                 raise
             busy = [told["worker"] for told in self._said() if told["position"] < 0]
             raise RecoveryError(
-                f"the group did not come to rest at the time of the snapshot within {_REST_S:g} s (workers "
+                f"the group did not come to rest within {_REST_S:g} s (workers "
                 f"{', '.join(map(str, busy)) or 'none'} still had something to do)"
             ) from error
 

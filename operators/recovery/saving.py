@@ -1,5 +1,4 @@
-"""Saving: what one worker saves of its dataflow, how its sources are brought to the time of a snapshot, and what it was
-given to go on from."""
+"""Saving: what one worker saves of its dataflow, and what it was given to go on from."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,20 +17,15 @@ from tokenring.operators.recovery.folder import Snapshot, read_table, write_json
 class SavedSource(Protocol):
     """A source on one worker, which can be read again from where it was."""
 
-    def stand(self) -> Time:
-        """Send nothing until `go_to` or `go_on`. Returns the least time before which all that was sent is."""
-
-    def go_to(self, time: Time) -> None:
-        """Send all that is before `time`, and nothing else."""
-
-    def is_at(self, time: Time) -> bool:
-        """Whether that is done."""
+    def stand(self) -> None:
+        """Send nothing until `go_on`."""
 
     def go_on(self) -> None:
         """Send what comes."""
 
-    def state(self) -> list[tuple[dict[str, Any], Batch]]:
-        """Where each share of it is, in plain values of JSON, and rows that were read and not sent."""
+    def state(self) -> list[dict[str, Any]]:
+        """Where each share of it is, in plain values of JSON: `share`, its number; `time`, before which it sends nothing
+        more, None if it has ended; and what is the source's own."""
 
     def contents(self) -> Any:
         """What is read, in plain values of JSON: alike as long as it is the same."""
@@ -95,8 +89,9 @@ class Saving:
 
     @property
     def resumed_at(self) -> Time:
-        """The time of the snapshot that the run goes on from; 0: it begins."""
-        return 0 if self.resumed is None else int(self.resumed.manifest["time"])
+        """The time before which all has come of what the run goes on from; 0: it begins."""
+        time = None if self.resumed is None else self.resumed.manifest["time"]
+        return 0 if time is None else int(time)
 
     def begin(self, scope: Any) -> None:
         """A dataflow is declared. GraphError for a second one."""
@@ -152,16 +147,11 @@ class Saving:
             for some, table in zip(found, tables, strict=True)
         ]
 
-    def shares_of(self, source: str, schema: Schema) -> dict[int, tuple[dict[str, Any], Batch | None]]:
-        """Where each share of a source was, and the rows that it had read and not sent; empty where the run begins."""
-        found: dict[int, tuple[dict[str, Any], Batch | None]] = {}
-        if self.resumed is not None:
-            for worker in self.resumed.manifest["workers"]:
-                for told in worker["shares"]:
-                    if told["source"] == source:
-                        held = None if told["held"] is None else read_table(self.resumed.folder, told["held"], schema)
-                        found[told["share"]["share"]] = told["share"], held
-        return found
+    def shares_of(self, source: str) -> dict[int, dict[str, Any]]:
+        """Where each share of a source was; empty where the run begins."""
+        workers = [] if self.resumed is None else self.resumed.manifest["workers"]
+        found = [told["state"] for worker in workers for told in worker["shares"] if told["source"] == source]
+        return {state["share"]: state for state in found}
 
     def require_contents(self, source: str, contents: Any) -> None:
         """RecoveryError for a source that is not what it was."""
@@ -200,18 +190,10 @@ class Saving:
 
     # A snapshot
 
-    def stand(self) -> Time:
-        """Let sources send nothing; the least time at which they could be cut."""
-        return max([source.stand() for source in self.sources.values()], default=0)
-
-    def go_to(self, time: Time) -> None:
-        """Let sources send what is before a time."""
+    def stand(self) -> None:
+        """Let sources send nothing."""
         for source in self.sources.values():
-            source.go_to(time)
-
-    def is_at(self, time: Time) -> bool:
-        """Whether they have."""
-        return all([source.is_at(time) for source in self.sources.values()])
+            source.stand()
 
     def go_on(self) -> None:
         """Let sources send what comes."""
@@ -231,19 +213,13 @@ class Saving:
 
     def write(self, folder: Path, worker: int, parts: Sequence[dict[str, str]]) -> None:
         """Write all state to the folder of a snapshot: this process is a copy of the worker, and ends then."""
-        tables, shares = [], []
+        tables = []
         for at, state in enumerate(self.states):
             for number, rows in enumerate(state.take_out()):
                 if rows.rows:
                     told = write_table(folder / f"worker{worker}-state{at}-{number}.arrow", rows)
                     tables.append({"operator": state.name, "table": number, "columns": _spec(rows.schema)} | told)
-        for at, (name, source) in enumerate(self.sources.items()):
-            for share, held in source.state():
-                rest = None
-                if held.rows:
-                    rest = write_table(folder / f"worker{worker}-source{at}-{share['share']}.arrow", held)
-                    tables.append(rest)
-                shares.append({"source": name, "share": share, "held": rest})
+        shares = [{"source": name, "state": state} for name, source in self.sources.items() for state in source.state()]
         for part in parts:
             descriptor = os.open(part["made"], os.O_RDONLY)
             os.fsync(descriptor)

@@ -1,17 +1,18 @@
-"""A worker's side of a snapshot: sources go to one time and stand, the group comes to rest, and each worker is copied.
+"""A worker's side of a snapshot: sources stand, the group comes to rest, and each worker is copied.
 
 Who asks (keeping.py) leads all workers through it, by files in the folder of the request:
 
-    worker   <i>.json            its sources stand; the least time before which all that they sent is
-    asker    time.json           the greatest of those: the time of the snapshot
-    worker   rest-<i>.json       sources have sent all that is before it, frontiers have come to it, and nothing is to
-                                 be done here: at which position of the ring
+    worker   <i>.json            its sources stand
+    worker   rest-<i>.json       nothing is to be done here: at which position of the ring
     asker    freeze.json         all rest at one position: let no operator run any more; number of this attempt
     worker   frozen-<i>.json     it does, at which position; or it has something to do again
     asker    decided.json        whether the snapshot is taken: all are frozen at one position
     worker   taken-<i>.json      its copy is made, a process that writes, while this one waits for the others
     asker    go.json             all copies are made: go on
     worker   written-<i>.json    how the copy ended
+
+So a snapshot is of one instant at which no row is under way: all that sources have sent is in operators' state, or in
+results, and where they stand they go on. No time has to be finished for that, and rows may come in any order.
 
 Why nothing is under way where all are frozen at one position: who sent a row has published that before the position
 that it says, and before that put the row into the queue; who takes it has read the ring up to there, so it knows of the
@@ -43,10 +44,9 @@ _FROZEN_S = 0.000_1  # between two looks at what was decided
 
 
 class _Phase(Enum):
-    STANDS = 1
-    COMES = 2
-    WRITES = 3
-    OVER = 4
+    COMES = 1
+    WRITES = 2
+    OVER = 3
 
 
 class Taking:
@@ -58,25 +58,16 @@ class Taking:
             raise UsageError("this run keeps no snapshots: start it with recovery=, or `tokenring run --recovery DIR`")
         self._worker, self._folder, self._into = worker, folder, Path(question["into"])
         self._number, self._before = question["number"], question["before"]
-        self._running = next(
-            (one for one in worker.dataflows.running if one.name == saving.dataflow.graph.name and one.is_whole), None
-        )
-        self._phase = _Phase.STANDS
-        self._time = self._attempt = 0
+        self._phase = _Phase.COMES
+        self._attempt = 0
         self._position = -1
         self._copy = self._worker_process = 0
         self._cores = os.sched_getaffinity(os.getppid())  # the launcher's: this worker is pinned, its copy is not to be
-        tell_asker(worker, folder, time=saving.stand())
+        saving.stand()
+        tell_asker(worker, folder)
 
     def look(self) -> int:
         """Go on with it."""
-        if self._phase is _Phase.STANDS:
-            told = self._told("time.json")
-            if told is not None:
-                self._time = told["time"]
-                self._saving.go_to(self._time)
-                self._phase = _Phase.COMES
-            return _SOON_NS
         if self._phase is _Phase.COMES:
             self._come()
             return _SOON_NS
@@ -86,7 +77,7 @@ class Taking:
 
     def leave(self) -> None:
         """The asker has gone, or has all that it needs."""
-        if self._phase in (_Phase.STANDS, _Phase.COMES):
+        if self._phase is _Phase.COMES:
             self._saving.go_on()
         self._end_copy()
 
@@ -101,8 +92,8 @@ class Taking:
             write_whole(self._folder / f"{what}-{self._worker.index}.json", {"worker": self._worker.index, **told})
 
     def _come(self) -> None:
-        """Say whether this worker is at rest at the time of the snapshot; freeze it if all are."""
-        position = self._rests_at()
+        """Say whether this worker is at rest; freeze it if all are."""
+        position = self._worker.rests_at
         if position != self._position:
             self._position = position
             self._tell("rest", position=position)
@@ -134,18 +125,6 @@ class Taking:
                 return None
             sleep(_FROZEN_S)
 
-    def _rests_at(self) -> int:
-        """The position of the ring at which nothing is to be done here; -1: something is."""
-        worker, running = self._worker, self._running
-        if not self._saving.is_at(self._time):
-            return -1
-        if running is not None and not running.done:
-            frontier = worker.tracker.frontier
-            inputs = [port for operator in running.operators for port in operator.inputs]
-            if any([frontier(port.location) < self._time for port in inputs]):
-                return -1
-        return worker.rests_at
-
     def _fork(self, parts: list[dict[str, str]]) -> int:
         self._worker_process = os.getpid()
         copy = os.fork()
@@ -175,8 +154,9 @@ class Taking:
         """UsageError where an operator has something that no table of its would hold."""
         from tokenring.engine.explain import left_open
 
-        running = self._running
-        if running is None or running.done:
+        name = self._saving.dataflow.graph.name
+        running = next((one for one in self._worker.dataflows.running if one.name == name), None)
+        if running is None:  # it is complete
             return
         saved = {state.operator for state in self._saving.states}
         for found in left_open(self._worker.inspection, running, ()).open:

@@ -83,7 +83,7 @@ def position_of(what: str, schema: Schema, column: str) -> int:
 class Clock:
     """Sends one source's rows with its token, each batch at the latest time that is right, and moves the token on."""
 
-    __slots__ = ("_column", "_disorder", "_late", "_timing", "greatest", "promised", "token")
+    __slots__ = ("_column", "_disorder", "_late", "_timing", "greatest", "token")
 
     def __init__(self, timing: Timing, token: Token, late: Token | None) -> None:
         self.token = token
@@ -91,10 +91,8 @@ class Clock:
         self._timing = timing
         self._column = -1 if timing.column is None else timing.position
         self._disorder = timing.disorder
-        self.greatest = -1
-        """The greatest time so far."""
-        self.promised: Time = token.time
-        """Nothing earlier comes any more."""
+        self.greatest: Time = -1
+        """The greatest time sent so far."""
 
     def send(
         self, output: OutputPort, batch: Batch, floor: Time | None, place: RowOrigin, late: OutputPort | None = None
@@ -107,7 +105,7 @@ class Clock:
         if self._column < 0:
             output.give(token, batch)
             return self._timing.constant
-        promise, least = self.promised, 0
+        promise = token.time
         if batch.rows:
             words = batch.columns[self._column]
             least, greatest = int(words.min()), int(words.max())
@@ -125,19 +123,13 @@ class Clock:
             promise = max(promise, floor)
         if self._disorder is not None:
             promise = max(promise, self.greatest - self._disorder)
-        self.promised = promise
-        self.let_go(output, batch, least, promise)
-        return self.greatest
-
-    def let_go(self, output: OutputPort, batch: Batch, least: Time, promise: Time) -> None:
-        """Send rows, whose least time is `least`, and bring the tokens to what is promised behind them."""
-        token = self.token
         if batch.rows:
             token.downgrade(min(least, promise))
             output.give(token, batch)
         token.downgrade(min(promise, MAX_TIME))
         if self._late is not None:
             self._late.downgrade(token.time)
+        return self.greatest
 
     def close(self) -> None:
         """Nothing comes any more."""
@@ -147,7 +139,7 @@ class Clock:
 
     def _refuse(self, batch: Batch, place: RowOrigin) -> NoReturn:
         """Say which row cannot be sent."""
-        timing, promise = self._timing, self.promised
+        timing, promise = self._timing, self.token.time
         assert timing.column is not None
         words = batch.columns[self._column]
         least = promise if self._late is None else 0
