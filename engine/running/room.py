@@ -24,7 +24,8 @@ class SendingWarning(UserWarning):
 class Room:
     """One worker's account of what was sent since its last step."""
 
-    __slots__ = ("_bytes", "_heeds_memory", "_limit_bytes", "_step", "_stepped", "_stepper", "waits")
+    __slots__ = ("_bytes", "_heeds_memory", "_limit_bytes", "_step", "_stepped", "_stepper", "is_sending",
+                 "waits")  # fmt: skip
 
     def __init__(self, stepper: Stepper, limit_bytes: int, heeds_memory: bool = False) -> None:
         """heeds_memory: whether the group has a budget of memory, near which what is sent by hand pauses too."""
@@ -34,6 +35,8 @@ class Room:
         self._step = 0
         self._bytes = 0
         self._stepped = 0  # times in the program's stead
+        self.is_sending = False
+        """Whether a program is in a call that sent rows, and steps."""
         self.waits = True
         """Not where somebody else decides who steps (a simulated group)."""
 
@@ -44,7 +47,10 @@ class Room:
         if self._step != stepper.steps:
             self._step, self._bytes = stepper.steps, 0
         self._bytes += size_bytes
-        if self.waits and not stepper.is_stepping:
+        if not self.waits or stepper.is_stepping:
+            return
+        self.is_sending = True
+        try:
             if self._bytes > self._limit_bytes:
                 self._stepped += 1
                 if self._stepped == _SAID_AFTER:
@@ -52,6 +58,8 @@ class Room:
                 stepper.step()
             while stepper.plane.is_overfull or (self._heeds_memory and stepper.plane.memory_is_short):
                 stepper.step_or_park()
+        finally:
+            self.is_sending = False
 
     def wait(self, who: str) -> None:
         """Step until what was sent is on its way, and no worker has too much. UsageError, about `who`, in a step."""

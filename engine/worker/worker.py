@@ -93,6 +93,7 @@ class Worker:
         self.tell_dropped: Callable[[list[Any]], None] = lambda _: None  # what a stop leaves open here, as plain values
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
         self.is_stepping = False  # stays True after a failure
+        self._settles = self._keeps_program = False
         self.waits = 0
         """In how many calls of `step_while` the program is."""
         self._looks, self._looks_address = 0, segment.address(segment.layout.worker(index) + WORKER_LOOKS)
@@ -281,6 +282,8 @@ class Worker:
         due, and nothing waits on its way from or to it; -1 where something is."""
         if self.log.offset or self.lost.waiting or self.plane.waiting or self.schedule.due or self.schedule.next:
             return -1
+        if self.room.is_sending:  # what its program has sent it does not know of yet
+            return -1
         if not self.progress.nothing_new or anything_waiting(self.plane.incoming):
             return -1
         return self.progress.position
@@ -314,14 +317,27 @@ class Worker:
 
     def settle_after_steps(self, is_wanted: bool) -> None:
         """Have `assent` settled after each step, from now on or no more: while nothing is asked for, no step pays."""
-        if is_wanted:
-            vars(self).update(step=self._step_and_settle)
-        else:
-            del vars(self)["step"]
+        self._settles = is_wanted
+        self._see_to_steps()
 
-    def _step_and_settle(self, wait_ns: int = 0, until_ns: int = 0) -> bool:
+    def keep_program(self, is_wanted: bool) -> None:
+        """Let no step of the program's own return, from now on or no more: it sends nothing while it is in one."""
+        self._keeps_program = is_wanted
+        self._see_to_steps()
+
+    def _see_to_steps(self) -> None:
+        if self._settles or self._keeps_program:
+            vars(self).update(step=self._step_and_more)
+        else:
+            vars(self).pop("step", None)
+
+    def _step_and_more(self, wait_ns: int = 0, until_ns: int = 0) -> bool:
         active = type(self).step(self, wait_ns, until_ns)
-        self.assent.settle()
+        if self._settles:
+            self.assent.settle()
+        while self._keeps_program and not self.room.is_sending:
+            if not type(self).step(self, 0, monotonic_ns() + _LONGEST_TURN_NS):
+                self._park(_LONGEST_SLEEP_S)
         return active
 
     def _keep_promise(self) -> None:

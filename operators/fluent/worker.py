@@ -32,6 +32,9 @@ class Worker(engine.Worker):
     scope_class = Scope
     is_saved = False
     """Whether its dataflow is saved: the run has recovery=."""
+    resumed: dict[str, Any] | None = None
+    """What the program saved (`save`) on this worker, by name, in the snapshot that the run goes on from; None where it
+    begins, or nothing is saved."""
     answering: ClassVar[dict[str, Any]] = {  # what answers is imported when somebody asks
         "views": lambda *asked: collections.Listing(*asked),
         "query": lambda *asked: collections.Query(*asked),
@@ -81,8 +84,19 @@ class Worker(engine.Worker):
                 yield cast(Scope, scope)
                 if saving is not None:
                     recoveries.require_saved(scope, saving)
+            if saving is not None:
+                saving.go_on_with_inputs()
         finally:
             self.parting.is_declaring = False
+
+    def save(self, name: str, function: Callable[[], Any]) -> None:
+        """Let `function()` be part of each snapshot, and `resumed[name]` when the run goes on from it: what the program
+        needs to know where it was, such as which rows it has sent by hand. Numbers, texts, None, lists and dicts of
+        them. It is called, in a copy of this process, while the program is in a call that steps this worker (`step`,
+        `step_while`, `run`, `barrier`); a call of `send` steps too, but no snapshot is taken in it. Without recovery=
+        nothing is saved.
+        """
+        self.kept(recoveries.Saving).program[name] = function
 
     def declare(self, scope: engine.Scope, function: Callable[[Any], Any]) -> None:
         """Let a function that came from outside declare a dataflow; if it returns a collection, or an arrangement, that

@@ -111,12 +111,17 @@ def require_saved(scope: Scope, saving: Saving) -> None:
         for number, spec in enumerate(scope.graph.operators)
         if spec.relay is None and not saving.is_accounted(number, spec)
     ]
+    if saving.program:
+        unknown = [spec for spec in unknown if spec.manual is None]
     if not unknown:
+        saving.require_program()
         return
     told = []
     for spec in unknown:
         if spec.manual is not None:
-            told.append(f"input {spec.name!r} is fed by the program, which cannot be gone back to")
+            told.append(
+                f"input {spec.name!r} is fed by the program, which saves nothing: first say worker.save(name, function)"
+            )
         elif not spec.inputs:
             told.append(f"source {spec.name!r} cannot be read again from where it was")
         else:

@@ -26,6 +26,7 @@ _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for ea
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
 _WATCH_S = 1.0
 _MOST_ATTEMPTS = 1000
+_OF_WORKER = ("tables", "shares", "contents", "program", "inputs")  # what a manifest has of each
 _PARTS = "tokenring: the last results"
 NOW = "snapshot-now"
 """Whoever makes a file of this name in a job's folder wants a snapshot now."""
@@ -100,7 +101,8 @@ def _saved(program: Callable[[Any], Any], snapshot: Snapshot | None, shares: int
     def run(worker: Any) -> Any:
         saving = worker.kept(Saving)
         saving.is_on, saving.resumed, saving.shares = True, snapshot, shares
-        saving.report, worker.is_saved = worker.report, True
+        saving.report, saving.keep_program = worker.report, worker.keep_program
+        worker.is_saved, worker.resumed = True, saving.program_was(worker.index, worker.peers)
         return program(worker)
 
     return run
@@ -266,7 +268,7 @@ class _Keeper:
             "number": number, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
             "seconds": clock.seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
             "parts": _named(number, parts),
-            "workers": [{name: one[name] for name in ("tables", "shares", "contents")} for one in workers],
+            "workers": [{name: one[name] for name in _OF_WORKER} for one in workers],
         }  # fmt: skip
         return self._folder.finish(into, manifest)
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import orjson
 
-from tokenring.engine import COMPLETE, Batch, GraphError, RecoveryError, Schema, Time
+from tokenring.engine import COMPLETE, Batch, GraphError, InputHandle, RecoveryError, Schema, Time
 from tokenring.engine.graph import OperatorSpec
 from tokenring.operators.migrate import Bins, Leaving, Offered, Table, require_movable, workers_of
 from tokenring.operators.recovery.folder import Snapshot, read_table, write_json, write_table
@@ -24,8 +24,8 @@ class SavedSource(Protocol):
         """Send what comes."""
 
     def state(self) -> list[dict[str, Any]]:
-        """Where each share of it is, in plain values of JSON: `share`, its number; `time`, before which it sends nothing
-        more, None if it has ended; and what is the source's own."""
+        """Where each share of it is, in plain values of JSON: `share`, its number; `time`, before which it sends no more,
+        None if it has ended; and what is the source's own."""
 
     def contents(self) -> Any:
         """What is read, in plain values of JSON: alike as long as it is the same."""
@@ -82,8 +82,12 @@ class Saving:
         self.states: list[SavedState] = []
         self.sources: dict[str, SavedSource] = {}
         self.sinks: dict[str, SavedSink] = {}
+        self.program: dict[str, Callable[[], Any]] = {}
+        """What the program saves of its own, by name."""
         self.report: Callable[[Any], None]
         """Tells the launcher something."""
+        self.keep_program: Callable[[bool], None]
+        """Lets no step of the program's return, or does again."""
         self._scope: Any = None
         self._names: dict[str, int] = {}
 
@@ -164,6 +168,20 @@ class Saving:
                 f"{_difference(was, contents)}; bring back what it read, or begin anew in another folder"
             )
 
+    def program_was(self, worker: int, peers: int) -> dict[str, Any] | None:
+        """What the program saved of its own on a worker; None where the run begins. RecoveryError where it saved
+        something on another number of workers: nobody but the program could say whose it is now."""
+        if self.resumed is None:
+            return None
+        workers = self.resumed.manifest["workers"]
+        if len(workers) != peers and any([one["program"] for one in workers]):
+            raise RecoveryError(
+                f"the program saved what is its own (worker.save) on {len(workers)} workers, not {peers}: "
+                f"run it with workers={len(workers)}, or begin anew in another folder"
+            )
+        was: dict[str, Any] = workers[worker]["program"] if worker < len(workers) else {}
+        return was
+
     def require_program(self) -> None:
         """RecoveryError where something was saved of operators, sources or sinks that the program does not have, or the
         other way round."""
@@ -191,12 +209,14 @@ class Saving:
     # A snapshot
 
     def stand(self) -> None:
-        """Let sources send nothing."""
+        """Let sources, and the program, send nothing."""
+        self.keep_program(True)
         for source in self.sources.values():
             source.stand()
 
     def go_on(self) -> None:
-        """Let sources send what comes."""
+        """Let them send what comes."""
+        self.keep_program(False)
         for source in self.sources.values():
             source.go_on()
 
@@ -207,6 +227,19 @@ class Saving:
             for sink in self.sinks.values()
             for made in sink.cut(number, before)
         ]
+
+    def _inputs(self) -> list[tuple[str, InputHandle]]:
+        """The inputs that the program feeds, by name."""
+        manual = [(spec.name, spec.manual) for spec in self._scope.graph.operators]
+        return [(name, handle) for name, handle in manual if handle is not None]
+
+    def go_on_with_inputs(self) -> None:
+        """The dataflow is built: inputs that the program feeds are at the least time that one of a worker was at."""
+        if self.resumed is None:
+            return
+        for name, handle in self._inputs():
+            were = [one["inputs"].get(name) for one in self.resumed.manifest["workers"]]
+            handle.advance_to(min([time for time in were if time is not None], default=0))
 
     def _folders(self) -> list[str]:
         return [str(sink.folder) for sink in self.sinks.values()]
@@ -229,6 +262,8 @@ class Saving:
             "shares": shares,
             "parts": list(parts),
             "contents": {name: source.contents() for name, source in self.sources.items()},
+            "program": {name: value() for name, value in self.program.items()},
+            "inputs": {name: handle.time for name, handle in self._inputs() if not handle.closed},
             "operators": [state.name for state in self.states],
             "sinks": [{"folder": str(sink.folder), "suffix": sink.suffix} for sink in self.sinks.values()],
         }
