@@ -24,8 +24,8 @@ class SavedSource(Protocol):
         """Send what comes."""
 
     def state(self) -> list[dict[str, Any]]:
-        """Where each share of it is, in plain values of JSON: `share`, its number; `time`, before which it sends no more,
-        None if it has ended; and what is the source's own."""
+        """Where each share of it is, in plain values of JSON: `share`, its number; `time`, before which it sends no
+        more, None if it has ended; and what is the source's own."""
 
     def contents(self) -> Any:
         """What is read, in plain values of JSON: alike as long as it is the same."""
