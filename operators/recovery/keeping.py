@@ -16,7 +16,16 @@ from typing import Any
 import orjson
 
 from tokenring.engine import Config, OperatorError, RecoveryError, Results, TokenRingError, UsageError, WorkerError
-from tokenring.engine.ask import STANDS, Request, health_of, requested, running_groups, state_of, write_whole
+from tokenring.engine.ask import (
+    STANDS,
+    Request,
+    WorkerHealth,
+    health_of,
+    requested,
+    running_groups,
+    state_of,
+    write_whole,
+)
 from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.folder import JobFolder, Snapshot, part_name
 from tokenring.operators.recovery.options import Recovery
@@ -197,17 +206,18 @@ class _Keeper:
     def _watch(self, processes: list[int]) -> None:
         """Kill workers that hang."""
         hang = self._recovery.hang
-        with suppress(WorkerError):
-            while not self._stopping.wait(_WATCH_S):
-                found = health_of(os.getpid(), processes, self._recovery.nanoseconds("hang") / 1e9, self._look)
-                for one in found.workers:
-                    if one.state == STANDS:
-                        _say(
-                            f"worker {one.worker} has been in one call for {hang} and is killed; if that is no fault, "
-                            f"give a longer hang= of recovery"
-                        )
-                        with suppress(ProcessLookupError):
-                            os.kill(one.process, signal.SIGKILL)
+        while not self._stopping.wait(_WATCH_S):
+            found: Sequence[WorkerHealth] = ()
+            with suppress(TokenRingError, OSError):  # the group ends
+                found = health_of(os.getpid(), processes, self._recovery.nanoseconds("hang") / 1e9, self._look).workers
+            for one in found:
+                if one.state == STANDS:
+                    _say(
+                        f"worker {one.worker} has been in one call for {hang} and is killed; if that is no fault, give "
+                        f"a longer hang= of recovery"
+                    )
+                    with suppress(ProcessLookupError):
+                        os.kill(one.process, signal.SIGKILL)
 
     def _try_to_take(self, processes: list[int]) -> None:
         number = self._number + 1

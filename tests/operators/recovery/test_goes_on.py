@@ -1,0 +1,129 @@
+"""A run with recovery= goes on after deaths, of workers and of the launcher, and its results are there exactly once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from time import sleep
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tokenring as tr
+from tests.errors import raises
+from tokenring import Recovery, RecoveryError
+
+ROWS = 12_000
+EVERY = "50ms"
+
+
+def rows_of(first: int) -> dict[str, list[int]]:
+    return {"at": [*range(first, first + 100)], "key": [at * at % 13 for at in range(first, first + 100)]}
+
+
+def expected() -> Counter[tuple[int, int, int]]:
+    counts = Counter((at // 500 * 500, at * at % 13) for at in range(ROWS))
+    return Counter({(start, key, rows): 1 for (start, key), rows in counts.items()})
+
+
+def found(folder: Path) -> Counter[tuple[int, int, int]]:
+    parts = [pq.read_table(path) for path in sorted(folder.glob("part-*.parquet"))]
+    table = pa.concat_tables(parts)
+    return Counter(zip(*[table[name].to_pylist() for name in ("window_start", "key", "rows")], strict=True))
+
+
+def dies_once(mark: Path, at: int) -> None:
+    """A worker that comes to a time dies there, the first time."""
+    if at >= 6000 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def counts(scope: tr.Scope, folder: Path) -> tr.Probe:
+    """What runs: rows of two shares, counted, with a look at each message. It is slow while there is no snapshot, so
+    that there is one, on all but a hopeless machine, before a worker dies."""
+
+    def share(worker: int, peers: int) -> Iterator[dict[str, list[int]]]:
+        for first in range(100 * worker, ROWS, 100 * peers):
+            if first >= 4000 and not list((folder / "job").glob("snapshot-*")):
+                sleep(0.02)
+            yield rows_of(first)
+
+    rows = scope.from_generator(tr.Schema("at key"), share, time="at")
+    seen = rows.inspect(lambda batch, time: dies_once(folder / "died", int(batch["at"].max())))
+    return seen.aggregate("key", window=tr.Tumbling("at", 500), rows=tr.Count()).to_parquet(folder / "out")
+
+
+def test_a_workers_death_changes_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    tr.run(lambda scope: counts(scope, tmp_path), workers=2, recovery=Recovery(tmp_path / "job", every=EVERY))
+    assert (tmp_path / "died").exists()
+    assert found(tmp_path / "out") == expected()
+    assert "was killed by SIGKILL" in capfd.readouterr().err
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_finished_job_is_not_done_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "died").touch()
+    for _ in range(2):
+        tr.run(lambda scope: counts(scope, tmp_path), workers=1, recovery=Recovery(tmp_path / "job", every=EVERY))
+        assert found(tmp_path / "out") == expected()
+    assert "nothing is left to do" in capfd.readouterr().err
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import tokenring as tr
+from tests.operators.recovery.test_goes_on import EVERY, counts
+folder, workers = Path(sys.argv[1]), int(sys.argv[2])
+if __name__ == "__main__":
+    recovery = tr.Recovery(folder / "job", every=EVERY, restarts=0)
+    tr.run(lambda scope: counts(scope, folder), workers=workers, recovery=recovery)
+"""
+
+
+def test_the_same_command_goes_on_after_the_launchers_death(tmp_path: Path) -> None:
+    """restarts=0: the worker's death is the run's, as if the machine had died; another number of workers goes on."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    statuses = []
+    for workers in (2, 3):
+        done = subprocess.run(
+            [sys.executable, program, tmp_path, str(workers)], capture_output=True, text=True, check=False,
+            cwd=Path(__file__).parents[3], env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        )  # fmt: skip
+        statuses.append(done.returncode)
+    assert statuses == [1, 0], done.stderr
+    assert found(tmp_path / "out") == expected()
+
+
+def test_an_error_that_comes_again_ends_the_run(tmp_path: Path) -> None:
+    def fails(batch: tr.Batch, time: int) -> None:
+        if time > 100:
+            raise ValueError(f"no such row at {time}")
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        rows = scope.from_generator(tr.Schema("at key"), lambda: map(rows_of, range(0, 1000, 100)), time="at")
+        return rows.inspect(fails).to_parquet(tmp_path / "out")
+
+    with raises(tr.OperatorError, "ValueError", "no such row") as caught:
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job"))
+    assert any("failed so twice" in note for note in caught.value.__notes__)
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tokenring.operators.recovery import JobFolder, folder
+
+    monkeypatch.setattr(folder, "_LOCK_S", 0.0)
+    with (
+        JobFolder(tmp_path).locked(),
+        raises(RecoveryError, "another run", str(tmp_path)),
+        JobFolder(tmp_path).locked(),
+    ):
+        pass

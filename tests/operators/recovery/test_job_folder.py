@@ -1,0 +1,136 @@
+"""A job's folder: which snapshot is used where files are damaged, and what appears of results, once, whatever happens
+in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.errors import raises
+from tokenring import Batch, RecoveryError, Schema
+from tokenring.operators.recovery import JobFolder, Snapshot
+from tokenring.operators.recovery.folder import MANIFEST, read_table, write_table
+
+NUMBERS = Schema(number="int64?", text="string")
+
+
+def taken(job: JobFolder, number: int, results: Path, delivers: bool = True) -> Snapshot:
+    """A snapshot with one table of state, and one file of results."""
+    made = job.begin(number)
+    table = write_table(made / "state.arrow", Batch(NUMBERS, {"number": [number, None], "text": ["a", ""]}))
+    part = results.parent / f".part{number}"
+    part.write_text(f"results {number}")
+    manifest = {
+        "number": number, "finished": False, "workers": [{"tables": [table]}],
+        "sinks": [{"folder": str(results), "suffix": ".txt"}],
+        "parts": [{"made": str(part), "folder": str(results), "name": f"part-{number:06d}-00000.txt"}],
+    }  # fmt: skip
+    snapshot = job.finish(made, manifest)
+    if delivers:
+        job.deliver(snapshot)
+    return snapshot
+
+
+def results_in(folder: Path) -> list[str]:
+    return sorted(path.read_text() for path in folder.glob("*"))
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGES = {
+    "truncated": lambda folder: (folder / "state.arrow").write_bytes((folder / "state.arrow").read_bytes()[:-1]),
+    "flipped": lambda folder: flip(folder / "state.arrow"),
+    "missing": lambda folder: (folder / "state.arrow").unlink(),
+    "no manifest": lambda folder: (folder / MANIFEST).unlink(),
+    "half a manifest": lambda folder: (folder / MANIFEST).write_text((folder / MANIFEST).read_text()[:40]),
+    "another format": lambda folder: (folder / MANIFEST).write_text('{"format": 999}'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_the_snapshot_before_a_damaged_one_is_used(
+    tmp_path: Path, damage: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        taken(job, 1, results)
+        damage(taken(job, 2, results).folder)  # type: ignore[operator]
+        assert results_in(results) == ["results 1", "results 2"]
+        found = job.newest()
+        assert found is not None
+        assert found.number == 1
+        assert results_in(results) == ["results 1"]  # what comes again is taken back
+        assert "snapshot 1 is used instead" in capsys.readouterr().err
+        taken(job, 3, results)
+        found = job.newest()
+        assert found is not None
+        assert found.number == 3
+
+
+def test_nothing_begins_anew_where_results_have_appeared(tmp_path: Path) -> None:
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        assert job.newest() is None
+        flip(taken(job, 1, results).folder / "state.arrow")
+        for _ in range(3):
+            with raises(RecoveryError, str(job.path), "snapshot 1", "checksum"):
+                job.newest()
+        DAMAGES["missing"](job.path / "snapshot-000001")
+        (job.path / "snapshot-000001" / MANIFEST).unlink()
+        (job.path / "snapshot-000001").rmdir()
+        with raises(RecoveryError, "snapshots are gone"):
+            job.newest()
+
+
+def test_results_appear_once_whatever_was_done_before(tmp_path: Path) -> None:
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        snapshot = taken(job, 1, results, delivers=False)
+        assert not results.exists()
+        for _ in range(2):
+            job.deliver(snapshot)
+            assert results_in(results) == ["results 1"]
+        assert not list(tmp_path.glob(".part*"))
+        (results / "part-000001-00000.txt").unlink()
+        with raises(RecoveryError, "part-000001-00000.txt", "gone"):
+            job.deliver(snapshot)
+
+
+def test_what_was_not_finished_is_no_snapshot(tmp_path: Path) -> None:
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        taken(job, 1, results)
+        (job.begin(2) / "state.arrow").write_bytes(b"")
+    with job.locked():
+        found = job.newest()
+        assert found is not None
+        assert found.number == 1
+        assert not list(job.path.glob(".making*"))
+
+
+def test_the_newest_ones_stay(tmp_path: Path) -> None:
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        for number in range(1, 5):
+            taken(job, number, tmp_path / "results")
+        assert [path.name for path in job.prune(2)] == ["snapshot-000002", "snapshot-000001"]
+        assert [path.name for path, _, _ in job.all()] == ["snapshot-000004", "snapshot-000003"]
+
+
+def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
+    rows = Batch(NUMBERS, {"number": [0, None, -1, 2**62], "text": ["", "ä", "x" * 1000, "\n"]})
+    told = write_table(tmp_path / "rows.arrow", rows)
+    back = read_table(tmp_path, told, NUMBERS)
+    assert back.to_arrow().to_pydict() == rows.to_arrow().to_pydict()
+    assert told["rows"] == 4
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with raises(RecoveryError, str(tmp_path / "file")), JobFolder(tmp_path / "file").locked():
+        pass
