@@ -6,7 +6,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import LEFT, RIGHT, JoinedColumns
-from tokenring.operators.joins.kept.kernels import BARRED, END, HAS_ROW, MATCHED, START, TIME
+from tokenring.operators.joins.kept.kernels import BARRED, END, HAS_ROW, MATCHED, NO_ROW, START, TIME
 from tokenring.operators.joins.kept.moved_columns import MovedColumns, keys_table, rows_table
 from tokenring.operators.joins.kept.moving_kernels import (
     forget_dues,
@@ -101,6 +101,8 @@ class MovingSides:
             places, words = _take_unique(side, chosen, self._spans[number])
             return self._moved[number].taken(keys.columns(places), places, words)
         heads, links, free, meta, heap = side.tables
+        if not len(side):  # both inputs have ended, and rows were dropped at once, with what chains them left as it was
+            heads[slots], slots = NO_ROW, slots[:0]
         dues = np.zeros(len(links) if side.bounded else 0, np.int64)
         if side.bounded:
             forget_dues(links, meta, heap, chosen, dues)
