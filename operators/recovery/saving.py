@@ -51,21 +51,26 @@ class SavedState:
         self.due: Time = COMPLETE
         """The least time at which output is pending by what was put in."""
         self._saving = saving
+        self._worker, self._peers = 0, 1
 
     def begin(self, worker: int, peers: int) -> None:
         """The operator is made: put in what belongs here of what was saved."""
+        self._worker, self._peers = worker, peers
         require_movable(self.name, self.offered, self.tables)
         found = self._saving.tables_of(self.name, self.tables)
         if found is not None:
-            here = [
-                rows.filter(workers_of(rows, table.key, peers) == worker)
-                for rows, table in zip(found, self.tables, strict=True)
-            ]
-            self.due = self.offered.only(self.name).put_in(here)
+            self.due = self.offered.only(self.name).put_in(self._here(found))
+
+    def _here(self, tables: Sequence[Batch]) -> list[Batch]:
+        return [
+            rows.filter(workers_of(rows, table.key, self._peers) == self._worker)
+            for rows, table in zip(tables, self.tables, strict=True)
+        ]
 
     def take_out(self) -> Sequence[Batch]:
-        """All of it: what is kept here afterwards is nothing."""
-        return self.offered.only(self.name).take_out(Leaving(Bins(1), np.ones(1, bool)))
+        """All of it: what is kept here afterwards is nothing. An operator of all rows says on each worker that it has
+        the one key there is; rows come to one of them."""
+        return self._here(self.offered.only(self.name).take_out(Leaving(Bins(1), np.ones(1, bool))))
 
 
 class Saving:
