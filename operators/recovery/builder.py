@@ -105,11 +105,12 @@ def save_state(scope: Any, saving: Saving) -> None:
 
 
 def require_saved(scope: Scope, saving: Saving) -> None:
-    """GraphError for operators, inputs and sources of a dataflow that say nothing of what they keep."""
+    """GraphError for operators, inputs and sources of a dataflow that say nothing of what they keep; RecoveryError for
+    a dataflow that is not the one that the run goes on with."""
     unknown = [
         spec
         for number, spec in enumerate(scope.graph.operators)
-        if spec.relay is None and not saving.is_accounted(number, spec)
+        if spec.relay is None and (spec.depth > 1 or not saving.is_accounted(number, spec))
     ]
     if saving.program:
         unknown = [spec for spec in unknown if spec.manual is None]
@@ -122,6 +123,8 @@ def require_saved(scope: Scope, saving: Saving) -> None:
             told.append(
                 f"input {spec.name!r} is fed by the program, which saves nothing: first say worker.save(name, function)"
             )
+        elif spec.depth > 1:
+            told.append(f"operator {spec.name!r} is in a loop, of which nothing is saved")
         elif not spec.inputs:
             told.append(f"source {spec.name!r} cannot be read again from where it was")
         else:
