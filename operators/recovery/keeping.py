@@ -66,7 +66,7 @@ def execute_with_recovery(
                 if snapshot.is_end:
                     _say(f"the job in {folder.path} was finished by its last run: nothing is left to do")
                     return Results()
-            keeper = _Keeper(folder, recovery, snapshot, peers)
+            keeper = Keeper(folder, recovery, snapshot, peers)
             wrapped = _saved(program, snapshot, keeper.shares)
             try:
                 results = launch(wrapped, workers, config, keeper.hearing(on_note), keeper.starting(on_start), **more)
@@ -122,13 +122,14 @@ def tell_last(saving: Saving, sink: SavedSink, made: Sequence[str]) -> None:
     saving.report([_PARTS, str(sink.folder), sink.suffix, list(made)])
 
 
-class _Keeper:
+class Keeper:
     """Takes the snapshots of one group, in a thread of the launcher's."""
 
     def __init__(self, folder: JobFolder, recovery: Recovery, snapshot: Snapshot | None, peers: int) -> None:
         self._folder, self._recovery = folder, recovery
         self.shares: int = peers if snapshot is None else snapshot.manifest["shares"]
-        self._number = max(snapshot.number if snapshot else 0, folder.last)
+        self.number: int = max(snapshot.number if snapshot else 0, folder.last)
+        """Of the newest snapshot."""
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._last_parts: list[dict[str, Any]] = []
@@ -176,7 +177,7 @@ class _Keeper:
         """The run was right to its end: all results appear, and nothing is left to go on from."""
         if self.failure is not None:
             raise self.failure
-        number = self._number + 1
+        number = self.number + 1
         parts = [part for part in self._last_parts if part["made"] not in self._delivered]
         manifest = {
             "number": number, "finished": True, "made_at": _now(), "time": None, "shares": self.shares,
@@ -220,15 +221,10 @@ class _Keeper:
                         os.kill(one.process, signal.SIGKILL)
 
     def _try_to_take(self, processes: list[int]) -> None:
-        number = self._number + 1
+        number = self.number + 1
         try:
             self._deliver()
-            taken = self._take(number, processes)
-            if taken is not None:
-                self._number, self._undelivered = taken.number, taken
-                self._delivered |= {part["made"] for part in taken.manifest["parts"]}
-                self._deliver()
-                self._folder.prune(self._recovery.keep)
+            self._take(number, processes)
         except OSError as error:
             if not self._has_ended(processes):
                 _say(f"snapshot {number} could not be taken: {error.strerror or error}; the next one is tried in time")
@@ -246,14 +242,14 @@ class _Keeper:
         """Whether there is nothing to take a snapshot of any more."""
         return self._stopping.is_set() or any([state_of(process) in ("", "Z") for process in processes])
 
-    def _take(self, number: int, processes: list[int]) -> Snapshot | None:
-        """Take a snapshot; None where the group ends meanwhile."""
+    def _take(self, number: int, processes: list[int]) -> None:
+        """Take a snapshot, unless the group ends meanwhile."""
         groups = [group for group in running_groups([os.getpid(), *processes]) if group.launcher == os.getpid()]
         if not groups or len(groups[0].workers) < len(processes):
-            return None  # workers begin, or have ended
+            return  # workers begin, or have ended
         into = self._folder.begin(number)
         clock = _Clock()
-        question = {"number": number, "into": str(into), "before": self._number}
+        question = {"number": number, "into": str(into), "before": self.number}
         with requested(groups[0], "snapshot", question, self._look) as request:
             asked = _Asked(request, len(processes))
             stood = asked.all("[0-9]*", _STAND_S)
@@ -270,17 +266,26 @@ class _Keeper:
                 failed = [orjson.loads(path.read_bytes())["error"] for path in request.folder.glob("failed-*.json")]
                 raise RecoveryError("; ".join(dict.fromkeys(failed)) or "a process that wrote it was killed")
             clock.is_over("writing")
-        workers = [orjson.loads((into / f"worker{index}.json").read_bytes()) for index in range(len(processes))]
+        self.seal(number, into, len(processes), clock.seconds)
+
+    def seal(self, number: int, into: Path, peers: int, seconds: dict[str, float]) -> Snapshot:
+        """All workers have written what they keep to the folder of a snapshot: it is one, and its results appear."""
+        workers = [orjson.loads((into / f"worker{index}.json").read_bytes()) for index in range(peers)]
         parts = [{**part, "worker": index} for index, one in enumerate(workers) for part in one["parts"]]
         times = [told["state"]["time"] for one in workers for told in one["shares"]]
         at = min([time for time in times if time is not None], default=None)
         manifest = {
             "number": number, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
-            "seconds": clock.seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
+            "seconds": seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
             "parts": _named(number, parts),
             "workers": [{name: one[name] for name in _OF_WORKER} for one in workers],
         }  # fmt: skip
-        return self._folder.finish(into, manifest)
+        self._undelivered = taken = self._folder.finish(into, manifest)
+        self.number = number
+        self._delivered |= {part["made"] for part in taken.manifest["parts"]}
+        self._deliver()
+        self._folder.prune(self._recovery.keep)
+        return taken
 
     def _look(self) -> None:
         if self._stopping.is_set():
