@@ -1,0 +1,152 @@
+"""Deaths under recovery: workers, copies that write, and launchers are killed and stopped, files of snapshots damaged,
+and what a query has written in the end are the rows of a run that nobody disturbed.
+
+`python -m scripts.storms.deaths QUERY STAGED JOB OUT WORKERS` is the run that dies.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scripts.benchmarks.road_programs import PROGRAMS, Events
+from scripts.storms.setting import WATCHDOG_S, Setting
+from tests.crash.group import ROOT
+from tokenring import Batch, Recovery, Scope, Stream, UsageError, run
+
+_EVERY = "60ms"
+_MESSAGE_S = 0.004  # that each message takes, so that there is a middle
+_MOST_RUNS = 12
+_ANSWERS: dict[str, Counter[Any]] = {}
+
+
+@dataclass(frozen=True)
+class TimedEvents(Events):
+    """The streams with their times, in small messages."""
+
+    pause_s: float = 0.0
+
+    def _read(self, stream: str, columns: str, time_column: str | int) -> Stream:
+        names = columns.split()
+        read = names if "date_time" in names else [*names, "date_time"]
+        rows = self.scope.read_parquet(self.folder / f"{stream}.parquet", columns=read, time="date_time", batch_rows=64)
+        if self.pause_s:
+            rows = rows.inspect(self._pause)
+        return rows.select(*names)
+
+    def _pause(self, batch: Batch, at: int) -> None:
+        time.sleep(self.pause_s)
+
+
+def case(setting: Setting, random: Random) -> tuple[str, str]:
+    """One job to its end, over as many runs as that takes: in words, and what was wrong."""
+    query = random.choice(list(PROGRAMS))
+    job, out = setting.new("job"), setting.new("out")
+    told = query
+    for number in range(_MOST_RUNS):
+        workers = random.choice("123")
+        command = [sys.executable, "-m", "scripts.storms.deaths", query, str(setting.staged), str(job), str(out)]
+        with setting.new("err").open("w+b") as err:
+            process = subprocess.Popen(
+                [*command, workers], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=err
+            )
+            told += f"; {workers} workers"
+            try:
+                if number < _MOST_RUNS - 1:
+                    told += _kill_some(process, random)
+                status = process.wait(WATCHDOG_S)
+            except subprocess.TimeoutExpired:
+                return told, "it hangs"
+            finally:
+                process.kill()
+            err.seek(0)
+            said = err.read().decode(errors="replace")
+        if status == 0:
+            return told, _difference(query, setting.staged, out)
+        if "BrokenInvariant" in said or (status > 0 and "SIGKILL" not in said):
+            return told, f"status {status}: {said[-400:]!r}"
+        told += _damage(job, random)
+    return told, f"it has not ended in {_MOST_RUNS} runs"
+
+
+def _kill_some(process: subprocess.Popen[bytes], random: Random) -> str:
+    """Ill-treat a run's processes at random instants: what was done."""
+    told = ""
+    for _ in range(random.randint(0, 3)):
+        time.sleep(random.choice((0.3, 1.0, 2.0)) * random.random())
+        with suppress(psutil.Error):
+            launcher = psutil.Process(process.pid)
+            workers = launcher.children()
+            copies = [copy for worker in workers for copy in worker.children()]
+            kind, among = random.choice([("a worker", workers), ("a copy", copies), ("the launcher", [launcher])])
+            if not among:
+                continue
+            victim = random.choice(among)
+            number = random.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM))
+            if number == signal.SIGTERM and kind != "the launcher":
+                number = signal.SIGKILL
+            told += f", {number.name} to {kind}"
+            victim.send_signal(number)
+            if number == signal.SIGSTOP:
+                time.sleep(random.random() / 2)
+                victim.send_signal(signal.SIGCONT)
+    return told
+
+
+def _damage(job: Path, random: Random) -> str:
+    """Sometimes, where there is another one, spoil the newest snapshot: what was done."""
+    snapshots = sorted(job.glob("snapshot-*"))
+    if len(snapshots) < 2 or random.random() < 0.5:
+        return ""
+    path = random.choice(sorted(snapshots[-1].iterdir()))
+    content = path.read_bytes()
+    if random.random() < 0.3 or not content:
+        path.unlink()
+        return f", {path.name} lost"
+    at = random.randrange(len(content))
+    rest = b"" if random.random() < 0.5 else bytes([content[at] ^ 1]) + content[at + 1 :]
+    path.write_bytes(content[:at] + rest)
+    return f", {path.name} damaged at {at}"
+
+
+def _rows(table: pa.Table) -> Counter[Any]:
+    return Counter(zip(*[table[name].to_pylist() for name in sorted(table.schema.names)], strict=True))
+
+
+def _difference(query: str, staged: Path, out: Path) -> str:
+    """What was written beside the answer of a run that nobody disturbed."""
+    if query not in _ANSWERS:
+        _ANSWERS[query] = _rows(run(lambda scope: PROGRAMS[query](TimedEvents(scope, staged)).collect(), workers=1))
+    parts = sorted(out.glob("*"))
+    found = _rows(pa.concat_tables([pq.read_table(part) for part in parts])) if parts else Counter[Any]()
+    expected = _ANSWERS[query]
+    if found == expected:
+        return ""
+    return f"{(expected - found).total()} rows are missing, {(found - expected).total()} are too many"
+
+
+def _dying(query: str, staged: str, job: str, out: str, workers: str) -> None:
+    def flow(scope: Scope) -> Any:
+        return PROGRAMS[query](TimedEvents(scope, Path(staged), _MESSAGE_S)).to_parquet(out)
+
+    try:
+        run(flow, workers=int(workers), recovery=Recovery(job, every=_EVERY, restarts=20))
+    except UsageError as error:
+        sys.exit(f"tokenring: error: {error}")
+
+
+if __name__ == "__main__":
+    _dying(*sys.argv[1:])
