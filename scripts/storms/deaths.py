@@ -85,15 +85,14 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
 def _kill_some(process: subprocess.Popen[bytes], random: Random) -> str:
     """Ill-treat a run's processes at random instants: what was done."""
     told = ""
-    for _ in range(random.randint(0, 3)):
-        time.sleep(random.choice((0.3, 1.0, 2.0)) * random.random())
+    for _ in range(random.randint(0, 4)):
+        time.sleep(random.choice((0.3, 1.0, 2.0)) * (0.2 + random.random()))
         with suppress(psutil.Error):
             launcher = psutil.Process(process.pid)
             workers = launcher.children()
             copies = [copy for worker in workers for copy in worker.children()]
-            kind, among = random.choice([("a worker", workers), ("a copy", copies), ("the launcher", [launcher])])
-            if not among:
-                continue
+            kinds = [("a worker", workers), ("a copy", copies), ("the launcher", [launcher])]
+            kind, among = random.choice([one for one in kinds if one[1]])
             victim = random.choice(among)
             number = random.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM))
             if number == signal.SIGTERM and kind != "the launcher":
