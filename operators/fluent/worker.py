@@ -85,7 +85,7 @@ class Worker(engine.Worker):
                 if saving is not None:
                     recoveries.require_saved(scope, saving)
             if saving is not None:
-                saving.go_on_with_inputs()
+                saving.built()
         finally:
             self.parting.is_declaring = False
 

@@ -98,7 +98,8 @@ def execute_with_recovery(
                 keeper.stop()
                 raise
             keeper.stop()
-            keeper.finish()
+            if results.stopped is None:  # else it is to go on some time
+                keeper.finish()
             return results
 
 
@@ -210,7 +211,8 @@ class Keeper:
         while not self._stopping.wait(_WATCH_S):
             found: Sequence[WorkerHealth] = ()
             with suppress(TokenRingError, OSError):  # the group ends
-                found = health_of(os.getpid(), processes, self._recovery.nanoseconds("hang") / 1e9, self._look).workers
+                health = health_of(os.getpid(), processes, self._recovery.nanoseconds("hang") / 1e9, self._look)
+                found = health.workers if health.ready else ()  # to put in what was saved may take long
             for one in found:
                 if one.state == STANDS:
                     _say(
@@ -255,6 +257,8 @@ class Keeper:
             stood = asked.all("[0-9]*", _STAND_S)
             if any("error" in told for told in stood):
                 raise UsageError("; ".join(dict.fromkeys(told["error"] for told in stood if "error" in told)))
+            if any(told["begins"] for told in stood):
+                return
             clock.is_over("standing")
             asked.freeze()
             clock.is_over("coming to rest")
@@ -271,6 +275,10 @@ class Keeper:
     def seal(self, number: int, into: Path, peers: int, seconds: dict[str, float]) -> Snapshot:
         """All workers have written what they keep to the folder of a snapshot: it is one, and its results appear."""
         workers = [orjson.loads((into / f"worker{index}.json").read_bytes()) for index in range(peers)]
+        for source in workers[0]["contents"]:
+            told = [each["state"]["share"] for one in workers for each in one["shares"] if each["source"] == source]
+            if sorted(told) != [*range(self.shares)]:
+                raise RecoveryError(f"not all shares of source {source!r} are in it: {sorted(told)} of {self.shares}")
         parts = [{**part, "worker": index} for index, one in enumerate(workers) for part in one["parts"]]
         times = [told["state"]["time"] for one in workers for told in one["shares"]]
         at = min([time for time in times if time is not None], default=None)

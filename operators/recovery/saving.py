@@ -77,7 +77,7 @@ class Saving:
     """What one worker saves."""
 
     def __init__(self) -> None:
-        self.is_on = False
+        self.is_on = self.is_built = False
         self.resumed: Snapshot | None = None
         self.shares = 1
         """How many shares sources are read in: as many as there were workers when the job began."""
@@ -238,8 +238,9 @@ class Saving:
         manual = [(spec.name, spec.manual) for spec in self._scope.graph.operators]
         return [(name, handle) for name, handle in manual if handle is not None]
 
-    def go_on_with_inputs(self) -> None:
+    def built(self) -> None:
         """The dataflow is built: inputs that the program feeds are at the least time that one of a worker was at."""
+        self.is_built = True
         if self.resumed is None:
             return
         for name, handle in self._inputs():

@@ -2,7 +2,7 @@
 
 Who asks (keeping.py) leads all workers through it, by files in the folder of the request:
 
-    worker   <i>.json            its sources stand
+    worker   <i>.json            its sources stand; or it has not built its dataflow yet, and there is no snapshot
     worker   rest-<i>.json       nothing is to be done here: at which position of the ring
     asker    freeze.json         all rest at one position: let no operator run any more; number of this attempt
     worker   frozen-<i>.json     it does, at which position; or it has something to do again
@@ -54,17 +54,18 @@ class Taking:
 
     def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
         self._saving = saving = worker.kept(Saving)
-        if not saving.is_on or saving.dataflow is None:
+        if not saving.is_on:
             raise UsageError("this run keeps no snapshots: start it with recovery=, or `tokenring run --recovery DIR`")
         self._worker, self._folder, self._into = worker, folder, Path(question["into"])
         self._number, self._before = question["number"], question["before"]
-        self._phase = _Phase.COMES
+        self._phase = _Phase.COMES if saving.is_built else _Phase.OVER
         self._attempt = 0
         self._position = -1
         self._copy = self._worker_process = 0
         self._cores = os.sched_getaffinity(os.getppid())  # the launcher's: this worker is pinned, its copy is not to be
-        saving.stand()
-        tell_asker(worker, folder)
+        if saving.is_built:
+            saving.stand()
+        tell_asker(worker, folder, begins=not saving.is_built)
 
     def look(self) -> int:
         """Go on with it."""
