@@ -33,8 +33,11 @@ def line_in(read: Read, base: int, process: int) -> int:
 
 
 def lines_in(read: Read, base: int) -> Lines | None:
-    """The lines of the segment that a process maps at `base`; None where another version made the segment."""
+    """The lines of the segment that a process maps at `base`; None where another version made the segment, or the
+    process has just ended."""
     header = np.frombuffer(read(base, LINE_WORDS * WORD_BYTES), np.int64).tolist()
+    if len(header) < LINE_WORDS:
+        return None
     if (header[words_of.HEADER_MAGIC], header[words_of.HEADER_VERSION]) != (words_of.MAGIC, words_of.VERSION):
         return None
     layout = Layout(*(header[word] for word in (words_of.HEADER_WORKERS, words_of.HEADER_RING, words_of.HEADER_QUEUE)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from tokenring.shm.memory import WORKER_PROCESS, Layout, Segment, line_in
+from tokenring.shm.memory import WORKER_PROCESS, Layout, Segment, line_in, lines_in
 from tokenring.shm.memory.layout import HEADER_VERSION
 
 
@@ -24,3 +24,8 @@ def test_the_line_of_a_worker_is_found_once_it_has_said_who_it_is() -> None:
     segment.words[HEADER_VERSION] += 1
     assert line_in(read, base, 4242) == 0
     segment.close()
+
+
+def test_a_process_that_has_just_ended_has_no_lines() -> None:
+    """Its memory, opened before, reads as nothing."""
+    assert lines_in(lambda address, count: b"", 4096) is None
