@@ -4,8 +4,9 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.recovery.builder import require_saved, save_state
-    from tokenring.operators.recovery.folder import JobFolder, Snapshot
-    from tokenring.operators.recovery.keeping import execute_with_recovery, tell_last
+    from tokenring.operators.recovery.export import operators_of, require_operator, write_state
+    from tokenring.operators.recovery.folder import JobFolder, Snapshot, number_of
+    from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.options import Recovery
     from tokenring.operators.recovery.saving import SavedSink, SavedSource, Saving
     from tokenring.operators.recovery.taking import Taking
@@ -20,8 +21,13 @@ __all__ = [
     "Snapshot",
     "Taking",
     "execute_with_recovery",
+    "number_of",
+    "operators_of",
+    "require_operator",
     "require_saved",
     "save_state",
     "saving_of",
+    "take_now",
     "tell_last",
+    "write_state",
 ]

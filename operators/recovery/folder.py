@@ -22,12 +22,13 @@ import orjson
 
 from tokenring.engine import Batch, RecoveryError, Schema
 from tokenring.engine.whole_files import sync
+from tokenring.shm.memory import is_held
 
 FORMAT = 1
 """Of manifests and tables: a snapshot of another one is refused."""
 MANIFEST = "manifest.json"
 _LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to
-_LOCK = "lock"
+LOCK = "lock"
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
 _CHUNK = 1 << 20
 _LOCK_S = 10.0
@@ -37,6 +38,11 @@ def part_name(number: int, worker: int, which: int, suffix: str) -> str:
     """What a worker's results up to a snapshot are called; which: of several, where an earlier snapshot was not
     finished."""
     return f"part-{number:06d}-{worker:05d}{f'-{which}' if which else ''}{suffix}"
+
+
+def number_of(path: Path) -> int:
+    """Which snapshot a folder is."""
+    return int(path.name.removeprefix(_SNAPSHOT))
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -65,6 +71,10 @@ def read_table(folder: Path, told: dict[str, Any], schema: Schema) -> Batch:
 
     with pa.OSFile(str(folder / told["file"]), "rb") as file:
         return Batch.from_arrow(schema, pa.ipc.open_file(file).read_all())
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _sum(path: Path) -> str:
@@ -99,6 +109,11 @@ class Snapshot:
         return [table for worker in self.manifest["workers"] for table in worker["tables"]]
 
     @property
+    def rows(self) -> int:
+        """Of all tables."""
+        return sum(file["rows"] for file in self.files)
+
+    @property
     def bytes(self) -> int:
         """Of all tables."""
         return sum(file["bytes"] for file in self.files)
@@ -129,15 +144,38 @@ class JobFolder:
         """Hold it for one run. RecoveryError where another run does, or it cannot be written."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise RecoveryError(f"cannot keep snapshots in {self.path}: {error.strerror}") from None
         try:
             self._wait_for(lock)
             self._remove_begun()
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
             yield
         finally:
             os.close(lock)
+
+    @property
+    def holder(self) -> int:
+        """The process whose run holds it now; 0: none does."""
+        lock = self.path / LOCK
+        try:
+            return int(lock.read_text() or 0) if is_held(lock) else 0
+        except FileNotFoundError:
+            return 0
+        except (OSError, ValueError) as error:
+            raise RecoveryError(f"{lock} cannot be read: {getattr(error, 'strerror', error)}") from None
+
+    def require(self) -> None:
+        """RecoveryError unless it is there, and a job's."""
+        try:
+            names = os.listdir(self.path)
+        except OSError as error:
+            raise RecoveryError(f"{self.path} cannot be read: {error.strerror}") from None
+        if LOCK not in names and not self._numbered():
+            what = "holds other things" if names else "is empty"
+            raise RecoveryError(f"{self.path} {what}: no run has kept its snapshots there")
 
     def _wait_for(self, lock: int) -> None:
         """Those who die with a run need a moment to."""
@@ -156,11 +194,12 @@ class JobFolder:
     def _numbered(self) -> list[Path]:
         """The folders of snapshots, the newest first."""
         found = [path for path in self.path.glob(f"{_SNAPSHOT}*") if path.name.removeprefix(_SNAPSHOT).isdigit()]
-        return sorted(found, key=lambda path: int(path.name.removeprefix(_SNAPSHOT)), reverse=True)
+        return sorted(found, key=number_of, reverse=True)
 
     def all(self) -> list[tuple[Path, Snapshot | None, str]]:
         """All snapshots, the newest first: where each is; None and what is wrong where it cannot be used."""
-        return [(path, *self._read(path)) for path in self._numbered()]
+        found = [(path, *self._read(path)) for path in self._numbered()]
+        return [one for one in found if one[0].exists()]  # a run that holds the folder removes old ones
 
     def _read(self, path: Path) -> tuple[Snapshot | None, str]:
         try:
@@ -210,14 +249,52 @@ class JobFolder:
             raise RecoveryError(f"{self.path / _LAST} is damaged: remove it, if nothing has come of this job") from None
         return number
 
-    def _retract(self, snapshot: Snapshot) -> None:
-        """Take back results of newer snapshots, which come again: those cannot be used."""
+    @property
+    def appeared(self) -> int:
+        """The number of the newest snapshot whose results are there; 0: none are."""
+        there = self._numbered()
+        return min(self.last, number_of(there[0])) if there else self.last
+
+    def _retract(self, snapshot: Snapshot) -> int:
+        """Take back results of newer snapshots, which come again: those cannot be used. Returns how many files."""
+        removed = 0
         for sink in snapshot.manifest["sinks"]:
             folder = Path(sink["folder"])
             for path in folder.glob(f"part-*{sink['suffix']}") if folder.is_dir() else ():
-                number = path.name.removeprefix("part-")[:6]
+                number = path.name.split("-")[1]
                 if number.isdigit() and int(number) > snapshot.number:
                     path.unlink()
+                    removed += 1
+            if removed:
+                sync(folder)
+        return removed
+
+    def go_back(self, number: int) -> str:
+        """Remove what is newer than a snapshot: snapshots, and the results that appeared with them. Returns what that
+        was, in words. RecoveryError where there is no such snapshot that is whole, or a run holds the folder."""
+        self.require()
+        with self.locked():
+            target = self.snapshot(number)
+            newer = [path for path in self._numbered() if number_of(path) > number]
+            for path in newer:  # the newest first: a snapshot stays from which a run goes on, and takes back the rest
+                self._remove(path)
+            files = self._retract(target)
+        return (
+            f"{self.path} is back at snapshot {number}: {_counted(len(newer), 'newer snapshot')} and "
+            f"{_counted(files, 'file')} of results removed"
+        )
+
+    def snapshot(self, number: int = 0) -> Snapshot:
+        """The snapshot of that number; 0: the newest one that is whole. RecoveryError where there is none."""
+        all_there = self.all()
+        for path, snapshot, problem in all_there:
+            if number_of(path) == number and problem:
+                raise RecoveryError(f"snapshot {number} cannot be used: {problem}")
+            if snapshot is not None and number in (0, snapshot.number):
+                return snapshot
+        there = ", ".join(str(number_of(path)) for path, _, _ in all_there) or "none"
+        what = f"snapshot {number}" if number else "snapshot that is whole"
+        raise RecoveryError(f"{self.path} has no {what}; there are: {there}")
 
     def begin(self, number: int) -> Path:
         """A folder for a snapshot while it is made; those that others began are removed."""
@@ -266,7 +343,25 @@ class JobFolder:
         """Remove all snapshots but the `keep` newest ones; what was removed."""
         removed = self._numbered()[keep:]
         for path in removed:
-            gone = path.with_name(f"{_MAKING}{path.name}")  # whoever is killed in the middle leaves no half of one
-            path.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
+            self._remove(path)
         return removed
+
+    def prune_whole(self, keep: int) -> list[int]:
+        """Remove all that is older than the `keep` newest snapshots that are whole; the numbers of what was removed.
+        RecoveryError where none is whole, or a run holds the folder, which prunes by itself."""
+        self.require()
+        if self.holder:
+            raise RecoveryError(f"process {self.holder} runs the job in {self.path}, and removes old snapshots itself")
+        with self.locked():
+            self.snapshot()
+            kept = [snapshot.number for _, snapshot, _ in self.all() if snapshot is not None][:keep]
+            removed = [path for path in self._numbered() if number_of(path) < kept[-1]]
+            for path in removed:
+                self._remove(path)
+        return [number_of(path) for path in removed]
+
+    def _remove(self, path: Path) -> None:
+        gone = path.with_name(f"{_MAKING}{path.name}")  # whoever is killed in the middle leaves no half of one
+        path.rename(gone)
+        sync(self.path)
+        shutil.rmtree(gone, ignore_errors=True)

@@ -2,6 +2,7 @@
 group anew from the newest one after a death."""
 
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -20,6 +21,7 @@ from tokenring.engine.ask import (
     STANDS,
     Request,
     WorkerHealth,
+    group_of,
     health_of,
     requested,
     running_groups,
@@ -27,18 +29,21 @@ from tokenring.engine.ask import (
     write_whole,
 )
 from tokenring.engine.worker import default_workers
-from tokenring.operators.recovery.folder import JobFolder, Snapshot, part_name
+from tokenring.operators.recovery.folder import LOCK, JobFolder, Snapshot, part_name
 from tokenring.operators.recovery.options import Recovery
 from tokenring.operators.recovery.saving import SavedSink, Saving
+from tokenring.shm.memory import process_start_ticks
 
 _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for each part of a snapshot
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
 _WATCH_S = 1.0
 _MOST_ATTEMPTS = 1000
 _OF_WORKER = ("tables", "shares", "contents", "program", "inputs")  # what a manifest has of each
+_LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
-NOW = "snapshot-now"
-"""Whoever makes a file of this name in a job's folder wants a snapshot now."""
+_WANTED, _TOLD = "wanted-", "told-"
+"""How files in a job's folder begin: who makes the one wants a snapshot now, and is told in the other what came of it.
+"""
 
 
 def execute_with_recovery(
@@ -59,6 +64,8 @@ def execute_with_recovery(
     deaths: deque[float] = deque()
     failed = ""
     with folder.locked():
+        for left in (*folder.path.glob(f"{_WANTED}*"), *folder.path.glob(f"{_TOLD}*")):
+            left.unlink(missing_ok=True)
         while True:
             snapshot = folder.newest()
             if snapshot is not None:
@@ -113,6 +120,8 @@ def _saved(program: Callable[[Any], Any], snapshot: Snapshot | None, shares: int
         saving.is_on, saving.resumed, saving.shares = True, snapshot, shares
         saving.report, saving.keep_program = worker.report, worker.keep_program
         worker.is_saved, worker.resumed = True, saving.program_was(worker.index, worker.peers)
+        # The first signal is to end the run: what an end in order drops would be missing from a job that is finished.
+        worker.ending.heeding = lambda: None
         return program(worker)
 
     return run
@@ -194,13 +203,17 @@ class Keeper:
             every_s = self._recovery.nanoseconds("every") / 1e9
             next_s = time.monotonic() + every_s
             while not self._stopping.wait(min(max(next_s - time.monotonic(), 0), 0.05)):
-                if time.monotonic() < next_s and not (self._folder.path / NOW).exists():
+                wanted = list(self._folder.path.glob(f"{_WANTED}*"))
+                if time.monotonic() < next_s and not wanted:
                     continue
-                (self._folder.path / NOW).unlink(missing_ok=True)
                 began_s = time.monotonic()
-                self._try_to_take(processes)
+                said = self._try_to_take(processes)
                 now_s = time.monotonic()
                 next_s = max(began_s + every_s, 2 * now_s - began_s)  # half of the time at most goes to snapshots
+                for path in wanted if said is not None else ():
+                    with suppress(OSError):  # who asked has gone, or the disk is full
+                        path.unlink()
+                        write_whole(_answer_to(path), said)
         except BaseException as error:
             self.failure = error
             _say(f"no more snapshots are taken: {type(error).__name__}: {error}")
@@ -222,17 +235,23 @@ class Keeper:
                     with suppress(ProcessLookupError):
                         os.kill(one.process, signal.SIGKILL)
 
-    def _try_to_take(self, processes: list[int]) -> None:
+    def _try_to_take(self, processes: list[int]) -> dict[str, Any] | None:
+        """What whoever asked is told; None where the group begins, or ends meanwhile."""
         number = self.number + 1
+        began_s = time.monotonic()
         try:
             self._deliver()
-            self._take(number, processes)
-        except OSError as error:
-            if not self._has_ended(processes):
-                _say(f"snapshot {number} could not be taken: {error.strerror or error}; the next one is tried in time")
-        except TokenRingError as error:
-            if not self._has_ended(processes):
-                _say(f"snapshot {number} could not be taken: {error}")
+            taken = self._take(number, processes)
+        except (OSError, TokenRingError) as error:
+            if self._has_ended(processes):
+                return None
+            why = f"{error.strerror or error}" if isinstance(error, OSError) else f"{error}"
+            _say(f"snapshot {number} could not be taken: {why}; the next one is tried in time")
+            return {"error": why}
+        return None if taken is None else {
+            "number": taken.number, "time": taken.manifest["time"], "rows": taken.rows, "bytes": taken.bytes,
+            "seconds": round(time.monotonic() - began_s, 3),
+        }  # fmt: skip
 
     def _deliver(self) -> None:
         """Let the results of the newest snapshot appear, if that failed before."""
@@ -244,11 +263,11 @@ class Keeper:
         """Whether there is nothing to take a snapshot of any more."""
         return self._stopping.is_set() or any([state_of(process) in ("", "Z") for process in processes])
 
-    def _take(self, number: int, processes: list[int]) -> None:
-        """Take a snapshot, unless the group ends meanwhile."""
+    def _take(self, number: int, processes: list[int]) -> Snapshot | None:
+        """Take a snapshot; None where the group ends meanwhile."""
         groups = [group for group in running_groups([os.getpid(), *processes]) if group.launcher == os.getpid()]
         if not groups or len(groups[0].workers) < len(processes):
-            return  # workers begin, or have ended
+            return None  # workers begin, or have ended
         into = self._folder.begin(number)
         clock = _Clock()
         question = {"number": number, "into": str(into), "before": self.number}
@@ -270,7 +289,7 @@ class Keeper:
                 failed = [orjson.loads(path.read_bytes())["error"] for path in request.folder.glob("failed-*.json")]
                 raise RecoveryError("; ".join(dict.fromkeys(failed)) or "a process that wrote it was killed")
             clock.is_over("writing")
-        self.seal(number, into, len(processes), clock.seconds)
+        return self.seal(number, into, len(processes), clock.seconds)
 
     def seal(self, number: int, into: Path, peers: int, seconds: dict[str, float]) -> Snapshot:
         """All workers have written what they keep to the folder of a snapshot: it is one, and its results appear."""
@@ -382,6 +401,51 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def take_now(folder: Path) -> None:
-    """Ask whoever keeps snapshots in a job's folder for one now."""
-    (folder / NOW).touch()
+def take_now(process: int, timeout_s: float) -> dict[str, Any]:
+    """Have the run that a process launched, or works in, take a snapshot, and wait until it is on the disk: its number,
+    time, rows and bytes, and how many seconds it took. UsageError for a process whose run keeps none; WorkerError where
+    the snapshot could not be taken, the run ends, or the time."""
+    folder = _folder_of(process)
+    launcher, wanted = folder.holder, folder.path / f"{_WANTED}{secrets.token_hex(8)}"
+    told = _answer_to(wanted)
+    try:
+        wanted.touch()
+    except OSError as error:
+        raise UsageError(f"nothing can be written to {folder.path}: {error.strerror}") from None
+    try:
+        deadline = time.monotonic() + timeout_s
+        while not told.exists():
+            if process_start_ticks(launcher) == 0:
+                raise WorkerError(f"the run of process {process} has ended, or died, before a snapshot was taken")
+            if time.monotonic() > deadline:
+                raise WorkerError(
+                    f"no snapshot was taken within {timeout_s:g} s: `tokenring why {launcher}` may say what lasts; try "
+                    f"again, or with a longer --timeout"
+                )
+            time.sleep(_LOOK_S)
+        said: dict[str, Any] = orjson.loads(told.read_bytes())
+    finally:
+        wanted.unlink(missing_ok=True)
+        told.unlink(missing_ok=True)
+    if "error" in said:
+        raise WorkerError(f"the snapshot could not be taken: {said['error']}")
+    return said
+
+
+def _answer_to(wanted: Path) -> Path:
+    return wanted.with_name(f"{wanted.name.replace(_WANTED, _TOLD)}.json")
+
+
+def _folder_of(process: int) -> JobFolder:
+    """Where a run keeps its snapshots: each of its processes has the lock of the folder open."""
+    with suppress(OSError):
+        for entry in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                path = Path(os.readlink(entry))
+                is_lock = path.name == LOCK and "FLOCK" in Path(f"/proc/{process}/fdinfo/{entry.name}").read_text()
+                if is_lock and JobFolder(path.parent).holder:
+                    return JobFolder(path.parent)
+    group_of(process)  # raises for a process that has none
+    raise UsageError(
+        f"the run of process {process} keeps no snapshots: start it with recovery=, or `tokenring run --recovery DIR`"
+    )

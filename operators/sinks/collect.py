@@ -11,6 +11,7 @@ from tokenring.engine import (
     COLUMN,
     TABLE,
     Batch,
+    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -25,6 +26,7 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms import can_be_compiled
 from tokenring.operators.migrate import Staying, has_bins
+from tokenring.operators.recovery import saving_of
 from tokenring.operators.state import Keys, RowStore, grown, require_newest
 from tokenring.operators.time import require_total_order
 
@@ -131,7 +133,8 @@ class Collected:
 
 def collect(stream: Stream, name: str = "collect") -> Collected:
     """Keep every row that arrives on this worker. Memory: all of them, but in what `gather` and `run` gather, which are
-    handed on as they come; use it for small results and tests."""
+    handed on as they come; use it for small results and tests. GraphError under recovery."""
+    _require_unsaved(stream, name)
     schema = stream.schema
     stream.scope.kept(RowsKept).append(repr(name))
     collected = Collected(schema)
@@ -158,6 +161,15 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
 
     stream.sink(name, construct, notify=Notify.NEVER)
     return collected
+
+
+def _require_unsaved(stream: Stream, name: str) -> None:
+    if saving_of(stream.scope) is not None:
+        raise GraphError(
+            f"operator {name!r} keeps rows in a worker, and under recovery they would be lost with it: end in "
+            f"to_parquet(folder), to_arrow_files or to_json_lines, whose files appear with snapshots; or run without "
+            f"recovery="
+        )
 
 
 @kernel(void(TABLE, int64, COLUMN, COLUMN))
@@ -238,10 +250,11 @@ class Latest:
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).
-    Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there. Where state moves by
-    bins, a key's rows may come from several workers, in any order: there they are exchanged by key, whose worker stays,
-    and the latest is the last to arrive of those with the latest message time.
+    Memory: one row a key. GraphError under recovery, and in a loop: rows of several epochs come in no order there.
+    Where state moves by bins, a key's rows may come from several workers, in any order: there they are exchanged by
+    key, whose worker stays, and the latest is the last to arrive of those with the latest message time.
     """
+    _require_unsaved(stream, name)
     require_total_order(name, stream.scope)
     require_newest(name, stream, (key,))
     stream.scope.kept(RowsKept).append(repr(name))
