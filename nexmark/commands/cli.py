@@ -29,6 +29,8 @@ _SUBCOMMANDS: Final = {
     "install": ("tools.commands.install", "install", "Let a run build another dataflow, over what it keeps."),
     "remove": ("tools.commands.install", "remove", "End a dataflow that was installed in a run."),
     "migrate": ("tools.commands.migrate", "migrate", "Move keyed state of a run between its workers, bin by bin."),
+    "snapshots": ("tools.commands.snapshots", "snapshots", "List, check, prune and read the snapshots of a job."),
+    "snapshot": ("tools.commands.snapshot", "snapshot", "Have a run take a snapshot now, and wait for it."),
     "bench": ("nexmark.bench.command", "bench", "Repeat the paper's experiments: rows, tables and plots."),
 }
 _COMMANDS: Final = {name: (f"tokenring.{module}", *said) for name, (module, *said) in _SUBCOMMANDS.items()}

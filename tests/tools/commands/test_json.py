@@ -33,7 +33,7 @@ WITH_JSON = [path for path, command in COMMANDS.items() if any("--json" in one.o
 
 
 def test_these_have_it() -> None:
-    top = {"run", "why", "health", "kernels", "views", "query", "migrate", "bench", "stage"}
+    top = {"run", "why", "health", "kernels", "views", "query", "migrate", "snapshot", "snapshots", "bench", "stage"}
     assert {path[0] for path in WITH_JSON} == top
     assert {path[1] for path in WITH_JSON if path[0] == "bench"} == {path[1] for path in COMMANDS if path[0] == "bench"}
 

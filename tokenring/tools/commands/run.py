@@ -6,12 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system import STANDARD_OUTPUT, json_option, memory_option, verbose_option, write_json
+from tokenring.tools.errors import CommandError, InputError, OptionError
+from tokenring.tools.system import STANDARD_OUTPUT, PathOption, json_option, memory_option, verbose_option, write_json
+
+if TYPE_CHECKING:
+    from tokenring.operators.recovery import Recovery
 
 MAX_WORKERS = 512
 STARTS = ("fork", "spawn", "forkserver")
@@ -40,11 +43,17 @@ def program_options(command: Any) -> Any:
 
 @click.command("run")
 @program_options
+@click.option("--recovery", "folder", metavar="DIR", type=PathOption(),
+              help="Keep snapshots in DIR, and go on from the newest one that is there.")  # fmt: skip
+@click.option("--every", metavar="DURATION", help="How long from one snapshot to the next: 10s, 500ms.  [default: 10s]")
+@click.option("--from", "back_to", type=click.IntRange(1), metavar="N",
+              help="Go back to snapshot N of DIR: newer ones, and results that appeared with them, are "
+              "removed.")  # fmt: skip
 @verbose_option
 @json_option("how the run ended")
 def run_program(
     target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None, memory: int | None,
-    max_workers: int | None, json_file: Path | None,
+    max_workers: int | None, folder: Path | None, every: str | None, back_to: int | None, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
 
@@ -57,6 +66,9 @@ def run_program(
     first SIGTERM stops it: they end where they are, what is not finished then is dropped, and told, on stderr and by
     --json ("stopped"). A second signal ends the run at once, as the first does where no source is live.
 
+    With --recovery the same command goes on where the job was, whatever ended it: a signal ends the run at once, and
+    results appear with snapshots, exactly once. `tokenring snapshots DIR` says what is kept.
+
     A file is imported as if it were run, save that it is not called __main__.
     """
     from tokenring.tools.programs import load, print_returned, run
@@ -64,6 +76,7 @@ def run_program(
 
     with ending_signals_raise():
         sys.argv[:] = [target.partition(":")[0], *arguments]
+        recovery = _recovery(folder, every, back_to, target, start, max_workers)
         named, program = load(target)
         with _naming(str(named)), in_one_line():
             from tokenring.engine import Config
@@ -76,12 +89,50 @@ def run_program(
                 workers=processes, start=start, checks=checks or "", memory_bytes=memory or 0,
                 idle=processes - first.workers,
             )  # fmt: skip
-            values = run(str(named), program, config)
+            if recovery is not None and back_to is not None:
+                _go_back(recovery, back_to)
+            values = run(str(named), program, config, recovery)
         if json_file is not None:
             write_json(json_file, {"workers": len(values), "stopped": values.stopped})
         if json_file != STANDARD_OUTPUT:
             print_returned(values)
     return 0
+
+
+def _recovery(
+    folder: Path | None, every: str | None, back_to: int | None, target: str, start: str, max_workers: int | None
+) -> Recovery | None:
+    """What is said of snapshots, before the program is imported: one that runs itself would do so now."""
+    if folder is None:
+        if every is not None or back_to is not None:
+            raise OptionError(f"{'--from' if every is None else '--every'} is said of snapshots: give --recovery DIR")
+        return None
+    if ":" not in target:
+        raise InputError(
+            f"{target}: --recovery is for a function: give {target}:FLOW, where FLOW(scope) declares the dataflow; a "
+            f"program that calls tr.run itself says recovery=tr.Recovery({str(folder)!r}) there"
+        )
+    if start != "fork" or max_workers is not None:
+        given = "--max-workers" if start == "fork" else f"--start {start}"
+        raise OptionError(f"{given} and --recovery do not go together: leave one out")
+    from tokenring.engine import UsageError
+    from tokenring.operators.recovery import Recovery
+
+    try:
+        return Recovery(folder) if every is None else Recovery(folder, every)
+    except UsageError as error:
+        raise OptionError(f"--every {every}: {str(error).removeprefix('Recovery: every: ')}") from None
+
+
+def _go_back(recovery: Recovery, number: int) -> None:
+    from tokenring.engine import RecoveryError
+    from tokenring.operators.recovery import JobFolder
+
+    try:
+        removed = JobFolder(recovery.folder).go_back(number)
+    except RecoveryError as error:
+        raise OptionError(f"--from {number}: {error}") from None
+    click.echo(f"tokenring: {removed}", err=True)
 
 
 @contextmanager

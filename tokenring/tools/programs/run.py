@@ -11,9 +11,10 @@ from tokenring.tools.errors import InputError
 if TYPE_CHECKING:
     from tokenring.engine import Config, Results
     from tokenring.operators.fluent import Worker
+    from tokenring.operators.recovery import Recovery
 
 
-def run(name: str, program: Callable[..., Any], config: Config) -> Results:
+def run(name: str, program: Callable[..., Any], config: Config, recovery: Recovery | None = None) -> Results:
     """What `program` returned on each worker, in their order; an Arrow table in place of what `collect` or `latest`
     gave it, or of a stream of its scope, and None in place of a sink's probe.
 
@@ -22,7 +23,7 @@ def run(name: str, program: Callable[..., Any], config: Config) -> Results:
     """
     from tokenring.operators.fluent import execute
 
-    return execute(partial(_part, program, name, _takes_a_scope(name, program)), config=config)
+    return execute(partial(_part, program, name, _takes_a_scope(name, program)), config=config, recovery=recovery)
 
 
 def _takes_a_scope(name: str, program: Callable[..., Any]) -> bool:

@@ -14,12 +14,12 @@ from tokenring.tools.errors import InputError, RunError
 @contextmanager
 def in_one_line() -> Iterator[None]:
     """Within the block, what the engine raises becomes an InputError or a RunError."""
-    from tokenring.engine import ConfigError, SegmentError, TokenRingError
+    from tokenring.engine import ConfigError, RecoveryError, SegmentError, TokenRingError
     from tokenring.engine.errors import SharedMemoryError
 
     try:
         yield
-    except (ConfigError, SegmentError) as error:
+    except (ConfigError, RecoveryError, SegmentError) as error:
         raise InputError(str(error)) from error
     except (TokenRingError, SharedMemoryError) as error:
         notes = "\n".join(getattr(error, "__notes__", ()))
