@@ -178,7 +178,7 @@ def execute(
         launch = partial(engine.execute, start=start, memory_bytes=memory_bytes, worker_class=Worker)
         if recovery is None:
             return launch(program, workers, config, on_note, on_start)
-        if max_workers or start not in ("", FORK) or (config is not None and config.start != FORK):
+        if max_workers or start not in ("", FORK) or (config is not None and (config.idle or config.start != FORK)):
             raise UsageError("a run with recovery= forks its workers, all at once: leave start= and max_workers= out")
         return recoveries.execute_with_recovery(launch, program, recovery, workers, config, on_note, on_start)
 

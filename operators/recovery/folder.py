@@ -241,13 +241,17 @@ class JobFolder:
     @property
     def last(self) -> int:
         """The number of the newest snapshot whose results have appeared, or begun to; 0: none has."""
+        return self._last()[0]
+
+    def _last(self) -> tuple[int, bool]:
+        """The same, and whether they all have."""
         try:
-            number: int = orjson.loads((self.path / _LAST).read_bytes())["number"]
+            told = orjson.loads((self.path / _LAST).read_bytes())
+            return int(told["number"]), bool(told["all"])
         except FileNotFoundError:
-            return 0
+            return 0, True
         except (ValueError, KeyError, TypeError, OSError):
             raise RecoveryError(f"{self.path / _LAST} is damaged: remove it, if nothing has come of this job") from None
-        return number
 
     @property
     def appeared(self) -> int:
@@ -316,8 +320,9 @@ class JobFolder:
     def deliver(self, snapshot: Snapshot) -> None:
         """Let the results of a snapshot appear that have not. RecoveryError for one that is nowhere."""
         parts = snapshot.manifest["parts"]
-        if self.last < snapshot.number:
-            write_json(self.path / _LAST, {"number": snapshot.number})
+        if self._last() >= (snapshot.number, True):  # whoever has them may take them elsewhere
+            return
+        write_json(self.path / _LAST, {"number": snapshot.number, "all": False})
         for sink in snapshot.manifest["sinks"]:
             folder = Path(sink["folder"])
             if not folder.is_dir():
@@ -338,6 +343,7 @@ class JobFolder:
             sync(folder)
         for part in parts:
             Path(part["made"]).unlink(missing_ok=True)
+        write_json(self.path / _LAST, {"number": snapshot.number, "all": True})
 
     def prune(self, keep: int) -> list[Path]:
         """Remove all snapshots but the `keep` newest ones; what was removed."""

@@ -242,6 +242,8 @@ class Keeper:
         try:
             self._deliver()
             taken = self._take(number, processes)
+        except _NotYetError as error:
+            return {"error": str(error)}
         except (OSError, TokenRingError) as error:
             if self._has_ended(processes):
                 return None
@@ -277,7 +279,7 @@ class Keeper:
             if any("error" in told for told in stood):
                 raise UsageError("; ".join(dict.fromkeys(told["error"] for told in stood if "error" in told)))
             if any(told["begins"] for told in stood):
-                return
+                raise _NotYetError("its workers have not built their dataflow yet")
             clock.is_over("standing")
             asked.freeze()
             clock.is_over("coming to rest")
@@ -317,6 +319,10 @@ class Keeper:
     def _look(self) -> None:
         if self._stopping.is_set():
             raise WorkerError("the group ends")
+
+
+class _NotYetError(RecoveryError):
+    """There is nothing yet to take a snapshot of."""
 
 
 class _Clock:

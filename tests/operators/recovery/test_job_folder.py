@@ -3,6 +3,7 @@ in between."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,26 @@ def test_results_appear_once_whatever_was_done_before(tmp_path: Path) -> None:
             job.deliver(snapshot)
             assert results_in(results) == ["results 1"]
         assert not list(tmp_path.glob(".part*"))
-        (results / "part-000001-00000.txt").unlink()
-        with raises(RecoveryError, "part-000001-00000.txt", "gone"):
-            job.deliver(snapshot)
+        (results / "part-000001-00000.txt").unlink()  # somebody has taken it
+        job.deliver(snapshot)
+        assert not results_in(results)
+        snapshot = taken(job, 2, results, delivers=False)
+        (tmp_path / ".part2").unlink()
+        for _ in range(2):
+            with raises(RecoveryError, "part-000002-00000.txt", "gone"):
+                job.deliver(snapshot)
+
+
+def test_results_of_which_some_had_appeared_appear_all(tmp_path: Path) -> None:
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        snapshot = taken(job, 1, results, delivers=False)
+        part = snapshot.manifest["parts"][0]
+        results.mkdir()
+        os.link(part["made"], results / part["name"])  # and then it was killed
+        job.deliver(snapshot)
+        assert results_in(results) == ["results 1"]
+        assert not list(tmp_path.glob(".part*"))
 
 
 def test_what_was_not_finished_is_no_snapshot(tmp_path: Path) -> None:
