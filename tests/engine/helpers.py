@@ -28,10 +28,10 @@ VALUE = Schema("value")
 
 
 @contextmanager
-def simulated(workers: int = 1, **settings: Any) -> Iterator[SimulatedGroup]:
+def simulated(workers: int = 1, *, worker_class: type[Worker] = Worker, **settings: Any) -> Iterator[SimulatedGroup]:
     """A group in this process, closed in the end; small rings and queues unless told otherwise."""
     config = Config(**({"workers": workers, "ring_records": 64, "queue_bytes": 4096, "pin": False} | settings))
-    group = SimulatedGroup(config)
+    group = SimulatedGroup(config, worker_class)
     try:
         yield group
     finally:

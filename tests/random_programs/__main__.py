@@ -2,8 +2,8 @@
 
 import sys
 
+from tests.random_programs.recovery import drawn
 from tests.random_programs.shrink import complaint
-from tests.random_programs.trial import drawn
 
 kind, seed, does, form, most, *_ = [*sys.argv[1:], *["", "", "drawn", "0"][len(sys.argv[1:]) - 1 :]]
 trial = drawn(kind, seed, does, None if form == "drawn" else form, int(most))

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from tests.random_programs.rows import FACTOR, PRIME
-from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Stream, Token
+from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token
+from tokenring.operators.migrate import state_moves
 
 
-def at_own_times(stream: Stream) -> Stream:
+def at_own_times(stream: Stream, column: str = "at") -> Stream:
     """Each row at its own time, those of a message as one burst."""
 
     def give(output: OutputPort, reference: Any, batch: Batch) -> None:
         held = reference.retain()
-        ascending = batch.take(np.argsort(batch["at"], kind="stable"))
-        output.give_each(held, ascending, ascending["at"])
+        ascending = batch.take(np.argsort(batch[column], kind="stable"))
+        output.give_each(held, ascending, ascending[column])
         held.drop()
 
     return _answered(stream, "own times", give)
@@ -35,7 +36,21 @@ def settled(stream: Stream) -> Stream:
     return _answered(stream, "settled", give)
 
 
-def _answered(stream: Stream, name: str, give: Callable[[OutputPort, Any, Batch], None]) -> Stream:
+def stamped(stream: Stream) -> Stream:
+    """Rows with the time of their message before them."""
+    schema = Schema.of({"time": "int64"} | stream.schema.spec())
+
+    def give(output: OutputPort, reference: Any, batch: Batch) -> None:
+        times = np.full(batch.rows, reference.time)
+        heaps = (None, *batch.heaps) if schema.has_text else ()
+        output.give(reference, Batch.wrap(schema, (times, *batch.columns), batch.rows, heaps, batch))
+
+    return _answered(stream, "stamped", give, schema)
+
+
+def _answered(
+    stream: Stream, name: str, give: Callable[[OutputPort, Any, Batch], None], schema: Schema | None = None
+) -> Stream:
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()
 
@@ -45,7 +60,12 @@ def _answered(stream: Stream, name: str, give: Callable[[OutputPort, Any, Batch]
 
         return logic
 
-    return stream.unary(name, stream.schema, construct, notify=Notify.NEVER)
+    builder = stream.operator(name, Notify.NEVER)
+    builder.input(stream)
+    state_moves(builder)
+    made = builder.output(schema or stream.schema)
+    builder.build(construct)
+    return made
 
 
 def twice(batch: Batch) -> dict[str, Any]:

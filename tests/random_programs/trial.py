@@ -7,7 +7,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,14 +20,14 @@ from tests.operators.migrate.two_benches import only_python
 from tests.random_programs.collections import LARGE, SMALL, Size, random_plan
 from tests.random_programs.plain import answer_of
 from tests.random_programs.rows import OF_NUMBERS, ROW, Row, Step, Value
-from tests.random_programs.steps import STEPS, TEXTS_INTERNED, declared, numbers_of
+from tests.random_programs.steps import SAVED, STEPS, TEXTS_INTERNED, declared, numbers_of
 from tokenring.engine import Worker, execute
 from tokenring.operators import Latest, RowwiseWarning, for_each
 from tokenring.operators.migrate import HeldBackWarning, use_bins
 
 EPOCHS = 8
 INPUTS = 2
-KINDS = ("streams", "collections", "migration")
+KINDS = ("streams", "collections", "migration", "recovery")
 FORMS = ("", "", "", "only Python", "no text space")
 _MOST_ROWS, _MOST_MESSAGES, _KEYS = 7, 3, 12
 _MOST_MADE, _MOST_MADE_AS_SAID = 500, 4_000
@@ -94,6 +94,10 @@ class Trial:
         for one in self.sent:
             messages.setdefault((one.input, one.epoch, one.worker, one.message), []).append(one.row)
         return sorted(messages.items(), key=lambda one: one[0])
+
+    def names(self) -> list[str]:
+        """What is compared."""
+        return [f"value{number}" for number in self.looked_at]
 
     def expected(self) -> Found:
         """What is to be seen."""
@@ -227,11 +231,9 @@ def wrong_of(trial: Trial, in_processes: bool = False) -> str:
             found = trial.in_processes() if in_processes else trial.found()
     except Exception as error:
         return f"{type(error).__name__}: {error}\n{trial.told()}"
-    for number, seen, expected in zip(trial.looked_at, found, trial.expected(), strict=True):
+    for name, seen, expected in zip(trial.names(), found, trial.expected(), strict=True):
         if seen != expected:
-            return (
-                f"value {number} too often {dict(seen - expected)}, too seldom {dict(expected - seen)}\n{trial.told()}"
-            )
+            return f"{name} too often {dict(seen - expected)}, too seldom {dict(expected - seen)}\n{trial.told()}"
     return ""
 
 
@@ -246,15 +248,15 @@ def drawn(kind: str, seed: object, does: str = "", form: str | None = None, most
     size = SMALL
     if kind == "collections":
         does, size = "collections", LARGE if random.random() < 0.1 else SMALL
-    elif not does and kind == "migration":
-        does = random.choice(sorted(STEPS))
+    elif not does and kind in ("migration", "recovery"):
+        does = random.choice(sorted(_steps_of(kind)))
     operator = STEPS.get(does)
-    workers = random.randint(1 if kind == "collections" else 2, 4)
+    workers = random.randint(*{"collections": (1, 4), "recovery": (1, 3)}.get(kind, (2, 4)))
     is_late = random.random() < 0.3 and kind != "collections"
     in_order = (operator is not None and operator.in_order) or random.random() < 0.2
     feeders = [random.randrange(workers)] if in_order else list(range(workers))
     bins, moves = 0, list[tuple[int, int, int]]()
-    if workers > 1 and (kind == "migration" or random.random() < 0.5):
+    if workers > 1 and kind != "recovery" and (kind == "migration" or random.random() < 0.5):
         bins = random.choice([1, 2, 8, 16, 64])
         moves = [
             (random.randrange(EPOCHS + 3), random.randrange(bins), random.randrange(workers))
@@ -266,7 +268,7 @@ def drawn(kind: str, seed: object, does: str = "", form: str | None = None, most
         ends=(EPOCHS, random.choice([EPOCHS, EPOCHS, 3])), order=f"{random.random()}",
     )  # fmt: skip
     trial = replace(trial, sent=tuple(_rows(random, trial, feeders, size, is_late)))
-    most = most or {"streams": 7, "collections": 1, "migration": 2}[kind]
+    most = most or {"streams": 7, "collections": 1, "migration": 2, "recovery": 3}[kind]
     if kind == "collections" and size is SMALL and random.random() < 0.3:
         most = 3
     return _with_steps(random, trial, most, does, size, in_order)
@@ -295,7 +297,7 @@ def _with_steps(random: Random, trial: Trial, most: int, does: str, size: Size, 
     where = random.randrange(most)
     ordered = {0, 1} if in_order else set()
     ended: set[int] = set()
-    names = sorted(STEPS)
+    names = sorted(_steps_of(trial.name.split(maxsplit=1)[0]))
     values = trial.inputs()
     for at in range(most):
         number = INPUTS + len(trial.steps)
@@ -323,6 +325,10 @@ def _with_steps(random: Random, trial: Trial, most: int, does: str, size: Size, 
     return replace(trial, looked_at=tuple(one for one in made if one not in used or random.random() < 0.3))
 
 
+def _steps_of(kind: str) -> Sequence[str]:
+    return SAVED if kind == "recovery" else [*STEPS]
+
+
 def _is_interned(does: str) -> bool:
     return does.removesuffix(OF_NUMBERS) in TEXTS_INTERNED
 
@@ -343,7 +349,8 @@ def _step(
     constants = tuple(random.randrange(12) for _ in range(4))
     limit = None
     # Where state moves regions wait for the clock, some hundredths of a second each time.
-    if random.random() < (0.01 if trial.bins else 0.3) and not operator.in_order:
+    is_limited = random.random() < (0.01 if trial.bins else 0.3) and not trial.name.startswith("recovery")
+    if is_limited and not operator.in_order:
         limit = random.choice(["rows", "bytes", "times"]), random.choice([1, 7, 60, 2000])
     plan = None
     if does.startswith("collections"):

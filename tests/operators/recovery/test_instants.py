@@ -1,0 +1,319 @@
+"""Wherever a run is cut, once or several times, its results are those of one that was not: against plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.errors import raises
+from tests.operators.recovery.worlds import Job, Rows, World
+from tokenring.engine import Schema, UsageError
+from tokenring.operators import (
+    Count,
+    Sum,
+    Tumbling,
+    aggregate,
+    col,
+    filter,
+    from_generator,
+    join,
+    look_up,
+    map_batches,
+    select,
+    to_arrow_files,
+    top,
+    union,
+    with_columns,
+)
+
+ROW = Schema.of({"at": "int64", "k": "string?", "v": "int64"})
+Row = tuple[int, str | None, int]
+KEYS = ("a", None, "a longer key than eight bytes")
+
+
+def rows_of(share: int, until: int = 22, every: int = 1) -> list[Row]:
+    """What one share of a source sends, in order."""
+    return [(at, KEYS[(at + share) % 3], 10 * at + share) for at in range(0, until, every)]
+
+
+def source(scope: Any, name: str = "rows", at_once: int = 2, disorder: int = 0, **cut: int) -> Any:
+    def function(share: int, shares: int) -> Iterator[dict[str, list[Any]]]:
+        rows = rows_of(share, **cut)
+        for first in range(0, len(rows), at_once):
+            columns = zip(*rows[first : first + at_once], strict=True)
+            yield dict(zip(ROW.names, map(list, columns), strict=True))
+
+    return from_generator(scope, ROW, function, time="at", disorder=disorder, name=name)
+
+
+def windows(scope: Any, results: Path, more: bool = False) -> None:
+    """Of two sources, of which one is done long before the other. more: and again."""
+    rows = union(source(scope), source(scope, "few", until=9, every=3))
+    found = aggregate(rows, "k", window=Tumbling("at", 4), n=Count(), total=Sum("v"))
+    to_arrow_files(select(found, "k", "window_end", "n", "total"), results / "windows")
+    if more:
+        to_arrow_files(aggregate(rows, "k", window=Tumbling("at", 4), name="more", n=Count()), results / "more")
+
+
+def expected_windows(shares: int) -> Rows:
+    found: dict[Any, list[int]] = {}
+    for share in range(shares):
+        for at, k, v in rows_of(share) + rows_of(share, 9, 3):
+            found.setdefault((k, at // 4 * 4 + 4), []).append(v)
+    return Counter([(*key, len(values), sum(values)) for key, values in found.items()])
+
+
+def at_rest(world: World) -> None:
+    """Let all rows be read, and all results be written."""
+    while not world.is_over:
+        world.step(8)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_run_may_be_cut_after_any_step(tmp_path: Path, workers: int) -> None:
+    for steps in (0, 3, 8, 13, 19, 26, 40, 90):
+        job = Job(tmp_path / f"{steps}", windows)
+        random = Random(steps)
+        with job.world(2, random) as world:
+            world.step(steps)
+            world.take()
+        with job.world(workers, random) as world:
+            world.finish()
+        assert job.rows("windows") == expected_windows(2)
+
+
+def test_what_has_appeared_is_of_windows_that_end_by_the_time_of_the_snapshot(tmp_path: Path) -> None:
+    job = Job(tmp_path, windows)
+    with job.world(2, Random(1)) as world:
+        world.step(12)
+        world.take()
+    snapshot = job.folder.newest()
+    assert snapshot is not None
+    time = snapshot.manifest["time"]
+    assert 0 < time < 22
+    assert job.rows("windows") == Counter({row: 1 for row in expected_windows(2) if row[1] <= time})
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_time_may_be_one_that_rows_have_and_windows_end_at(tmp_path: Path, workers: int) -> None:
+    """One share is before it, and has rows that are exactly of it."""
+    seen = set()
+    for seed in range(12):
+        job = Job(tmp_path / f"{seed}", windows)
+        random = Random(seed)
+        with job.world(2, random) as world:
+            world.step(random.randrange(30))
+            world.take()
+        snapshot = job.folder.newest()
+        assert snapshot is not None
+        if snapshot.manifest["time"] in seen:
+            continue
+        seen.add(snapshot.manifest["time"])
+        with job.world(workers, random) as world:
+            world.finish()
+        assert job.rows("windows") == expected_windows(2)
+    assert len([time for time in seen if time % 4 == 0]) > 1
+
+
+def test_a_run_may_be_cut_before_the_first_row_and_after_the_last(tmp_path: Path) -> None:
+    job = Job(tmp_path, windows)
+    random = Random(1)
+    with job.world(2, random) as world:
+        world.take()
+    assert job.rows("windows") == Counter()
+    with job.world(3, random) as world:
+        at_rest(world)
+        world.take()
+    assert job.rows("windows") == expected_windows(2)
+    with job.world(1, random) as world:
+        world.finish()
+    assert job.is_finished
+    assert job.rows("windows") == expected_windows(2)
+
+
+def test_copies_are_taken_while_workers_go_on(tmp_path: Path) -> None:
+    """Several at one place, too: the next is asked for before sources have been run again."""
+    for seed in range(2):
+        job = Job(tmp_path / f"{seed}", windows)
+        random = Random(seed)
+        with job.world(2, random) as world:
+            for _ in range(3):
+                world.step(random.choice([0, 5, 20]))
+                world.take(copied=True)
+                world.take(copied=True)
+            world.step(30)
+        with job.world(3, random) as world:
+            world.take(copied=True)
+            world.finish()
+        assert job.rows("windows") == expected_windows(2)
+
+
+@pytest.mark.parametrize("until", ["rest", "manifest", "results"])
+def test_workers_may_die_while_a_snapshot_is_taken(tmp_path: Path, until: str) -> None:
+    job = Job(tmp_path, windows)
+    random = Random(2)
+    for steps in (20, 25):
+        with job.world(2, random) as world:
+            world.step(steps)
+            world.take(copied=True)
+            had = job.rows("windows")
+            world.step(10)
+            world.take(until=until)
+            assert job.rows("windows") == had
+    with job.world(1, random) as world:
+        world.finish()
+    assert job.rows("windows") == expected_windows(2)
+
+
+def test_a_group_that_dies_before_its_first_snapshot_begins_anew(tmp_path: Path) -> None:
+    job = Job(tmp_path, windows)
+    random = Random(3)
+    for steps in (5, 30, 80):
+        with job.world(2, random) as world:
+            world.step(steps)
+        assert job.rows("windows") == Counter()
+    with job.world(2, random) as world:
+        world.finish()
+    assert job.rows("windows") == expected_windows(2)
+
+
+def test_a_share_that_has_ended_may_have_rows_that_are_held_back(tmp_path: Path) -> None:
+    """It promises so little that it is read to its end, to come to the time of a snapshot."""
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = union(source(scope, "one"), source(scope, "all", at_once=5, disorder=100))
+        to_arrow_files(rows, results / "rows")
+
+    expected = Counter([row for _ in range(2) for share in range(2) for row in rows_of(share)])
+    held = 0
+    for seed in range(6):
+        job = Job(tmp_path / f"{seed}", declare)
+        random = Random(seed)
+        with job.world(2, random) as world:
+            world.step(random.randrange(2, 14))
+            world.take(copied=seed % 2 == 0)
+            snapshot = job.folder.newest()
+            assert snapshot is not None
+            assert all(row[0] < snapshot.manifest["time"] for row in job.rows("rows"))
+            held += any([share["held"] for told in snapshot.manifest["workers"] for share in told["shares"]])
+            if seed % 2 == 0:
+                world.step(random.choice([0, 3, 30]))
+                world.take()
+        with job.world(random.randint(1, 3), random) as world:
+            world.step(random.choice([0, 3]))
+            world.take(copied=True)
+            world.finish()
+        assert job.rows("rows") == expected
+    assert held
+
+
+def test_what_is_kept_of_all_rows_is_that_of_one_worker(tmp_path: Path) -> None:
+    """Every worker says that it has the one key there is, and one alone has something of it."""
+
+    def declare(scope: Any, results: Path) -> None:
+        to_arrow_files(aggregate(source(scope), "", n=Count(), total=Sum("v")), results / "totals")
+
+    values = [v for share in range(2) for _, _, v in rows_of(share)]
+    for seed in range(4):
+        job = Job(tmp_path / f"{seed}", declare)
+        with job.world(2, Random(seed)) as world:
+            world.step(8 + 2 * seed)
+            world.take()
+        with job.world(3, Random(seed)) as world:
+            world.finish()
+        assert max(job.rows("totals")) == (len(values), sum(values))
+
+
+def test_the_best_of_all_rows_are_kept(tmp_path: Path) -> None:
+    """In order of descending times, so that those that were best before are lost if the state is."""
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = with_columns(source(scope), w=1_000 - col("v"))
+        best = top(rows, "", order="w", k=5, ties="at", emit="final", rank=None)
+        to_arrow_files(select(best, "at", "v"), results / "best")
+
+    rows = [(at, v) for share in range(2) for at, _, v in rows_of(share)]
+    for steps in (10, 20, 30):
+        job = Job(tmp_path / f"{steps}", declare)
+        with job.world(2, Random(steps)) as world:
+            world.step(steps)
+            world.take(copied=True)
+        with job.world(3, Random(steps)) as world:
+            world.finish()
+        assert job.rows("best") == Counter(sorted(rows, key=lambda row: row[1])[:5])
+
+
+def test_a_join_whose_inputs_have_ended_is_saved_beside_what_goes_on(tmp_path: Path) -> None:
+    """Its rows were dropped at once, the keys being left as they were: their chains led out of the memory for them."""
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = source(scope, until=9)
+        some = select(filter(rows, col("k").is_not_null()), at=col("at"), k=col("k"), v=col("v"))
+        window = Tumbling("at", 4)
+        other = select(some, r=col("v"), rk=col("k"), rat=col("at"))
+        found = join(some, other, on={"k": "rk"}, window=window, right_time="rat", columns=["v", "r"])
+        to_arrow_files(select(found, "v", "r", "window_end"), results / "pairs")
+        to_arrow_files(source(scope, "more", at_once=1, until=60), results / "more")
+
+    rows = [row for share in range(2) for row in rows_of(share, 9) if row[1] is not None]
+    pairs = Counter(
+        [(v, r, at // 4 * 4 + 4) for at, k, v in rows for rat, rk, r in rows if k == rk and at // 4 == rat // 4]
+    )
+    has_ended = 0
+    for steps in (0, 20, 35, 50, 70):
+        job = Job(tmp_path / f"{steps}", declare)
+        with job.world(2, Random(steps)) as world:
+            world.step(steps)
+            world.take(copied=True)
+            has_ended += job.rows("pairs") == pairs and not world.is_over
+        with job.world(1, Random(steps)) as world:
+            world.finish()
+        assert job.rows("pairs") == pairs
+        assert job.rows("more") == Counter([row for share in range(2) for row in rows_of(share, 60)])
+    assert has_ended
+
+
+def test_rows_that_an_operator_fails_at_come_once(tmp_path: Path) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        made, failed = map_batches(source(scope), ROW, _but_fives, on_error="stream")
+        to_arrow_files(made, results / "made")
+        to_arrow_files(select(failed, "at", "v"), results / "failed")
+
+    rows = [row for share in range(2) for row in rows_of(share)]
+    for steps in (0, 15, 40, 70):
+        job = Job(tmp_path / f"{steps}", declare)
+        with job.world(2, Random(steps)) as world:
+            world.step(steps)
+            world.take()
+        with job.world(3, Random(steps)) as world:
+            world.finish()
+        assert job.rows("made") == Counter([row for row in rows if row[0] % 5])
+        assert job.rows("failed") == Counter([(at, v) for at, _, v in rows if at % 5 == 0])
+
+
+def _but_fives(batch: Any) -> dict[str, Any]:
+    if (batch["at"] % 5 == 0).any():
+        raise ValueError("a five")
+    return {name: batch[name] for name in ROW.names}
+
+
+def test_rows_of_times_to_come_that_cannot_be_saved_are_told_of(tmp_path: Path) -> None:
+    """And are not lost: no snapshot is made of them."""
+    from tests.random_programs.streams import at_own_times
+
+    def declare(scope: Any, results: Path) -> None:
+        ahead = at_own_times(select(source(scope), "v", at=col("at") + 5, key=col("at") % 3), "at")
+        table = select(source(scope, "table"), k=col("at") % 3, x=col("v"))
+        to_arrow_files(look_up(ahead, "key", table, "x"), results / "found")
+
+    job = Job(tmp_path, declare)
+    with job.world(1, Random(1)) as world:
+        world.step(6)
+        with raises(UsageError, "look_up", "keeps what it cannot save"):
+            world.take(checked=True)
+    assert job.folder.newest() is None

@@ -1,0 +1,229 @@
+"""What cannot be saved is refused when the dataflow is declared, by name; and a job by another program, or of other
+files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.errors import Fact, raises
+from tests.operators.recovery.test_instants import ROW, source, windows
+from tests.operators.recovery.worlds import Job
+from tokenring.engine import GraphError, RecoveryError, Schema, Token, UsageError
+from tokenring.operators import (
+    Count,
+    Roll,
+    Tumbling,
+    aggregate,
+    col,
+    collect,
+    collection,
+    delay,
+    exchange,
+    filter,
+    for_each,
+    from_callback,
+    from_generator,
+    interval_join,
+    iterate,
+    join,
+    latest,
+    limited,
+    read_parquet,
+    select,
+    to_arrow_files,
+    to_json_lines,
+    tumbling_average,
+)
+
+Refused = Callable[[Any, Path], object]
+
+
+def other(scope: Any) -> Any:
+    return select(source(scope, "other"), ra=col("at"), rk=col("k"), rv=col("v"))
+
+
+def loop(scope: Any, results: Path) -> object:
+    return iterate(select(source(scope), "v"), lambda rows: (filter(rows, col("v") > 9), filter(rows, col("v") < 9)))
+
+
+def feedback(scope: Any, results: Path) -> object:
+    handle, stream = scope.feedback(ROW)
+    handle.connect(source(scope))
+    return stream
+
+
+def own_operator(scope: Any, results: Path) -> object:
+    def construct(context: Any, token: Token) -> Callable[..., None]:
+        token.drop()
+        return lambda rows, output: None
+
+    return source(scope).unary("mine", ROW, construct)
+
+
+def joined(how: str) -> Refused:
+    return lambda scope, results: join(source(scope), other(scope), on={"k": "rk"}, how=how, columns=["v"])
+
+
+def once(scope: Any, results: Path) -> object:
+    return from_generator(scope, ROW, list, name="once")
+
+
+REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
+    "collection": (
+        lambda scope, results: collection(select(source(scope), "at", "v"), time="at").distinct().changes(),
+        ("updates", "does not say what it keeps"),
+    ),
+    "loop": (loop, ("union", "is in a loop")),
+    "limited": (
+        lambda scope, results: limited(source(scope), lambda rows: exchange(rows, "v"), most=5),
+        ("limited/entry", "does not say what it keeps"),
+    ),
+    "delay": (lambda scope, results: delay(source(scope), 3), ("delay", "does not say what it keeps")),
+    "an operator of one's own": (own_operator, ("mine", "state_moves(builder, tables)")),
+    "tumbling_average": (
+        lambda scope, results: tumbling_average(select(source(scope), "at", "v"), "at", "v", 4),
+        ("tumbling_average", "does not say what it keeps"),
+    ),
+    "manual input": (lambda scope, results: scope.new_input(ROW, "by hand")[1], ("by hand", "fed by the program")),
+    "source of one time": (once, ("once", "one time for all its rows", "time=column")),
+    "from_callback": (
+        lambda scope, results: from_callback(scope, ROW, lambda: None, time="at", name="called"),
+        ("called", "cannot be read again"),
+    ),
+    **{
+        f"join {how}": (joined(how), ("join", "their own times", "window="))
+        for how in ("left", "right", "full", "anti")
+    },
+    "collect": (lambda scope, results: collect(source(scope)), ("collect", "does not say what it keeps")),
+    "latest": (lambda scope, results: latest(source(scope), "v"), ("latest", "does not say what it keeps")),
+    "in order": (
+        lambda scope, results: for_each(source(scope), lambda *_: None, in_order=True, name="mine"),
+        ("mine", "does not say what it keeps"),
+    ),
+    "roll": (
+        lambda scope, results: to_arrow_files(source(scope), results / "rolled", roll=Roll("at", 5)),
+        ("to_arrow_files", "roll="),
+    ),
+    "two sinks in a folder": (
+        lambda scope, results: [to_json_lines(source(scope), results / "rows", name=name) for name in ("one", "two")],
+        ("two", "give each a folder"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_saved_is_refused(tmp_path: Path, name: str) -> None:
+    declare, facts = REFUSED[name]
+
+    def refused(scope: Any, results: Path) -> None:
+        declare(scope, results)
+
+    job = Job(tmp_path, refused)
+    with raises(GraphError, *facts), job.world(1, Random(1)):
+        pass
+    assert job.folder.all() == []
+
+
+@pytest.mark.parametrize("how", ["left", "right", "full", "anti"])
+def test_joins_that_are_told_when_rows_match_no_more_are_not(tmp_path: Path, how: str) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        rows, others = source(scope), other(scope)
+        window = Tumbling("at", 4)
+        join(rows, others, on={"k": "rk"}, how=how, window=window, right_time="ra", columns=["v"])
+        interval_join(
+            rows, others, on={"k": "rk"}, how=how, left_time="at", right_time="ra", lower=-1, upper=1, columns=["v"]
+        )
+
+    with Job(tmp_path, declare).world(2, Random(1)):
+        pass
+
+
+def test_bins_and_a_second_dataflow_are_refused(tmp_path: Path) -> None:
+    with Job(tmp_path, windows).world(1, Random(1)) as world:
+        (worker,) = world.group.workers
+        with raises(UsageError, "bins=", "recovery="), worker.dataflow("more", bins=4):
+            pass
+        with raises(GraphError, "more", "job", "one dataflow"), worker.dataflow("more"):
+            pass
+
+
+def cut(path: Path, declare: Callable[[Any, Path], None]) -> Job:
+    """A job that was cut in the middle."""
+    job = Job(path, declare)
+    with job.world(1, Random(1)) as world:
+        world.step(9)
+        world.take()
+    return job
+
+
+def resume(job: Job, declare: Callable[[Any, Path], None]) -> None:
+    job.declare = declare
+    with job.world(1, Random(1)) as world:
+        world.finish()
+
+
+def more_windows(scope: Any, results: Path) -> None:
+    windows(scope, results, more=True)
+
+
+def no_windows(scope: Any, results: Path) -> None:
+    to_arrow_files(source(scope), results / "windows")
+    to_arrow_files(source(scope, "few", until=9, every=3), results / "few")
+
+
+def by_another_key(scope: Any, results: Path) -> None:
+    found = aggregate(source(scope), "v", window=Tumbling("at", 4), n=Count())
+    to_arrow_files(found, results / "windows")
+    source(scope, "few", until=9, every=3)
+
+
+@pytest.mark.parametrize(
+    ("declare", "facts"),
+    [(more_windows, ("more", "another program")), (no_windows, ("aggregate", "does not have"))],
+)
+def test_another_program_does_not_go_on(
+    tmp_path: Path, declare: Callable[[Any, Path], None], facts: tuple[Fact, ...]
+) -> None:
+    job = cut(tmp_path, windows)
+    with raises(RecoveryError, *facts):
+        resume(job, declare)
+
+
+def test_state_of_other_columns_is_refused(tmp_path: Path) -> None:
+    job = cut(tmp_path, windows)
+    with raises(RecoveryError, "aggregate", "run the program that it was saved by"):
+        resume(job, by_another_key)
+
+
+def test_another_function_is_refused(tmp_path: Path) -> None:
+    def other_source(scope: Any, results: Path) -> None:
+        from_generator(scope, ROW, list, time="at", name="rows")
+
+    job = cut(tmp_path, windows)
+    with raises(RecoveryError, "rows", "has changed"):
+        resume(job, other_source)
+
+
+def test_a_file_that_has_changed_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    schema = Schema("at v")
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = read_parquet(scope, file, schema=schema, time="at", batch_rows=2)
+        to_arrow_files(rows, results / "rows")
+
+    def write(last: int) -> None:
+        pq.write_table(pa.table({"at": list(range(last)), "v": list(range(last))}), file)
+
+    write(20)
+    job = cut(tmp_path, declare)
+    write(21)
+    with raises(RecoveryError, "read_parquet", "has changed", str(file)):
+        resume(job, declare)
