@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine.helpers import key_for
 from tests.errors import raises
 from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine import Schema, UsageError
@@ -227,6 +228,29 @@ def test_what_is_kept_of_all_rows_is_that_of_one_worker(tmp_path: Path) -> None:
         with job.world(3, Random(seed)) as world:
             world.finish()
         assert max(job.rows("totals")) == (len(values), sum(values))
+
+
+def test_what_is_pending_is_sent_where_no_row_comes_any_more(tmp_path: Path) -> None:
+    """By the right to its time, which the state that was put in brings along."""
+    keys = [key_for(worker, 2) for worker in range(2)]
+
+    def function(share: int, shares: int) -> Iterator[dict[str, list[int]]]:
+        yield {"at": [1, 1], "key": keys}
+        yield from ({"at": [at], "key": keys[:1]} for at in range(2, 9))
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = from_generator(scope, Schema("at key"), function, time="at", name="rows")
+        found = aggregate(rows, "key", window=Tumbling("at", 20), n=Count())
+        to_arrow_files(select(found, "key", "n"), results / "windows")
+
+    job = Job(tmp_path, declare)
+    with job.world(1, Random(1)) as world:
+        world.step(4)
+        world.take()
+    assert job.rows("windows") == Counter()
+    with job.world(2, Random(1)) as world:
+        world.finish()
+    assert job.rows("windows") == Counter([(keys[0], 8), (keys[1], 1)])
 
 
 def test_the_best_of_all_rows_are_kept(tmp_path: Path) -> None:
