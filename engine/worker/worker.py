@@ -335,7 +335,7 @@ class Worker:
         active = type(self).step(self, wait_ns, until_ns)
         if self._settles:
             self.assent.settle()
-        while self._keeps_program and not self.room.is_sending:
+        while self._keeps_program and self.room.waits and not self.room.is_sending:
             if not type(self).step(self, 0, monotonic_ns() + _LONGEST_TURN_NS):
                 self._park(_LONGEST_SLEEP_S)
         return active

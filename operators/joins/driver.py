@@ -23,7 +23,7 @@ from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, 
 from tokenring.operators.joins.matcher import Matcher
 from tokenring.operators.joins.moving_rights import declare_moving
 from tokenring.operators.joins.sent import answer
-from tokenring.operators.migrate import has_bins, offer, state_moves
+from tokenring.operators.migrate import has_bins, hears_of_ends, offer, state_moves
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -45,6 +45,8 @@ def declare(
         moving: Any = declare_moving(columns, sides, needs, unique)
         return moving
     builder = sides[0].operator(columns.operator, Notify.ALWAYS if waits else Notify.NEVER)
+    if extents is None and waits:
+        hears_of_ends(builder)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
     has_due = state_moves(builder, join_tables(columns, extents is not None), pends=waits)

@@ -29,6 +29,14 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         self._saving: Saving = scope.root.saving
         self._state: SavedState | None = None
 
+    def hears_of_ends(self) -> None:
+        """See `hears_of_ends` of moves."""
+        raise GraphError(
+            f"operator {self._spec.name!r} sends rows that match nothing once an input of it has ended, at times that "
+            f"are long over, and the right to those is not saved. Give the join a window=, or bounds (interval_join); "
+            f"or run without recovery="
+        )
+
     def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
         """See `state_moves` of moves."""
         self._saving.accounted.append(self._spec)

@@ -85,6 +85,17 @@ def _sum(path: Path) -> str:
     return made.hexdigest()
 
 
+def _sum_of(manifest: dict[str, Any]) -> str:
+    return hashlib.blake2b(orjson.dumps(manifest, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of a snapshot, with a checksum of its own; what is read of it."""
+    as_read: dict[str, Any] = orjson.loads(orjson.dumps(manifest))
+    write_json(folder / MANIFEST, {**as_read, "sum": _sum_of(as_read)})
+    return as_read
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A snapshot that is whole."""
@@ -206,6 +217,8 @@ class JobFolder:
             manifest = orjson.loads((path / MANIFEST).read_bytes())
             if manifest["format"] != FORMAT:
                 return None, f"{path} has format {manifest['format']}, and this version reads format {FORMAT}"
+            if manifest.pop("sum") != _sum_of(manifest):
+                return None, f"{path / MANIFEST} is not what was written: its checksum differs"
             snapshot = Snapshot(path, manifest)
             problem = snapshot.problem()
         except OSError as error:
@@ -311,11 +324,11 @@ class JobFolder:
 
     def finish(self, made: Path, manifest: dict[str, Any]) -> Snapshot:
         """All files of a snapshot are on the disk: it is one from now on, and its results are to be delivered."""
-        write_json(made / MANIFEST, {"format": FORMAT, **manifest})
+        manifest = write_manifest(made, {"format": FORMAT, **manifest})
         folder = self.path / f"{_SNAPSHOT}{manifest['number']:06d}"
         made.rename(folder)
         sync(self.path)
-        return Snapshot(folder, {"format": FORMAT, **manifest})
+        return Snapshot(folder, manifest)
 
     def deliver(self, snapshot: Snapshot) -> None:
         """Let the results of a snapshot appear that have not. RecoveryError for one that is nowhere."""

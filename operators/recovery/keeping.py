@@ -74,7 +74,7 @@ def execute_with_recovery(
                     _say(f"the job in {folder.path} was finished by its last run: nothing is left to do")
                     return Results()
             keeper = Keeper(folder, recovery, snapshot, peers)
-            wrapped = _saved(program, snapshot, keeper.shares)
+            wrapped = saved(program, snapshot, keeper.shares)
             try:
                 results = launch(wrapped, workers, config, keeper.hearing(on_note), keeper.starting(on_start), **more)
             except (WorkerError, OperatorError) as error:
@@ -114,7 +114,7 @@ def _say(what: str) -> None:
     print(f"tokenring: {what}", file=sys.stderr)
 
 
-def _saved(program: Callable[[Any], Any], snapshot: Snapshot | None, shares: int) -> Callable[[Any], Any]:
+def saved(program: Callable[[Any], Any], snapshot: Snapshot | None, shares: int) -> Callable[[Any], Any]:
     def run(worker: Any) -> Any:
         saving = worker.kept(Saving)
         saving.is_on, saving.resumed, saving.shares = True, snapshot, shares

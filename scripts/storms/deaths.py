@@ -110,7 +110,10 @@ def _damage(job: Path, random: Random) -> str:
     snapshots = sorted(job.glob("snapshot-*"))
     if len(snapshots) < 2 or random.random() < 0.5:
         return ""
-    path = random.choice(sorted(snapshots[-1].iterdir()))
+    files = sorted(snapshots[-1].iterdir())
+    if not files:
+        return ""
+    path = random.choice(files)
     content = path.read_bytes()
     if random.random() < 0.3 or not content:
         path.unlink()

@@ -100,27 +100,6 @@ def test_what_has_appeared_is_of_windows_that_end_by_the_time_of_the_snapshot(tm
     assert job.rows("windows") == Counter({row: 1 for row in expected_windows(2) if row[1] <= time})
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_time_may_be_one_that_rows_have_and_windows_end_at(tmp_path: Path, workers: int) -> None:
-    """One share is before it, and has rows that are exactly of it."""
-    seen = set()
-    for seed in range(12):
-        job = Job(tmp_path / f"{seed}", windows)
-        random = Random(seed)
-        with job.world(2, random) as world:
-            world.step(random.randrange(30))
-            world.take()
-        snapshot = job.folder.newest()
-        assert snapshot is not None
-        if snapshot.manifest["time"] in seen:
-            continue
-        seen.add(snapshot.manifest["time"])
-        with job.world(workers, random) as world:
-            world.finish()
-        assert job.rows("windows") == expected_windows(2)
-    assert len([time for time in seen if time % 4 == 0]) > 1
-
-
 def test_a_run_may_be_cut_before_the_first_row_and_after_the_last(tmp_path: Path) -> None:
     job = Job(tmp_path, windows)
     random = Random(1)
@@ -183,34 +162,27 @@ def test_a_group_that_dies_before_its_first_snapshot_begins_anew(tmp_path: Path)
     assert job.rows("windows") == expected_windows(2)
 
 
-def test_a_share_that_has_ended_may_have_rows_that_are_held_back(tmp_path: Path) -> None:
-    """It promises so little that it is read to its end, to come to the time of a snapshot."""
-
+def test_a_source_may_have_one_time_for_all_its_rows(tmp_path: Path) -> None:
     def declare(scope: Any, results: Path) -> None:
-        rows = union(source(scope, "one"), source(scope, "all", at_once=5, disorder=100))
-        to_arrow_files(rows, results / "rows")
+        def function(share: int, shares: int) -> Iterator[dict[str, list[Any]]]:
+            for at, k, v in rows_of(share):
+                yield {"at": [at], "k": [k], "v": [v]}
 
-    expected = Counter([row for _ in range(2) for share in range(2) for row in rows_of(share)])
-    held = 0
-    for seed in range(6):
+        rows = from_generator(scope, ROW, function)
+        to_arrow_files(aggregate(rows, "k", n=Count(), total=Sum("v"), emit="final"), results / "rows")
+
+    counts = Counter(k for share in range(2) for _, k, _ in rows_of(share))
+    totals = Counter({k: sum(v for s in range(2) for _, one, v in rows_of(s) if one == k) for k in KEYS})
+    for seed in range(4):
         job = Job(tmp_path / f"{seed}", declare)
         random = Random(seed)
-        with job.world(2, random) as world:
-            world.step(random.randrange(2, 14))
-            world.take(copied=seed % 2 == 0)
-            snapshot = job.folder.newest()
-            assert snapshot is not None
-            assert all(row[0] < snapshot.manifest["time"] for row in job.rows("rows"))
-            held += any([share["held"] for told in snapshot.manifest["workers"] for share in told["shares"]])
-            if seed % 2 == 0:
-                world.step(random.choice([0, 3, 30]))
+        for workers in (2, 3, 1):
+            with job.world(workers, random) as world:
+                world.step(random.randrange(15))
                 world.take()
-        with job.world(random.randint(1, 3), random) as world:
-            world.step(random.choice([0, 3]))
-            world.take(copied=True)
+        with job.world(2, random) as world:
             world.finish()
-        assert job.rows("rows") == expected
-    assert held
+        assert job.rows("rows") == Counter((k, counts[k], totals[k]) for k in KEYS)
 
 
 def test_what_is_kept_of_all_rows_is_that_of_one_worker(tmp_path: Path) -> None:

@@ -49,6 +49,9 @@ DAMAGES = {
     "missing": lambda folder: (folder / "state.arrow").unlink(),
     "no manifest": lambda folder: (folder / MANIFEST).unlink(),
     "half a manifest": lambda folder: (folder / MANIFEST).write_text((folder / MANIFEST).read_text()[:40]),
+    "a manifest with a flipped bit": lambda folder: (folder / MANIFEST).write_text(
+        (folder / MANIFEST).read_text().replace('"finished"', '"finishee"')
+    ),
     "another format": lambda folder: (folder / MANIFEST).write_text('{"format": 999}'),
 }
 

@@ -71,10 +71,6 @@ def joined(how: str) -> Refused:
     return lambda scope, results: join(source(scope), other(scope), on={"k": "rk"}, how=how, columns=["v"])
 
 
-def once(scope: Any, results: Path) -> object:
-    return from_generator(scope, ROW, list, name="once")
-
-
 REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
     "collection": (
         lambda scope, results: collection(select(source(scope), "at", "v"), time="at").distinct().changes(),
@@ -92,17 +88,16 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         ("tumbling_average", "does not say what it keeps"),
     ),
     "manual input": (lambda scope, results: scope.new_input(ROW, "by hand")[1], ("by hand", "fed by the program")),
-    "source of one time": (once, ("once", "one time for all its rows", "time=column")),
     "from_callback": (
         lambda scope, results: from_callback(scope, ROW, lambda: None, time="at", name="called"),
         ("called", "cannot be read again"),
     ),
     **{
-        f"join {how}": (joined(how), ("join", "their own times", "window="))
+        f"join {how}": (joined(how), ("join", "right", "window=", "interval_join"))
         for how in ("left", "right", "full", "anti")
     },
-    "collect": (lambda scope, results: collect(source(scope)), ("collect", "does not say what it keeps")),
-    "latest": (lambda scope, results: latest(source(scope), "v"), ("latest", "does not say what it keeps")),
+    "collect": (lambda scope, results: collect(source(scope)), ("collect", "keeps rows", "to_parquet(folder)")),
+    "latest": (lambda scope, results: latest(source(scope), "v"), ("latest", "keeps rows", "to_parquet(folder)")),
     "in order": (
         lambda scope, results: for_each(source(scope), lambda *_: None, in_order=True, name="mine"),
         ("mine", "does not say what it keeps"),

@@ -158,8 +158,6 @@ class World:
         kind = Taking if copied else _Checked if checked else _InPlace
         takings = [kind(worker, asked, question) for worker in workers]
         self.step(self.random.choice([0, 10]))
-        at = max(orjson.loads((asked / f"{worker.index}.json").read_bytes())["time"] for worker in workers)
-        write_whole(asked / "time.json", {"time": at})
         if until == "rest":
             for taking in takings:
                 taking.look()
@@ -182,9 +180,9 @@ class World:
             return
         if until == "results":
             with patch.object(self.job.folder, "deliver", lambda _: None):
-                self.keeper.seal(number, into, at, len(workers))
+                self.keeper.seal(number, into, len(workers), {})
             return
-        self.keeper.seal(number, into, at, len(workers))
+        self.keeper.seal(number, into, len(workers), {})
 
     def _rest(self, takings: list[Taking]) -> None:
         """Step until all workers are at rest at one position, as they tell themselves."""
@@ -195,7 +193,7 @@ class World:
             if len(positions) == 1 and min(positions) >= 0:
                 return
             self.step(self.random.choice([1, 2, 5, 10]))
-        raise AssertionError("the group does not come to rest at the time of the snapshot")
+        raise AssertionError("the group does not come to rest")
 
     @property
     def is_over(self) -> bool:
