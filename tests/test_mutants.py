@@ -14,9 +14,9 @@ from scripts.mutation.careful import careful
 from scripts.mutation.changes import changes
 from scripts.mutation.explained import EQUIVALENT
 from scripts.mutation.mutant import Mutant
-from scripts.mutation.tests_of import TESTS, nearest_of
+from scripts.mutation.tests_of import TESTS, in_turn
 from scripts.mutation.tests_of import tests_of as asked_about
-from scripts.mutation.trial import HUNG, KILLED, SURVIVED, Trials
+from scripts.mutation.trial import HUNG, KILLED, SURVIVED, UNJUDGED, Trials
 from tests.imports import ROOT
 
 KERNEL = b'''"""Some kernels."""
@@ -88,9 +88,13 @@ def test_every_file_has_tests_that_exist() -> None:
 
 
 def test_a_room_s_own_tests_are_asked_first() -> None:
-    assert nearest_of("engine/ask/requests.py", ROOT) == ("tests/engine/ask",)
-    assert nearest_of("engine/bridge/stages.py", ROOT) == (), "no tests mirror it"
-    assert nearest_of("nexmark/queries/q3.py", ROOT) == (), "a few are asked anyway"
+    own, *rest = in_turn("engine/ask/requests.py", ROOT)
+    assert own == ("tests/engine/ask",)
+    assert rest == [("tests/engine/explain", "tests/engine/install", "--ignore=tests/engine/ask")]
+    assert in_turn("operators/rows/filter.py", ROOT)[0] == ("tests/operators/rows",)
+    assert in_turn("nexmark/errors.py", ROOT) == (("tests/nexmark",),)
+    assert len(in_turn("engine/bridge/edge_rows.py", ROOT)) == 1, "no tests mirror it"
+    assert len(in_turn("nexmark/queries/q3.py", ROOT)) == 1, "a few are asked anyway"
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +107,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     function = "def grown(a):\n    while a < 10:\n        a += 1\n        time.sleep(0.001)\n    return a\n"
     (root / "some.py").write_text(f"import time\n\n\n{function}")
     (root / "test_some.py").write_text("import some\n\n\ndef test_it():\n    assert some.grown(3) == 10\n")
+    starts = "subprocess.Popen(['sleep', '1000'], start_new_session=True)"  # which is not to be left
+    (root / "test_wrong.py").write_text(f"import subprocess\n\n\ndef test_it():\n    {starts}\n    assert False\n")
+    (root / "test_with_some.py").write_text(
+        "import sys\n\n\ndef test_it():\n    assert 'test_some' not in sys.modules\n"
+    )
     (folder / "trials").mkdir()
     return folder
 
@@ -112,7 +121,7 @@ def trials(folder: Path) -> Iterator[Trials]:
     """Of pytest without plugins, which take longer to come than the test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        yield Trials(folder / "checkout", folder / "trials", 10.0)
+        yield Trials(folder / "checkout", folder / "trials", 6.0)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +135,9 @@ def test_a_trial(trials: Trials, folder: Path, start: int, before: str, after: s
     assert sorted(path.name for path in (folder / "trials").iterdir()) == ["pristine", "said.txt"]
 
 
-def test_tests_that_fail_by_themselves_are_no_evidence(trials: Trials) -> None:
-    assert not trials.passes(("no_such_test.py",))
-    assert trials.passes(("test_some.py",))
+@pytest.mark.parametrize("tests", ["test_wrong.py", "test_some.py test_with_some.py", "no_such_test.py"])
+def test_what_fails_without_a_change_or_not_by_itself_is_no_evidence(trials: Trials, tests: str) -> None:
+    assert trials.outcome(Mutant("some.py", 40, "<", "!=", ""), tuple(tests.split())) == UNJUDGED
 
 
 @pytest.mark.parametrize("files", [("--file", "shm/memory"), pytest.param((), marks=pytest.mark.slow)])

@@ -10,6 +10,15 @@ _HARD = "(edges or elsewhere)"  # events that are generated notice less, and tak
 _EMITTED = "tests/shm/memory/test_emitted_order.py"
 _CONTRACTS = "tests/operators/test_contracts.py"
 _MODELS = ("tests/engine/safety/test_safety.py", "tests/engine/running/test_coming_and_going.py")
+_BENCHMARKS = tuple([f"tests/test_benchmark_{some}.py" for some in (
+    "all", "collections", "earlier", "engine", "parts", "references", "road", "state",
+)])  # fmt: skip
+_COMPILED = ("tests/engine/native", "tests/engine/data", "tests/engine/running",
+    "tests/operators/rows", "tests/operators/sources", "tests/operators/flow")  # fmt: skip
+_STEPPED = tuple([f"tests/engine/{room}" for room in (  # whose tests start few processes
+    "columns", "cores", "data", "declare", "graph", "native", "progress", "running", "safety", "times", "tokens",
+    "worker",
+)])  # fmt: skip
 
 # The first pattern that a file's path begins with says which.
 TESTS: dict[str, tuple[str, ...]] = {
@@ -45,7 +54,16 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/native/memory": ("tests/engine/data/test_burst.py", "tests/engine/native"),
     "engine/native/edges": ("tests/operators/rows/test_compiled_stages.py", "tests/engine/native"),
     "engine/running/probe_group": ("tests/engine/running/test_input_and_probe_groups.py",),
-    "engine/": ("tests/engine",),
+    "engine/ask": ("tests/engine/ask", "tests/engine/explain", "tests/engine/install"),
+    "engine/background": ("tests/engine/background",),
+    "engine/bridge": _COMPILED,
+    "engine/native": _COMPILED,
+    "engine/budget": ("tests/engine/budget",),
+    "engine/explain": ("tests/engine/explain", "tests/engine/ask", "tests/tools/commands"),
+    "engine/group": ("tests/engine/group", "tests/crash"),
+    "engine/install": ("tests/engine/install", "tests/engine/ask", "tests/engine/explain"),
+    "engine/declare/part": ("tests/operators/flow",),
+    "engine/": _STEPPED,
     "operators/folds": ("tests/operators/folds", _CONTRACTS, "tests/operators/aggregates"),
     "operators/running": (_CONTRACTS, "tests/operators/running", "tests/operators/aggregates"),
     "operators/aggregates": (_CONTRACTS, "tests/operators/aggregates", "tests/operators/paper/test_arrange.py"),
@@ -66,12 +84,22 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/paper/running_average": ("tests/operators/paper/test_averages.py",),
     "operators/paper/arrange": ("tests/operators/paper/test_arrange.py",),
     "operators/state/row_store": ("tests/operators/joins", "tests/operators/aggregates/test_windows.py"),
+    "operators/rows/key_columns": ("tests/operators/aggregates/test_keys_by_expressions.py",),
     "operators/rows": ("tests/operators/rows", "tests/operators/test_structure.py"),
     "operators/flow": ("tests/operators/flow",),
     "operators/sinks": ("tests/operators/sinks",),
     "operators/sources": ("tests/operators/sources",),
     "operators/collections": ("tests/operators/collections",),
     "operators/migrate": ("tests/operators/migrate",),
+    "operators/capture": ("tests/operators/capture",),
+    "operators/fluent": ("tests/operators/fluent", "tests/operators/test_structure.py"),
+    "operators/leaving": ("tests/operators/leaving", "tests/operators/migrate"),
+    "operators/mechanisms": ("tests/operators/mechanisms", _CONTRACTS, "tests/nexmark/run/test_mechanisms.py"),
+    "operators/paper": ("tests/operators/paper", "tests/nexmark/bench/experiments"),
+    "operators/staging": ("tests/operators/staging", "tests/operators/sources", "tests/operators/capture"),
+    "operators/state/moving": ("tests/operators/migrate", "tests/operators/state"),
+    "operators/state": ("tests/operators/state", _CONTRACTS, "tests/operators/aggregates", "tests/operators/joins"),
+    "operators/time": ("tests/operators/time", _CONTRACTS, "tests/operators/aggregates", "tests/operators/joins"),
     "operators/": ("tests/operators",),
     "nexmark/queries/q12": ("tests/nexmark/queries/test_processing_time.py",),
     "nexmark/queries/ranks": (_QUERIES, "-k", f"(q15- or q16- or q17-) and {_HARD}"),
@@ -81,6 +109,15 @@ TESTS: dict[str, tuple[str, ...]] = {
     "nexmark/run/feed": ("tests/nexmark/run/test_source.py", "tests/nexmark/run/test_compiled_source.py"),
     "nexmark/measure/latency": ("tests/nexmark/measure/test_latency.py",),
     "nexmark/oracle/row_hash": ("tests/nexmark/oracle/test_compare.py",),
+    "nexmark/bench": ("tests/nexmark/bench", *_BENCHMARKS),
+    "nexmark/commands": ("tests/nexmark/commands", "tests/nexmark/run/test_answers.py"),
+    "nexmark/events": ("tests/nexmark/events", "tests/nexmark/oracle", _QUERIES),
+    "nexmark/measure": ("tests/nexmark/measure", "tests/nexmark/run"),
+    "nexmark/oracle": ("tests/nexmark/oracle", "tests/nexmark/run/test_answers.py"),
+    "nexmark/run": ("tests/nexmark/run", "tests/nexmark/commands"),
+    "nexmark/scale_out/stage": ("tests/spark",),
+    "nexmark/scale_out": ("tests/nexmark/scale_out", "tests/nexmark/test_scale.py"),
+    "nexmark/staging": ("tests/nexmark/staging",),
     "nexmark/": ("tests/nexmark",),
 }  # fmt: skip
 
@@ -93,8 +130,10 @@ def tests_of(file: str) -> tuple[str, ...]:
     return next(tests for beginning, tests in TESTS.items() if file.startswith(beginning))
 
 
-def nearest_of(file: str, root: Path) -> tuple[str, ...]:
-    """Those of them that mirror the file's room; none where `tests_of` asks few anyway. They notice most, and soon."""
-    room = f"tests/{Path(file).parent}"
-    is_part = any([room.startswith(f"{tests}/") for tests in tests_of(file)])
-    return (room,) if is_part and (root / room).is_dir() else ()
+def in_turn(file: str, root: Path) -> tuple[tuple[str, ...], ...]:
+    """The same, as it is asked: first those that mirror the file's room, which notice most, and soon, then the rest."""
+    tests, room = tests_of(file), f"tests/{Path(file).parent}"
+    is_part = tests != (room,) and any([f"{room}/".startswith(f"{one}/") for one in tests])
+    if not is_part or not (root / room).is_dir():
+        return (tests,)
+    return (room,), (*[one for one in tests if one != room], f"--ignore={room}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -12,17 +12,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 from scripts.mutation.mutant import Mutant
 
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".data", ".hypothesis", ".mypy_cache", ".ruff_cache")
-KILLED, SURVIVED, HUNG = "killed", "survived", "hung"
+KILLED, SURVIVED, HUNG, UNJUDGED = "killed", "survived", "hung", "not judged"
+_TEST_OF = re.compile(r"^(?:FAILED |ERROR )?(\S+?\.py)(?=::| - |$)", re.MULTILINE)  # that begins, or has failed
 
 
 class Trials:
-    """Runs tests over mutants. Compiled kernels are taken over from `pristine`, where tests ran unchanged; those that a
+    """Runs tests over mutants. Compiled kernels are taken over from `pristine`, the copy without a change; those that a
     mutant changes are compiled where a test needs them, as others, which it does not touch, need not be."""
 
     def __init__(self, root: Path, folder: Path, limit_s: float) -> None:
+        """limit_s: for one test."""
         self.pristine = folder / "pristine"
         self._folder = folder
         self._limit_s = limit_s
@@ -38,13 +42,25 @@ class Trials:
         return self._passing[tests]
 
     def outcome(self, mutant: Mutant, tests: tuple[str, ...]) -> str:
-        """KILLED if a test fails, HUNG if they had to be ended, SURVIVED if all pass."""
+        """KILLED if a test fails, HUNG if one had to be ended, SURVIVED if all pass. UNJUDGED if that test's file, run
+        by itself, passes with the change, or fails without."""
         with self._copy() as copy:
             file = copy / mutant.file
             changed = mutant.applied(file.read_bytes())
             file.unlink()  # it is a link to the pristine one
             file.write_bytes(changed)
-            return self._run(copy, tests)
+            outcome = self._run(copy, tests)
+            if outcome == SURVIVED:
+                return outcome
+            alone = self._where_it_ended(tests)
+            is_sure = outcome == HUNG or self._run(copy, alone) != SURVIVED
+        return outcome if is_sure and self.passes(alone) else UNJUDGED
+
+    def _where_it_ended(self, tests: tuple[str, ...]) -> tuple[str, ...]:
+        """The file of the last test that began, of these; if none did, whether they can be collected."""
+        files = _TEST_OF.findall(self.said.read_text(errors="replace"))
+        options = tests[tests.index("-k") :] if "-k" in tests else ()
+        return (files[-1], *options) if files else ("--collect-only", *tests)
 
     @contextmanager
     def _copy(self) -> Iterator[Path]:
@@ -60,16 +76,27 @@ class Trials:
         temporary = self._folder / "tmp"
         temporary.mkdir()
         environment = os.environ | {"PYTHONPATH": str(tree), "TMPDIR": str(temporary), "TOKENRING_TESTS_LAZY": "1"}
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+        command = [sys.executable, "-m", "pytest", "-v", "-x", "-p", "no:cacheprovider", *tests]
         with self.said.open("wb") as said:
-            process = subprocess.Popen(command, cwd=tree, env=environment, stdout=said, stderr=subprocess.STDOUT,
-                                       start_new_session=True)  # fmt: skip
+            process = subprocess.Popen(
+                command, cwd=tree, env=environment, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+            )
         try:
-            return SURVIVED if process.wait(self._limit_s) == 0 else KILLED
-        except subprocess.TimeoutExpired:
-            return HUNG
+            while True:
+                told_bytes = self.said.stat().st_size
+                with suppress(subprocess.TimeoutExpired):
+                    return SURVIVED if process.wait(self._limit_s) == 0 else KILLED
+                if self.said.stat().st_size == told_bytes:  # not one test has ended
+                    return HUNG
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _kill_all_of(temporary)
             process.wait()
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _kill_all_of(temporary: Path) -> None:
+    """Whoever has files there, as all do whom the tests have started, in sessions of their own, too."""
+    for process in psutil.process_iter(["environ"]):
+        if (process.info["environ"] or {}).get("TMPDIR") == str(temporary):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
