@@ -56,6 +56,33 @@ def test_every_pact_delivers_its_rows(pact: Pact | None, workers: int) -> None:
             assert recorder.rows == expected
 
 
+def test_each_input_of_an_operator_has_a_pact_of_its_own() -> None:
+    got: list[tuple[int, str, int]] = []
+
+    def declare(worker: Worker, scope: Scope) -> list[InputHandle]:
+        def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+            token.drop()
+
+            def logic(left: InputPort, right: InputPort, output: OutputPort) -> None:
+                for name, messages in (("left", left), ("right", right)):
+                    got.extend((worker.index, name, value) for _, batch in messages for value in batch["value"])
+
+            return logic
+
+        inputs = [scope.new_input(VALUE) for _ in range(2)]
+        inputs[0][1].binary(inputs[1][1], "both", VALUE, construct, (Exchange("value"), Broadcast()))
+        return [handle for handle, _ in inputs]
+
+    with simulated(3) as group:
+        handles = build(group, declare)
+        handles[0][0].send({"value": range(9)})
+        handles[0][1].send({"value": [100]})
+        settle(group)
+    assert sorted(got) == sorted(
+        [(route(value, 3), "left", value) for value in range(9)] + [(index, "right", 100) for index in range(3)]
+    )
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_only_the_columns_asked_for_cross(workers: int) -> None:
     schema = Schema(key="int64", amount="float64", mark="uint64")

@@ -10,11 +10,39 @@ import pytest
 from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
 from tests.engine.native.scripted import BY_VALUE, forward, later, operate
 from tokenring.engine import Batch, Exchange, InputPort, OperatorContext, Schema, Scope, Worker
+from tokenring.engine.compiled import (
+    DONE,
+    Compiled,
+    address_of,
+    addresses_of,
+    answer,
+    bring_texts,
+    column_of,
+    entry,
+    new_message,
+    state_of,
+    take,
+)
 from tokenring.engine.native import ROUND
 from tokenring.engine.native.layout import CHUNKS_BYTES, MOST_ROUNDS, WAITING
 from tokenring.engine.native.memory import MOST_KEPT_BYTES
 
 PAIR = Schema("key value")
+
+
+TEXT = Schema(name="string")
+HELLO = np.frombuffer(b"hello", np.uint8)
+
+
+@entry
+def telling(world, me):  # type: ignore[no-untyped-def]
+    """Answer each message with a row of text, whose bytes the state's second word points to."""
+    while take(world, me, 0) != 0:
+        made = new_message(world, me, 0, 1)
+        column_of(made, 0)[0] = len(HELLO)  # from the first byte on
+        bring_texts(world, addresses_of(made), state_of(world, me, 2)[1:], 1)
+        answer(world, me, 0, 0, made)
+    return DONE
 
 
 def chain(script: list[Any], length: int, states: list[np.ndarray] | None = None, pact: Any = None) -> Any:
@@ -228,3 +256,22 @@ def test_rounds_are_counted_anew_before_their_number_is_too_great() -> None:
         assert 0 <= world.view[ROUND] < 1000
         finish(group, made)
     assert recorder.rows == [(time, time) for time in range(10)]
+
+
+def test_texts_come_from_an_operator_that_gets_none() -> None:
+    said: list[str] = []
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        builder = scope.operator("telling")
+        builder.input(stream)
+        told = builder.output(TEXT)
+        builder.build_compiled(lambda _: Compiled(telling, np.array([0, address_of(HELLO)])), texts=True)
+        told.sink("said", lambda _: lambda messages: said.extend(text for _, rows in messages for text in rows["name"]))
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        handle.send({"value": [1]})
+        settle(group)
+    assert said == ["hello"]

@@ -144,6 +144,7 @@ def test_updates_know_their_key() -> None:
     [
         (lambda s: count(s, KEY), ("operator 'count'", "(k % 3)", ".alias('name')")),
         (lambda s: count(s, KEY.alias("v")), ("operator 'count'", "column 'v' already", "alias")),
+        (lambda s: count(s, (KEY.alias("a"), UP.alias("a"))), ("operator 'count'", "column 'a' already", "alias")),
         (lambda s: count(s, Count().alias("n")), ("operator 'count'", "name or an expression", "not Count(")),
         (lambda s: count(s, ("k", 5)), ("operator 'count'", "name or an expression", "not 5")),
         (lambda s: count(s, 5), ("'auction bidder'", "not by 5")),

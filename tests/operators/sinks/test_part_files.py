@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from tests.errors import raises
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
@@ -86,6 +87,29 @@ def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
     assert pa.concat_tables(parts).to_pylist() == parquet.to_pylist()
     with raises(UsageError, "operator 'to_parquet'", str(tmp_path / "parquet"), "exists already", "another folder"):
         execute(write_all(tmp_path), workers=2)
+
+
+def test_parts_are_whole_on_the_disk_once_the_probes_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run goes on: nothing has its name yet, nor has a process ended."""
+    synced: dict[str, int] = {}
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        real(descriptor)
+        synced[os.readlink(f"/proc/self/fd/{descriptor}")] = os.fstat(descriptor).st_size
+
+    def program(worker: Worker) -> None:
+        write_all(tmp_path)(worker)
+        parts = {name: [*tmp_path.glob(f".{name}.*/*")] for name in ("parquet", "arrow", "json")}
+        assert [len(some) for some in parts.values()] == [1, 1, 1]
+        assert pq.read_table(parts["parquet"][0])["id"].to_pylist() == [0, 10] * 2
+        assert pa.ipc.open_file(parts["arrow"][0]).read_all()["id"].to_pylist() == [0, 10] * 2
+        assert [orjson.loads(line)["id"] for line in parts["json"][0].read_bytes().splitlines()] == [0, 10] * 2
+        for (part,) in parts.values():
+            assert part.stat().st_size in synced.values()
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    execute(program, workers=1)
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
