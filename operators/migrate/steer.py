@@ -182,12 +182,10 @@ def _pass_on(world, me, state, known):  # type: ignore[no-untyped-def]
         at += 1
         latest = latest_of(message)
         state[GREATEST] = max(state[GREATEST], latest)
-        version = 0
-        if versions[COUNT] > 1:
-            version = _version_at(versions, time_of(message))
+        version = _version_at(versions, time_of(message))
         if apart:
             postpone(world, me, ROWS)  # behind the parts
-        elif latest < known and (versions[COUNT] == 1 or version == _version_at(versions, latest)):
+        elif latest < known and version == _version_at(versions, latest):
             made = _steered(world, state, message, version)
             take(world, me, ROWS)
             answer(world, me, ROWS, 0, made)
