@@ -102,7 +102,7 @@ def _judged(mutant: Mutant, trials: Trials) -> str:
     for tests in in_turn(mutant.file, trials.pristine):
         outcome = trials.outcome(mutant, tests)
         if outcome == UNJUDGED:
-            click.echo("\n".join(trials.said.read_text(errors="replace").splitlines()[-_SHOWN_LINES:]), err=True)
+            click.echo("\n".join(trials.failure.splitlines()[-_SHOWN_LINES:]), err=True)
         if outcome != SURVIVED:
             break
     return outcome

@@ -30,8 +30,9 @@ class Trials:
         self.pristine = folder / "pristine"
         self._folder = folder
         self._limit_s = limit_s
-        self.said = folder / "said.txt"
-        """What the last run of the tests printed."""
+        self._said = folder / "said.txt"
+        self.failure = ""
+        """What the tests said that failed last with a mutant."""
         self._passing: dict[tuple[str, ...], bool] = {}
         shutil.copytree(root, self.pristine, symlinks=True, ignore=_LEFT_OUT)
 
@@ -52,13 +53,14 @@ class Trials:
             outcome = self._run(copy, tests)
             if outcome == SURVIVED:
                 return outcome
+            self.failure = self._said.read_text(errors="replace")
             alone = self._where_it_ended(tests)
             is_sure = outcome == HUNG or self._run(copy, alone) != SURVIVED
         return outcome if is_sure and self.passes(alone) else UNJUDGED
 
     def _where_it_ended(self, tests: tuple[str, ...]) -> tuple[str, ...]:
         """The file of the last test that began, of these; if none did, whether they can be collected."""
-        files = _TEST_OF.findall(self.said.read_text(errors="replace"))
+        files = _TEST_OF.findall(self.failure)
         options = tests[tests.index("-k") :] if "-k" in tests else ()
         return (files[-1], *options) if files else ("--collect-only", *tests)
 
@@ -77,16 +79,16 @@ class Trials:
         temporary.mkdir()
         environment = os.environ | {"PYTHONPATH": str(tree), "TMPDIR": str(temporary), "TOKENRING_TESTS_LAZY": "1"}
         command = [sys.executable, "-m", "pytest", "-v", "-x", "-p", "no:cacheprovider", *tests]
-        with self.said.open("wb") as said:
+        with self._said.open("wb") as said:
             process = subprocess.Popen(
                 command, cwd=tree, env=environment, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
             )
         try:
             while True:
-                told_bytes = self.said.stat().st_size
+                told_bytes = self._said.stat().st_size
                 with suppress(subprocess.TimeoutExpired):
                     return SURVIVED if process.wait(self._limit_s) == 0 else KILLED
-                if self.said.stat().st_size == told_bytes:  # not one test has ended
+                if self._said.stat().st_size == told_bytes:  # not one test has ended
                     return HUNG
         finally:
             _kill_all_of(temporary)

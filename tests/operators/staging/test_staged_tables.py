@@ -268,7 +268,8 @@ WRONG: dict[str, tuple[pa.Table, dict[str, Any], tuple[Fact, ...]]] = {
         pa.table({"at": [1, 2], "n": [-(2**63), None]}), {}, ("'n'", str(-(2**63)), "null")
     ),
     "a column that is not there": (
-        pa.table({"at": [1], "id": [1]}), {"columns": "ids at"}, ("'ids'", "did you mean 'id'")
+        pa.table({"at": [1], "id": [1]}), {"columns": "ids at"},
+        ("'ids'", "orders.parquet row 0", "did you mean 'id'"),
     ),
 }  # fmt: skip
 
