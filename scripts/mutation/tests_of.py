@@ -62,6 +62,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/explain": ("tests/engine/explain", "tests/engine/ask", "tests/tools/commands"),
     "engine/group": ("tests/engine/group", "tests/crash"),
     "engine/install": ("tests/engine/install", "tests/engine/ask", "tests/engine/explain"),
+    "engine/graph/graph": (*_STEPPED, "tests/operators/migrate/test_moving.py"),
     "engine/declare/part": ("tests/operators/flow",),
     "engine/": _STEPPED,
     "operators/folds": ("tests/operators/folds", _CONTRACTS, "tests/operators/aggregates"),

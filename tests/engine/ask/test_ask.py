@@ -230,13 +230,18 @@ def test_a_worker_that_the_first_look_missed_is_asked_too(
     assert not missed
 
 
+@pytest.mark.parametrize("mode", [0o755, 0o740, 0o701, None])
 def test_a_folder_that_others_may_enter_is_not_used(
-    monkeypatch: pytest.MonkeyPatch, asleep: tuple[Group, Path], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, asleep: tuple[Group, Path], tmp_path: Path, mode: int | None
 ) -> None:
     group, _ = asleep
-    (tmp_path / "open").mkdir(mode=0o755)
-    monkeypatch.setattr("tokenring.engine.ask.asker.private_folder", lambda process: tmp_path / "open")
-    with raises(UsageError, str(tmp_path / "open"), "0700", "remove"):
+    there = tmp_path / "open"
+    if mode is None:  # no folder at all
+        there.touch(mode=0o600)
+    else:
+        there.mkdir(mode=mode)
+    monkeypatch.setattr("tokenring.engine.ask.asker.private_folder", lambda process: there)
+    with raises(UsageError, str(there), "0700", "remove"):
         ask(group.launcher)
 
 

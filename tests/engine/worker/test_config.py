@@ -108,11 +108,17 @@ def test_the_smallest_queue_takes_wide_rows_and_texts() -> None:
         ("spin_us", None),
         ("backlog_bytes", -1),
         ("backlog_bytes", 1e6),
+        ("memory_bytes", -1),
     ],
 )
 def test_options_that_cannot_work(option: str, value: Any) -> None:
     with raises(ConfigError, option, f"not {value!r}" if value != -1 or option == "workers" else "negative"):
         Config(**{option: value})
+
+
+def test_none_is_a_choice_too() -> None:
+    config = Config(spin_us=0, backlog_bytes=0, memory_bytes=0)
+    assert (config.spin_us, config.backlog_bytes, config.memory_bytes) == (0, 0, 0)
 
 
 def test_two_answers_to_one_question() -> None:
