@@ -214,13 +214,21 @@ def _write_table(target: Path, table: "pa.Table") -> None:
 def _right_from(views: Views, view: View) -> int:
     """The earliest time that can be read here, and has all that its dataflow imported on this worker: other workers may
     have imported it at another time."""
-    of_imported = [
-        max(importer.least, _right_from(views, other))
-        for other in views
-        for importer in other.importers
-        if importer.dataflow == view.dataflow != other.dataflow
-    ]
-    return max([view.since, *of_imported])
+    return max(view.since, _imported_from(views, view.dataflow))
+
+
+def _imported_from(views: Views, dataflow: str) -> int:
+    """The latest of the first times of what a dataflow imports, and of what that was made of; 0 if it imports nothing.
+    """
+    return max(
+        [
+            max(importer.least, _imported_from(views, view.dataflow))
+            for view in views
+            for importer in view.importers
+            if importer.dataflow == dataflow != view.dataflow
+        ],
+        default=0,
+    )
 
 
 def _key_of(view: View, told: list[Any]) -> tuple[Any, ...]:

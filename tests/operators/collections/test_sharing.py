@@ -326,3 +326,28 @@ def test_two_imports_are_joined() -> None:
         return sorted(rows_of(found))
 
     assert tr.execute(program, workers=1) == [[(1, 5, 7, 0, 1), (1, 5, 7, 4, -1), (2, 6, 8, 3, 1)]]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_made_of_an_import_is_asked_for_from_the_import_s_first_time_on(workers: int) -> None:
+    """Though its own history reaches back farther."""
+
+    def program(worker: tr.Worker) -> None:
+        feed, view = one_view(worker)
+        feed.go_to(10)
+        worker.step_while(lambda: view.upper < 10)
+        with worker.dataflow("second") as scope:
+            made = scope.import_arrangement("rows").collection().arrange("v").export("made", history=100)
+        feed.go_to(12)
+        while not worker.stopping:
+            worker.step_or_park(0.001)
+        assert made.since < 9, "here it would do"
+
+    with tr.start(program, workers) as group:
+        while "made" not in {view["name"] for view in group.views(60)[0] if view["upper"] == 12}:
+            pass
+        with raises(tr.ReadTimeError, "'made'", "at 5", "before 9"):
+            group.query("made", 5, timeout_s=60)
+        for time in (9, 11):
+            assert group.query("made", time, timeout_s=60).rows.to_pylist() == [{"k": 2, "v": 6, "times": 1}]
+        group.stop()
