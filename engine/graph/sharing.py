@@ -13,7 +13,7 @@ _SHARED: WeakValueDictionary[object, Reachability] = WeakValueDictionary()
 def shared(links: list[Link], depths: list[int]) -> Reachability:
     """The one Reachability of all dataflows of this process with these links and depths."""
     ends = np.array([(origin, target) for origin, target, _ in links], np.int64)
-    others = tuple([(at, link[2]) for at, link in enumerate(links) if link[2] is not IDENTITY])
+    others = tuple([(at, summary) for at, (_, _, summary) in enumerate(links) if summary is not IDENTITY])
     key = (ends.tobytes(), others, bytes(depths))
     found = _SHARED.get(key)
     if found is None:

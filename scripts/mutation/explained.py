@@ -41,6 +41,17 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "shm/memory/layout.py", "(sender - (sender > receiver))", ">", ">=",
         "a queue from a worker to itself has been refused",
     ),
+    (
+        "nexmark/bench/experiments/word_source.py", "if now_ns >= self._measurements.backlog.next_look_ns", ">=", ">",
+        "a look is due a nanosecond later",
+    ),
+    *[
+        (
+            "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,
+            "how long a view is of which one word is taken, no kernel looks at",
+        )
+        for before, after in (("1", "0"), ("1", "2"), ("+", "-"))
+    ],
 )  # fmt: skip
 
 
