@@ -45,6 +45,18 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "nexmark/bench/experiments/word_source.py", "if now_ns >= self._measurements.backlog.next_look_ns", ">=", ">",
         "a look is due a nanosecond later",
     ),
+    (
+        "nexmark/bench/parts/machine.py", "timeout=10", "10", "9",
+        "git takes neither",
+    ),
+    (
+        "operators/collections/compiled/joining.py", "if pairs == 0:", "0", "-1",
+        "a message of no rows goes on, of which nothing comes",
+    ),
+    (
+        "engine/columns/text_kernels.py", "if first < 0 or second < 0:", "or", "and",
+        "lengths are compared next, and null's would be the greatest there can be",
+    ),
     *[
         (
             "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,

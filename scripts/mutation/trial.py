@@ -55,7 +55,7 @@ class Trials:
                 return outcome
             self.failure = self._said.read_text(errors="replace")
             alone = self._where_it_ended(tests)
-            is_sure = outcome == HUNG or self._run(copy, alone) != SURVIVED
+            is_sure = self._run(copy, alone) != SURVIVED
         return outcome if is_sure and self.passes(alone) else UNJUDGED
 
     def _where_it_ended(self, tests: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,13 @@ def test_whom_no_pid_here_means_keeps_his_file(tmp_path: Path, monkeypatch: pyte
     assert [path.name for path in tmp_path.iterdir()] == ["target"]
     file.touch()
     assert remove_leftovers(tmp_path) == [file]
+
+
+def test_a_file_that_was_not_moved_goes_with_the_block(tmp_path: Path) -> None:
+    with suppress(ValueError), owned_file(tmp_path / "target") as file:
+        file.write_text("half")
+        raise ValueError
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_reused_pid_is_no_owner(tmp_path: Path) -> None:
