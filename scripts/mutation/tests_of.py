@@ -118,6 +118,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "nexmark/events": ("tests/nexmark/events", "tests/nexmark/oracle", _QUERIES),
     "nexmark/measure": ("tests/nexmark/measure", "tests/nexmark/run"),
     "nexmark/oracle": ("tests/nexmark/oracle", "tests/nexmark/run/test_answers.py"),
+    "nexmark/run/on_behalf": ("tests/nexmark/scale_out/test_engine.py", "tests/nexmark/commands/test_run.py"),
     "nexmark/run": ("tests/nexmark/run", "tests/nexmark/commands"),
     "nexmark/scale_out/stage": ("tests/spark",),
     "nexmark/scale_out": ("tests/nexmark/scale_out", "tests/nexmark/test_scale.py"),
