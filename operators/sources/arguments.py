@@ -28,27 +28,29 @@ OfWorker = Callable[[int, int], Callable[[], Any] | None]
 """of_worker(worker_index, peers): what a source calls there for rows; None on a worker that is not asked for any."""
 
 
-def asked_on(name: str, function: Any, example: str, per_worker: bool) -> OfWorker:
+def asked_on(name: str, function: Any, example: str, per_worker: bool, *named: str) -> OfWorker:
     """Who is asked for the rows of a function: each worker, if the function must be given (worker_index, peers) or
-    `per_worker` says so; else worker 0 alone. UsageError for what is no function, or must be given something else.
+    `per_worker` says so; else worker 0 alone. named: what it is given besides, by name. UsageError for what is no
+    function, or must be given something else.
     """
     if not callable(function):
         raise UsageError(
             f"source {name!r}: give the function itself, {example}, not what it returned ({type(function).__name__})"
         )
-    if _takes(function):  # what it takes besides has defaults, which are not ours to fill
+    if _takes(function, named=named):  # what it takes besides has defaults, which are not ours to fill
         return lambda worker, peers: function if per_worker or worker == 0 else None
-    if _takes(function, 0, 1):
+    if _takes(function, 0, 1, named=named):
         return lambda worker, peers: partial(function, worker, peers)
     raise UsageError(
         f"source {name!r}: the function takes {inspect.signature(function)}, and a source's takes: nothing, to be "
         f"asked on one worker, or (worker_index, peers), to be asked on each for its share"
+        f"{''.join([f', and {one}= by name' for one in named])}"
     )
 
 
-def _takes(function: Callable[..., Any], *arguments: int) -> bool:
+def _takes(function: Callable[..., Any], *arguments: int, named: Sequence[str] = ()) -> bool:
     try:
-        inspect.signature(function).bind(*arguments)
+        inspect.signature(function).bind(*arguments, **dict.fromkeys(named))
     except ValueError:  # written in C, and says nothing: what waits in a queue takes nothing
         return not arguments
     except TypeError:

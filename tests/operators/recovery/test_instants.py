@@ -313,3 +313,28 @@ def test_rows_of_times_to_come_that_cannot_be_saved_are_told_of(tmp_path: Path) 
         with raises(UsageError, "look_up", "keeps what it cannot save"):
             world.take(checked=True)
     assert job.folder.newest() is None
+
+
+def test_a_generator_that_says_where_it_is_goes_on_from_there(tmp_path: Path) -> None:
+    """And reads nothing twice but what came after the snapshot."""
+    asked: list[tuple[int, Any]] = []
+
+    def declare(scope: Any, results: Path) -> None:
+        def function(share: int, shares: int, position: Any) -> Iterator[tuple[dict[str, list[Any]], Any]]:
+            asked.append((share, position))
+            for at, k, v in rows_of(share)[0 if position is None else position["next"] :]:
+                yield {"at": [at], "k": [k], "v": [v]}, {"next": at + 1}
+
+        to_arrow_files(from_generator(scope, ROW, function, time="at", positions=True), results / "rows")
+
+    expected = Counter([row for share in range(2) for row in rows_of(share)])
+    job, random = Job(tmp_path, declare), Random(1)
+    for workers in (2, 1):
+        with job.world(workers, random) as world:
+            world.step(9)
+            world.take()
+    with job.world(3, random) as world:
+        world.finish()
+    assert job.rows("rows") == expected
+    assert asked[:2] == [(0, None), (1, None)]
+    assert all(position is not None and position["next"] > 0 for _, position in asked[2:])

@@ -130,3 +130,20 @@ def test_a_function_may_be_told_which_worker_asks() -> None:
     for source, parameter in ((from_generator, "function"), (from_callback, "poll")):
         with raises(UsageError, *takes):
             run(partial(source, schema=SCHEMA, **{parameter: lambda worker: iter(())}))
+
+
+def test_a_generator_that_is_to_say_where_it_is_yields_pairs() -> None:
+    def pairs(worker: int, peers: int, position: Any) -> Iterator[Any]:
+        assert position is None
+        yield {"at": [1], "value": [worker]}, "behind the first"
+
+    sent = run(lambda scope: from_generator(scope, SCHEMA, pairs, time="at", positions=True), 2)
+    assert sorted(sent.rows) == [(0, 1, (1, 0)), (1, 1, (1, 1))]
+
+    def rows(worker: int, peers: int, position: Any) -> Iterator[Any]:
+        yield {"at": [1], "value": [worker]}
+
+    with raises(OperatorError, "source 'from_generator'", "item 0 of worker 0's generator", "dict", "pairs"):
+        run(lambda scope: from_generator(scope, SCHEMA, rows, time="at", positions=True))
+    with raises(UsageError, "source 'from_generator'", "(worker_index, peers)", "position="):
+        run(lambda scope: from_generator(scope, SCHEMA, lambda one: iter(()), positions=True))
