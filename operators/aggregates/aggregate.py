@@ -19,7 +19,7 @@ from tokenring.operators.expressions import Alias, col, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
-from tokenring.operators.recovery import saving_of
+from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, with_key
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (

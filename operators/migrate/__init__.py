@@ -24,7 +24,7 @@ with later(__name__):
     from tokenring.operators.migrate.plans import PLANS, Step
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
     from tokenring.operators.migrate.steering import TO
-    from tokenring.operators.migrate.used import has_bins, use_bins
+    from tokenring.operators.migrate.used import has_bins, saving_of, use_bins
 
 __all__ = [
     "Balance",
@@ -54,6 +54,7 @@ __all__ = [
     "offer",
     "offers_to",
     "require_movable",
+    "saving_of",
     "state_moves",
     "staying",
     "use_bins",

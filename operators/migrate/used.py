@@ -1,7 +1,8 @@
-"""Which dataflows have their keyed state in bins: said once, before all else."""
+"""What becomes of the keyed state of a dataflow: whether it lies in bins, and whether it is saved. Both are said once,
+before all else."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import GraphError, Scope, UsageError
 
@@ -52,3 +53,8 @@ def use_bins(
 def has_bins(scope: Scope) -> bool:
     """Whether keyed state of a dataflow may move."""
     return getattr(scope.root.builder_class, "moves_bins", False)
+
+
+def saving_of(scope: Any) -> Any:
+    """What this worker saves of the dataflow that is being declared (`Saving`); None where nothing is saved."""
+    return getattr(scope.root, "saving", None)

@@ -10,7 +10,6 @@ with later(__name__):
     from tokenring.operators.recovery.options import Recovery
     from tokenring.operators.recovery.saving import SavedSink, SavedSource, Saving
     from tokenring.operators.recovery.taking import Taking
-    from tokenring.operators.recovery.used import saving_of
 
 __all__ = [
     "JobFolder",
@@ -26,7 +25,6 @@ __all__ = [
     "require_operator",
     "require_saved",
     "save_state",
-    "saving_of",
     "take_now",
     "tell_last",
     "write_state",

@@ -22,7 +22,6 @@ import orjson
 
 from tokenring.engine import Batch, RecoveryError, Schema
 from tokenring.engine.whole_files import sync
-from tokenring.shm.memory import is_held
 
 FORMAT = 1
 """Of manifests and tables: a snapshot of another one is refused."""
@@ -170,13 +169,19 @@ class JobFolder:
     @property
     def holder(self) -> int:
         """The process whose run holds it now; 0: none does."""
-        lock = self.path / LOCK
         try:
-            return int(lock.read_text() or 0) if is_held(lock) else 0
+            lock = os.open(self.path / LOCK, os.O_RDONLY)
         except FileNotFoundError:
             return 0
-        except (OSError, ValueError) as error:
-            raise RecoveryError(f"{lock} cannot be read: {getattr(error, 'strerror', error)}") from None
+        except OSError as error:
+            raise RecoveryError(f"{self.path / LOCK} cannot be read: {error.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return 0
+        except BlockingIOError:
+            return int(os.read(lock, 32) or 0)
+        finally:
+            os.close(lock)
 
     def require(self) -> None:
         """RecoveryError unless it is there, and a job's."""

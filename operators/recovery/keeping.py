@@ -32,7 +32,6 @@ from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.folder import LOCK, JobFolder, Snapshot, part_name
 from tokenring.operators.recovery.options import Recovery
 from tokenring.operators.recovery.saving import SavedSink, Saving
-from tokenring.shm.memory import process_start_ticks
 
 _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for each part of a snapshot
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
@@ -421,7 +420,7 @@ def take_now(process: int, timeout_s: float) -> dict[str, Any]:
     try:
         deadline = time.monotonic() + timeout_s
         while not told.exists():
-            if process_start_ticks(launcher) == 0:
+            if state_of(launcher) in ("", "Z"):
                 raise WorkerError(f"the run of process {process} has ended, or died, before a snapshot was taken")
             if time.monotonic() > deadline:
                 raise WorkerError(

@@ -25,8 +25,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms import can_be_compiled
-from tokenring.operators.migrate import Staying, has_bins
-from tokenring.operators.recovery import saving_of
+from tokenring.operators.migrate import Staying, has_bins, saving_of
 from tokenring.operators.state import Keys, RowStore, grown, require_newest
 from tokenring.operators.time import require_total_order
 

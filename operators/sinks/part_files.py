@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 
 from tokenring.engine import Batch, GraphError, Probe, Schema, SchemaError, Stream, Time
-from tokenring.operators.recovery import saving_of
+from tokenring.operators.migrate import saving_of
 from tokenring.operators.sinks.publication import PartWriter, publish
 from tokenring.operators.sinks.rolling import Roll, roll_files
 

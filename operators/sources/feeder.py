@@ -2,7 +2,7 @@
 recovery each share of a source goes on from where it was, on whichever worker."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tokenring.engine import (
     Batch,
@@ -17,9 +17,12 @@ from tokenring.engine import (
     UnderWay,
 )
 from tokenring.engine.graph import Source, columns_read
-from tokenring.operators.recovery import Saving, saving_of
+from tokenring.operators.migrate import saving_of
 from tokenring.operators.sources.throttle import Sent, Throttle
 from tokenring.operators.time import Clock, RowOrigin, Timing, require_root, with_late
+
+if TYPE_CHECKING:
+    from tokenring.operators.recovery import Saving
 
 Position = Any
 """Where a share goes on: plain data that JSON holds, of a form of its source's own. It is of that share of so many, and
@@ -152,7 +155,7 @@ class _SavedFeed:
     """The source on one worker: a SavedSource."""
 
     def __init__(
-        self, schema: Schema, timing: Timing, pieces: Pieces, contents: Callable[[], Any] | None, saving: Saving
+        self, schema: Schema, timing: Timing, pieces: Pieces, contents: Callable[[], Any] | None, saving: "Saving"
     ) -> None:
         """GraphError for a source that cannot be read again."""
         if contents is None:

@@ -36,5 +36,5 @@ def test_commands_are_those_of_the_program(line: str) -> None:
 
 def test_each_subcommand_is_shown() -> None:
     shown = {"stage", "run", "profile", "bench", "why", "hold", "views", "query"}
-    shown |= {"install", "remove", "migrate", "health"}
+    shown |= {"install", "remove", "migrate", "health", "snapshot", "snapshots"}
     assert {shlex.split(line)[1] for line in COMMANDS} == shown
