@@ -10,7 +10,6 @@ from tokenring.engine import Config, Probe, Results, UsageError
 from tokenring.engine.group import ShortTrace, require_function_of
 from tokenring.engine.worker import FORK
 from tokenring.operators import collections, leaving, mechanisms, migrate
-from tokenring.operators import recovery as recoveries
 from tokenring.operators.fluent.named import import_named, say_what_stays
 from tokenring.operators.fluent.scope import Scope
 from tokenring.operators.fluent.stream import Stream
@@ -23,15 +22,21 @@ if TYPE_CHECKING:
 
     from tokenring.operators.collections import View
     from tokenring.operators.migrate import Change, Rebalance
-    from tokenring.operators.recovery import Recovery
+    from tokenring.operators.recovery import Recovery, Saving
+
+
+def _recovery() -> Any:
+    from tokenring.operators import recovery
+
+    return recovery
 
 
 class Worker(engine.Worker):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     scope_class = Scope
-    is_saved = False
-    """Whether its dataflow is saved: the run has recovery=."""
+    saving: "Saving | None" = None
+    """What is saved of its dataflow, where the run has recovery=."""
     resumed: dict[str, Any] | None = None
     """What the program saved (`save`) on this worker, by name, in the snapshot that the run goes on from; None where it
     begins, or nothing is saved."""
@@ -40,7 +45,7 @@ class Worker(engine.Worker):
         "query": lambda *asked: collections.Query(*asked),
         "follow": lambda *asked: collections.Following(*asked),
         "migrate": lambda *asked: migrate.Migrating(*asked),
-        "snapshot": lambda *asked: recoveries.Taking(*asked),
+        "snapshot": lambda *asked: _recovery().Taking(*asked),
         "end": lambda *asked: leaving.Leaving(*asked),
     }
 
@@ -75,17 +80,16 @@ class Worker(engine.Worker):
                 if bins:
                     migrate.use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
                     self.kept(migrate.Placements).tell = self.dozing.may_doze
-                saving = self.kept(recoveries.Saving) if self.is_saved else None
-                if saving is not None:
+                if self.saving is not None:
                     if bins or mechanism != TOKENS.name:
                         what = "bins=" if bins else f"mechanism={mechanism!r}"
                         raise UsageError(f"dataflow {name!r}: {what} and recovery= do not go together: leave one out")
-                    recoveries.save_state(scope, saving)
+                    self.saving.begin(scope)
                 yield cast(Scope, scope)
-                if saving is not None:
-                    recoveries.require_saved(scope, saving)
-            if saving is not None:
-                saving.built()
+                if self.saving is not None:
+                    self.saving.require_saved()
+            if self.saving is not None:
+                self.saving.built()
         finally:
             self.parting.is_declaring = False
 
@@ -96,13 +100,14 @@ class Worker(engine.Worker):
         `step_while`, `run`, `barrier`); a call of `send` steps too, but no snapshot is taken in it. Without recovery=
         nothing is saved.
         """
-        self.kept(recoveries.Saving).program[name] = function
+        if self.saving is not None:
+            self.saving.program[name] = function
 
     def declare(self, scope: engine.Scope, function: Callable[[Any], Any]) -> None:
         """Let a function that came from outside declare a dataflow; if it returns a collection, or an arrangement, that
         is exported by the dataflow's name. UsageError under recovery.
         """
-        if self.is_saved:
+        if self.saving is not None:
             raise UsageError("a run with recovery= takes no other dataflows: they would be lost with a worker")
         made = function(scope)
         if isinstance(made, collections.Collection):
@@ -180,7 +185,7 @@ def execute(
             return launch(program, workers, config, on_note, on_start)
         if max_workers or start not in ("", FORK) or (config is not None and (config.idle or config.start != FORK)):
             raise UsageError("a run with recovery= forks its workers, all at once: leave start= and max_workers= out")
-        return recoveries.execute_with_recovery(launch, program, recovery, workers, config, on_note, on_start)
+        return _recovery().execute_with_recovery(launch, program, recovery, workers, config, on_note, on_start)
 
 
 def gather(

@@ -3,7 +3,6 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.recovery.builder import require_saved, save_state
     from tokenring.operators.recovery.export import operators_of, require_operator, write_state
     from tokenring.operators.recovery.folder import JobFolder, Snapshot, number_of
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
@@ -23,8 +22,6 @@ __all__ = [
     "number_of",
     "operators_of",
     "require_operator",
-    "require_saved",
-    "save_state",
     "take_now",
     "tell_last",
     "write_state",

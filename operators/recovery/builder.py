@@ -12,7 +12,6 @@ from tokenring.engine import (
     OperatorContext,
     OutputPort,
     Pipeline,
-    Scope,
     Stream,
     Token,
 )
@@ -103,42 +102,3 @@ class _Restoring:
             made = self._constructor(context, *tokens)
         state.begin(context.worker_index, context.peers)
         return made
-
-
-def save_state(scope: Any, saving: Saving) -> None:
-    """Let a dataflow, of which nothing is declared yet, be saved."""
-    scope.saving = saving
-    scope.builder_class = RecoveringBuilder
-    saving.begin(scope)
-
-
-def require_saved(scope: Scope, saving: Saving) -> None:
-    """GraphError for operators, inputs and sources of a dataflow that say nothing of what they keep; RecoveryError for
-    a dataflow that is not the one that the run goes on with."""
-    unknown = [
-        spec
-        for number, spec in enumerate(scope.graph.operators)
-        if spec.relay is None and (spec.depth > 1 or not saving.is_accounted(number, spec))
-    ]
-    if saving.program:
-        unknown = [spec for spec in unknown if spec.manual is None]
-    if not unknown:
-        saving.require_program()
-        return
-    told = []
-    for spec in unknown:
-        if spec.manual is not None:
-            told.append(
-                f"input {spec.name!r} is fed by the program, which saves nothing: first say worker.save(name, function)"
-            )
-        elif spec.depth > 1:
-            told.append(f"operator {spec.name!r} is in a loop, of which nothing is saved")
-        elif not spec.inputs:
-            told.append(f"source {spec.name!r} cannot be read again from where it was")
-        else:
-            told.append(f"operator {spec.name!r} does not say what it keeps")
-    raise GraphError(
-        f"dataflow {scope.graph.name!r} cannot be saved: {'; '.join(told)}. Sources are to be files "
-        f"(read_parquet, read_csv, ...) or from_generator; an operator of your own says state_moves(builder, tables) "
-        f"and offers its state, or state_moves(builder) if it keeps nothing; else run without recovery="
-    )

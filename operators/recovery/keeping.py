@@ -29,6 +29,7 @@ from tokenring.engine.ask import (
     write_whole,
 )
 from tokenring.engine.worker import default_workers
+from tokenring.operators.recovery.builder import RecoveringBuilder
 from tokenring.operators.recovery.folder import LOCK, JobFolder, Snapshot, part_name
 from tokenring.operators.recovery.options import Recovery
 from tokenring.operators.recovery.saving import SavedSink, Saving
@@ -118,7 +119,8 @@ def saved(program: Callable[[Any], Any], snapshot: Snapshot | None, shares: int)
         saving = worker.kept(Saving)
         saving.is_on, saving.resumed, saving.shares = True, snapshot, shares
         saving.report, saving.keep_program = worker.report, worker.keep_program
-        worker.is_saved, worker.resumed = True, saving.program_was(worker.index, worker.peers)
+        saving.builder_class = RecoveringBuilder
+        worker.saving, worker.resumed = saving, saving.program_was(worker.index, worker.peers)
         # The first signal is to end the run: what an end in order drops would be missing from a job that is finished.
         worker.ending.heeding = lambda: None
         return program(worker)

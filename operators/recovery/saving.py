@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import orjson
 
-from tokenring.engine import COMPLETE, Batch, GraphError, InputHandle, RecoveryError, Schema, Time
+from tokenring.engine import COMPLETE, Batch, GraphError, InputHandle, OperatorBuilder, RecoveryError, Schema, Time
 from tokenring.engine.graph import OperatorSpec
 from tokenring.operators.migrate import Bins, Leaving, Offered, Table, require_movable, workers_of
 from tokenring.operators.recovery.folder import Snapshot, read_table, write_json, write_table
@@ -89,6 +89,8 @@ class Saving:
         self.sinks: dict[str, SavedSink] = {}
         self.program: dict[str, Callable[[], Any]] = {}
         """What the program saves of its own, by name."""
+        self.builder_class: type[OperatorBuilder[Any]]
+        """What its operators are declared by."""
         self.report: Callable[[Any], None]
         """Tells the launcher something."""
         self.keep_program: Callable[[bool], None]
@@ -103,13 +105,47 @@ class Saving:
         return 0 if time is None else int(time)
 
     def begin(self, scope: Any) -> None:
-        """A dataflow is declared. GraphError for a second one."""
+        """A dataflow is to be declared, and saved. GraphError for a second one."""
         if self._scope is not None:
             raise GraphError(
                 f"dataflow {scope.graph.name!r}: a run with recovery= has one dataflow, and "
                 f"{self._scope.graph.name!r} is declared already; declare both in one, or run without recovery="
             )
         self._scope = scope
+        scope.saving, scope.builder_class = self, self.builder_class
+
+    def require_saved(self) -> None:
+        """The dataflow is declared. GraphError for operators, inputs and sources that say nothing of what they keep;
+        RecoveryError for a dataflow that is not the one that the run goes on with."""
+        graph = self._scope.graph
+        unknown = [
+            spec
+            for number, spec in enumerate(graph.operators)
+            if spec.relay is None and (spec.depth > 1 or not self.is_accounted(number, spec))
+        ]
+        if self.program:
+            unknown = [spec for spec in unknown if spec.manual is None]
+        if not unknown:
+            self.require_program()
+            return
+        told = []
+        for spec in unknown:
+            if spec.manual is not None:
+                told.append(
+                    f"input {spec.name!r} is fed by the program, which saves nothing: first say "
+                    f"worker.save(name, function)"
+                )
+            elif spec.depth > 1:
+                told.append(f"operator {spec.name!r} is in a loop, of which nothing is saved")
+            elif not spec.inputs:
+                told.append(f"source {spec.name!r} cannot be read again from where it was")
+            else:
+                told.append(f"operator {spec.name!r} does not say what it keeps")
+        raise GraphError(
+            f"dataflow {graph.name!r} cannot be saved: {'; '.join(told)}. Sources are to be files (read_parquet, "
+            f"read_csv, ...) or from_generator; an operator of your own says state_moves(builder, tables) and offers "
+            f"its state, or state_moves(builder) if it keeps nothing; else run without recovery="
+        )
 
     @property
     def dataflow(self) -> Any:

@@ -136,7 +136,6 @@ class World:
         heard = keeper.hearing(None)
         for worker in group.workers:
             worker.report = partial(heard, worker.index)
-            worker.is_saved = True
             program(worker)
 
     def step(self, steps: int = 1) -> None:
