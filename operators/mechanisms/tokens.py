@@ -233,10 +233,8 @@ class Tokens(Mechanism):
             return stream.unary(name, schema, by_rounds(make), pact, Notify.ALWAYS)  # to let an epoch's state go
         builder = stream.operator(name, notify)
         builder.input(stream, pact)
-        if moves is not None:
-            state_moves(builder, moves)
-        elif not remembers:
-            state_moves(builder)
+        if moves is not None or not remembers:
+            state_moves(builder, moves or ())
         output = builder.output(schema)
         if compiled is not None and in_kernels:
             builder.build_compiled(lambda context: compile_with(respond, compiled()), texts=True)

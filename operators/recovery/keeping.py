@@ -116,8 +116,8 @@ def _say(what: str) -> None:
 
 def saved(program: Callable[[Any], Any], snapshot: Snapshot | None, shares: int) -> Callable[[Any], Any]:
     def run(worker: Any) -> Any:
-        saving = worker.kept(Saving)
-        saving.is_on, saving.resumed, saving.shares = True, snapshot, shares
+        saving = Saving()
+        saving.resumed, saving.shares = snapshot, shares
         saving.report, saving.keep_program = worker.report, worker.keep_program
         saving.builder_class = RecoveringBuilder
         worker.saving, worker.resumed = saving, saving.program_was(worker.index, worker.peers)

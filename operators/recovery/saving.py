@@ -1,6 +1,5 @@
 """Saving: what one worker saves of its dataflow, and what it was given to go on from."""
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,6 +9,7 @@ import orjson
 
 from tokenring.engine import COMPLETE, Batch, GraphError, InputHandle, OperatorBuilder, RecoveryError, Schema, Time
 from tokenring.engine.graph import OperatorSpec
+from tokenring.engine.whole_files import sync
 from tokenring.operators.migrate import Bins, Leaving, Offered, Table, require_movable, workers_of
 from tokenring.operators.recovery.folder import Snapshot, read_table, write_json, write_table
 
@@ -77,13 +77,12 @@ class Saving:
     """What one worker saves."""
 
     def __init__(self) -> None:
-        self.is_on = self.is_built = False
+        self.is_built = False
         self.resumed: Snapshot | None = None
         self.shares = 1
         """How many shares sources are read in: as many as there were workers when the job began."""
         self.accounted: list[OperatorSpec] = []
         """The operators that have said what they keep."""
-        self._next: list[int] = []
         self.states: list[SavedState] = []
         self.sources: dict[str, SavedSource] = {}
         self.sinks: dict[str, SavedSink] = {}
@@ -117,11 +116,9 @@ class Saving:
     def require_saved(self) -> None:
         """The dataflow is declared. GraphError for operators, inputs and sources that say nothing of what they keep;
         RecoveryError for a dataflow that is not the one that the run goes on with."""
-        graph = self._scope.graph
+        graph, accounted = self._scope.graph, set(map(id, self.accounted))
         unknown = [
-            spec
-            for number, spec in enumerate(graph.operators)
-            if spec.relay is None and (spec.depth > 1 or not self.is_accounted(number, spec))
+            spec for spec in graph.operators if spec.relay is None and (spec.depth > 1 or id(spec) not in accounted)
         ]
         if self.program:
             unknown = [spec for spec in unknown if spec.manual is None]
@@ -156,14 +153,6 @@ class Saving:
         """By which an operator is known in snapshots: its name, with a number behind it from the second one on."""
         self._names[name] = number = self._names.get(name, 0) + 1
         return name if number == 1 else f"{name}#{number}"
-
-    def accounted_next(self, scope: Any) -> None:
-        """The operator that is declared next is one of `sources`."""
-        self._next.append(len(scope.graph.operators))
-
-    def is_accounted(self, number: int, spec: OperatorSpec) -> bool:
-        """Whether the operator of that number has said what it keeps."""
-        return number in self._next or any([spec is one for one in self.accounted])
 
     def state(self, name: str, tables: Sequence[Table]) -> SavedState:
         """One more operator with state is declared."""
@@ -296,9 +285,7 @@ class Saving:
                     tables.append({"operator": state.name, "table": number, "columns": _spec(rows.schema)} | told)
         shares = [{"source": name, "state": state} for name, source in self.sources.items() for state in source.state()]
         for part in parts:
-            descriptor = os.open(part["made"], os.O_RDONLY)
-            os.fsync(descriptor)
-            os.close(descriptor)
+            sync(part["made"])
         told = {
             "tables": tables,
             "shares": shares,

@@ -53,9 +53,10 @@ class Taking:
     """What one worker does for one snapshot."""
 
     def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
-        self._saving = saving = worker.kept(Saving)
-        if not saving.is_on:
+        saving: Saving | None = getattr(worker, "saving", None)
+        if saving is None:
             raise UsageError("this run keeps no snapshots: start it with recovery=, or `tokenring run --recovery DIR`")
+        self._saving = saving
         self._worker, self._folder, self._into = worker, folder, Path(question["into"])
         self._number, self._before = question["number"], question["before"]
         self._phase = _Phase.COMES if saving.is_built else _Phase.OVER

@@ -68,8 +68,11 @@ def feed(
         def go_on(context: OperatorContext, token: Token, late: Token | None = None) -> Callable[..., None]:
             return saved.begin(context, chosen.attach(behind, context.activate, context.activate_after), token, late)
 
-        saving.accounted_next(scope)
-        return declare(scope, timing.name, schema, go_on, timing.late)
+        assert isinstance(scope, Scope), "sources are of the root scope"
+        number = len(scope.graph.operators)
+        streams = declare(scope, timing.name, schema, go_on, timing.late)
+        saving.accounted.append(scope.graph.operators[number])
+        return streams
 
     def construct(context: OperatorContext, token: Token, *late: Token) -> Callable[..., None]:
         sharing = context.sharing
