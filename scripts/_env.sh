@@ -17,17 +17,28 @@ die() {
     exit 2
 }
 
-# The first interpreter that runs and is new enough. A name on the PATH alone proves nothing: pyenv's shims only look like it.
+# How long this interpreter takes for a few loops, in us; fails if it does not run or is too old. A name on the PATH alone
+# proves nothing: pyenv's shims only look like it.
+loops_us() {
+    "$1" -c 'import sys, timeit
+sys.exit(1) if sys.version_info < (3, 11) else print(int(1e6 * min(timeit.repeat("for i in range(20000): str(i)", number=1))))' 2>/dev/null
+}
+
+# The newest interpreter that runs, or one that is quicker by a fifth and more: distributions build theirs with profile-guided
+# optimisation, pyenv does not unless it is asked to, and a third of the time of all our Python goes with it.
 find_python() {
-    local name
+    local name path us best="" best_us
     for name in ${TOKENRING_PYTHON:-python3.13 python3.12 python3.11 python3}; do
-        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
-            command -v -- "$name"
-            return
-        fi
+        while read -r path; do
+            us=$(loops_us "$path") || continue
+            if [[ -z $best ]] || ((us * 5 < best_us * 4)); then
+                best=$path best_us=$us
+            fi
+        done < <(type -aP -- "$name")
     done
-    die "no Python 3.11 or newer found. Install one (Debian, Ubuntu: apt install python3 python3-venv;" \
+    [[ -n $best ]] || die "no Python 3.11 or newer found. Install one (Debian, Ubuntu: apt install python3 python3-venv;" \
         "Fedora: dnf install python3), or name one in TOKENRING_PYTHON"
+    printf '%s\n' "$best"
 }
 
 venv_works() {

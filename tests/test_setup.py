@@ -59,6 +59,13 @@ def test_a_python_that_is_only_a_name_is_passed_over(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"{sys.executable}\n")
 
 
+@pytest.mark.parametrize(("second_us", "taken"), [(1000, 0), (810, 0), (790, 1)])
+def test_a_python_that_is_quicker_by_a_fifth_is_taken(second_us: int, taken: int, tmp_path: Path) -> None:
+    pythons = [executable(tmp_path / f"python{i}", f"echo {us}") for i, us in enumerate([1000, second_us])]
+    done = shell("find_python", TOKENRING_PYTHON=" ".join(map(str, pythons)))
+    assert (done.returncode, done.stdout) == (0, f"{pythons[taken]}\n")
+
+
 def test_no_python_at_all_names_the_cure(tmp_path: Path) -> None:
     old = executable(tmp_path / "python-old", "exit 1")
     done = run(SCRIPTS[1], TOKENRING_PYTHON=old, TOKENRING_VENV=tmp_path / "venv")
