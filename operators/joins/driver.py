@@ -1,6 +1,6 @@
 """A join as an operator: messages go to the matcher, frontiers say which rows may go; a token where nulls are due."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from tokenring.engine import (
     OperatorContext,
     OutputPort,
     Stream,
+    Thins,
     Time,
     Token,
     TokenRef,
@@ -34,8 +35,10 @@ def declare(
     needs: tuple[tuple[str, ...], tuple[str, ...]],
     extents: Extents | None = None,
     unique: int = -1,
+    thins: Sequence[Thins | None] = (None, None),
 ) -> AnyStream:
-    """The operator of a join. needs: the columns of each side that cross. The rest: see Matcher."""
+    """The operator of a join. needs: the columns of each side that cross; thins: of each, see Exchange. The rest: see
+    Matcher."""
     scope = sides[LEFT].scope
     right_first = unique == RIGHT or columns.how.once
     waits = extents is not None or any(columns.how.alone)  # for frontiers, which say that rows match no more
@@ -48,7 +51,7 @@ def declare(
     if extents is None and waits:
         hears_of_ends(builder)
     for side in (LEFT, RIGHT):
-        builder.input(sides[side], Exchange(columns.key(side), needs[side]))
+        builder.input(sides[side], Exchange(columns.key(side), needs[side], thins=thins[side]))
     has_due = state_moves(builder, join_tables(columns, extents is not None), pends=waits)
     made = builder.output(columns.schema)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])

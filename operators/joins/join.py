@@ -9,6 +9,7 @@ from tokenring.operators.joins.changing import joined_that_change
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import HOWS, Chosen, JoinedColumns, Names, On, joined_on, require_how
 from tokenring.operators.joins.narrowed import narrowed, number_of, proved_unique, refuse_once, require_unique
+from tokenring.operators.joins.partners import partners_known
 from tokenring.operators.joins.windowed_join import windowed_join
 from tokenring.operators.time import Sliding, Tumbling
 
@@ -74,6 +75,8 @@ def join(
     for each key should be named by `unique`="left" or "right": rows of the other side then go as soon as they have
     matched, and are not even kept where their match is here. A second row raises UsageError (as OperatorError). A side
     whose key has a column that was staged as unique (see `read_staged`) is taken for that without being named.
+    Where one side is of files and filtered, its keys go to all workers, and once it has ended, rows of the other side
+    that match nothing, and are not sent alone, do not cross.
 
     left_where, right_where: the rows of that side for which an expression is true; the result is that of a filter
     before the join. Said here, of a side that is unique, rows of the other side do not wait for those that the filter
@@ -124,5 +127,6 @@ def join(
         return joined_that_change(plan, sides, how)
     refuse_once(plan, how, unique)
     needs = plan.crossing(0), plan.crossing(1)
-    pairs: Any = declare(plan, sides, needs, unique=number_of(unique))
+    thins = partners_known(plan, sides, number_of(unique))
+    pairs: Any = declare(plan, sides, needs, unique=number_of(unique), thins=thins)
     return collections.collection(pairs, name=f"{name}.rows") if changes else pairs

@@ -19,6 +19,7 @@ with later(__name__):
         with_key,
         without_unnamed,
     )
+    from tokenring.operators.rows.known_streams import has_end, has_known_end, has_unique, is_filtered, unique_columns
     from tokenring.operators.rows.on_error import ERROR, OnError, gives_failed
     from tokenring.operators.rows.passed_on import passing_on
     from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
@@ -32,7 +33,6 @@ with later(__name__):
         rows_of,
     )
     from tokenring.operators.rows.union import union
-    from tokenring.operators.rows.unique_columns import has_unique, unique_columns
 
 __all__ = [
     "Column",
@@ -55,7 +55,10 @@ __all__ = [
     "filter_batches",
     "filter_rows",
     "gives_failed",
+    "has_end",
+    "has_known_end",
     "has_unique",
+    "is_filtered",
     "hand_on",
     "flat_map_rows",
     "inspect",

@@ -18,6 +18,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.graph import Source, columns_read
 from tokenring.operators.migrate import saving_of
+from tokenring.operators.rows import has_end
 from tokenring.operators.sources.throttle import Sent, Throttle
 from tokenring.operators.time import Clock, RowOrigin, Timing, require_root, with_late
 
@@ -102,7 +103,10 @@ def feed(
 
         return logic
 
-    return declare(scope, timing.name, schema, construct, timing.late)
+    streams = declare(scope, timing.name, schema, construct, timing.late)
+    if not live:
+        has_end(streams[0] if timing.late else streams)
+    return streams
 
 
 def behind_source(scope: ScopeOf[Any]) -> UnderWay:

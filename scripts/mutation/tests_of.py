@@ -85,7 +85,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/paper/running_average": ("tests/operators/paper/test_averages.py",),
     "operators/paper/arrange": ("tests/operators/paper/test_arrange.py",),
     "operators/state/row_store": ("tests/operators/joins", "tests/operators/aggregates/test_windows.py"),
-    "operators/rows/unique_columns": ("tests/operators/staging/test_unique_columns.py",),
+    "operators/rows/known_streams": (
+        "tests/operators/staging/test_unique_columns.py",
+        "tests/operators/joins/test_partners.py",
+    ),
     "operators/rows/key_columns": ("tests/operators/aggregates/test_keys_by_expressions.py",),
     "operators/rows": ("tests/operators/rows", "tests/operators/test_structure.py"),
     "operators/flow": ("tests/operators/flow",),

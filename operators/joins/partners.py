@@ -1,0 +1,145 @@
+"""Rows of one side of a join that have no partner stay on their worker: the keys of the other side go to every worker,
+where that side ends and is filtered, so that many rows have none.
+
+This is the semi-join of databases ("sideways information passing"), with Bloom's filter for the keys.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tokenring.engine import (
+    COLUMN,
+    COMPLETE,
+    WORDS,
+    AnyStream,
+    Batch,
+    Broadcast,
+    InputPort,
+    Notify,
+    Schema,
+    Stream,
+    Thins,
+    int64,
+    kernel,
+)
+from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, can_match, present
+from tokenring.operators.migrate import has_bins, key_words, saving_of
+from tokenring.operators.rows import has_known_end, is_filtered
+
+_MOST_KEYS = 1 << 19  # of more, none is looked for
+_BITS = 22  # log2 of the filter's size: 8 bits a key, half a MiB; one row in twenty passes that has no partner
+_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_LEAST_ROWS = 64  # of fewer, it is not worth the while
+_PIECE_ROWS = 4096  # after which it is asked whether it pays
+_RESTED = 31  # messages, after one of which most rows had a partner
+_KEYS = Schema.of({"key": "int64"})
+
+
+@kernel
+def _bit(word, factor):  # type: ignore[no-untyped-def]
+    return np.int64((np.uint64(word) * factor) >> np.uint64(64 - _BITS))
+
+
+@kernel(int64(COLUMN, WORDS))
+def add_keys(words, bits):  # type: ignore[no-untyped-def]
+    """Keep keys, int64 (n,), in a filter, int64 (1 << _BITS - 6,)."""
+    for word in words:
+        for factor in (_FIRST, _SECOND):
+            bit = _bit(word, factor)
+            bits[bit >> 6] |= 1 << (bit & 63)
+    return 0
+
+
+@kernel(int64(COLUMN, WORDS, WORDS))
+def with_partners(words, bits, chosen):  # type: ignore[no-untyped-def]
+    """Write the rows whose keys may be in a filter to `chosen`, int64 (rows,). Returns how many; -1 if more than half.
+    """
+    made = 0
+    for row in range(len(words)):
+        if row % _PIECE_ROWS == 0 and 2 * made > row:
+            return -1
+        one, two = _bit(words[row], _FIRST), _bit(words[row], _SECOND)
+        if bits[one >> 6] >> (one & 63) & 1 and bits[two >> 6] >> (two & 63) & 1:
+            chosen[made] = row
+            made += 1
+    return made if 2 * made <= len(words) else -1
+
+
+class _Partners:
+    """What one worker knows of the keys of a side, and asks of the other side's messages."""
+
+    def __init__(self, by: tuple[str, ...]) -> None:
+        """by: the columns of the other side's key."""
+        self._by = by
+        self.is_asked = False
+        self._bits: np.ndarray | None = np.zeros(1 << (_BITS - 6), np.int64)
+        self._keys = 0
+        self._is_whole = False
+        self._rests = 0
+
+    def take(self, rows: InputPort) -> None:
+        """Keys arrived, or all have."""
+        for _, batch in rows:
+            self._keys += batch.rows
+            if self._keys > _MOST_KEYS:
+                self._bits = None
+            if self._bits is not None:
+                add_keys(np.ascontiguousarray(batch["key"]), self._bits)
+        self._is_whole = rows.frontier == COMPLETE
+
+    def thin(self, batch: Batch) -> Batch:
+        """The rows that may have a partner, where those are few."""
+        if not self._is_whole or self._bits is None or batch.rows < _LEAST_ROWS:
+            return batch
+        if self._rests:
+            self._rests -= 1
+            return batch
+        chosen = np.empty(batch.rows, np.int64)
+        left = with_partners(key_words(batch, self._by), self._bits, chosen)
+        if left < 0:
+            self._rests = _RESTED
+            return batch
+        return batch.take(chosen[:left])
+
+
+def partners_known(columns: JoinedColumns, sides: tuple[AnyStream, Stream], unique: int) -> list[Thins | None]:
+    """For each side what leaves out its rows that have no partner (see Exchange). None where those would be missed, as
+    they are sent alone, or a second row of a key is an error; and where little is to be had by it."""
+    scope = sides[LEFT].scope
+    thins: list[Thins | None] = [None, None]
+    if scope.depth > 1 or has_bins(scope) or saving_of(scope) is not None:
+        return thins
+    for side, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
+        narrow = columns.where[other] is not None or is_filtered(sides[other])
+        if narrow and has_known_end(sides[other]) and not columns.how.alone[side] and side != unique:
+            thins[side] = _spread(columns, sides[other], other)
+            break
+    return thins
+
+
+def _spread(columns: JoinedColumns, stream: AnyStream, side: int) -> Thins:
+    """Have the keys of one side on every worker; what asks the other side's rows for them."""
+    partners = _Partners(columns.on[1 - side])
+    by, where, sent = columns.on[side], columns.where[side], 0
+
+    def keys_of(batch: Batch) -> Batch | None:
+        nonlocal sent
+        if sent > _MOST_KEYS or not partners.is_asked:
+            return None
+        batch = present(batch, by)
+        if where is not None:
+            batch = batch.filter(can_match(batch, where))
+        sent += batch.rows
+        return Batch(_KEYS, {"key": key_words(batch, by)})
+
+    keys = stream.apply(f"{columns.operator}.keys", _KEYS, keys_of)
+    builder = keys.operator(f"{columns.operator}.keys", Notify.ALWAYS)
+    builder.input(keys, Broadcast())
+    builder.build(lambda context: partners.take)
+
+    def asks() -> Callable[[Batch], Batch]:  # where rows cross, with more than one worker
+        partners.is_asked = True
+        return partners.thin
+
+    return asks
