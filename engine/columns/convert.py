@@ -13,7 +13,7 @@ from tokenring.engine.columns.arrow import Column
 from tokenring.engine.columns.from_arrow import column_from, require_values, scaled
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import NO_FLOATS, Kind, kind_of
-from tokenring.engine.columns.offered import arrow_of, is_missing
+from tokenring.engine.columns.offered import arrow_of, is_masked, is_missing
 from tokenring.engine.columns.strings import Strings
 from tokenring.engine.errors import SchemaError
 
@@ -26,7 +26,7 @@ def to_column(name: str, kind: Kind, values: Any) -> Column:
     """Words of shape (rows,), contiguous, and the heap of a column of text; SchemaError naming the column."""
     heap = None
     try:
-        if isinstance(values, np.ndarray) and kind.is_plain and not np.ma.isMaskedArray(values):
+        if isinstance(values, np.ndarray) and kind.is_plain and not is_masked(values):
             words = _number(name, kind, values) if values.dtype != object else _with_nulls(name, kind, values)
         elif isinstance(values, Strings):
             words, heap = _text(name, kind, values)
@@ -85,7 +85,7 @@ def _text(name: str, kind: Kind, values: Any) -> tuple[np.ndarray, np.ndarray]:
 def _with_nulls(name: str, kind: Kind, values: Any) -> np.ndarray:
     """Kinds that are not plain numbers, masked arrays, and lists."""
     mask = None
-    if np.ma.isMaskedArray(values):
+    if is_masked(values):
         mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
     array = np.asarray(values)
     _require_one_dimension(name, array)

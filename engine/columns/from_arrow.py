@@ -8,7 +8,7 @@ import numpy as np
 from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
-from tokenring.engine.columns.offered import arrow_of
+from tokenring.engine.columns.offered import arrow_of, is_masked
 from tokenring.engine.columns.text_kernels import NO_HEAP
 from tokenring.engine.errors import SchemaError
 from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
@@ -273,7 +273,7 @@ def text_from(values: Any, is_text: bool) -> tuple[np.ndarray, np.ndarray]:
     if offered is not None:
         values = offered
     else:
-        if hasattr(values, "dtype") and not np.ma.isMaskedArray(values):
+        if hasattr(values, "dtype") and not is_masked(values):
             values = np.asarray(values)
         if isinstance(values, np.ndarray) and values.dtype.kind != "O":
             if values.dtype.kind not in ("U", "T") if is_text else values.dtype.kind != "S":

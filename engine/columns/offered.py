@@ -36,6 +36,12 @@ def arrow_of(values: Any) -> Any:
     return None
 
 
+def is_masked(values: Any) -> bool:
+    """Whether this is a masked array of numpy's. numpy.ma, which takes as long to load as all else at a worker's start,
+    is asked only by those who can have one."""
+    return isinstance(values, np.ndarray) and type(values) is not np.ndarray and np.ma.isMaskedArray(values)
+
+
 def _of_pandas(values: Any) -> Any:
     """A Series, an Index or an array of pandas as Arrow's, unless it is numpy's or offers none."""
     import pyarrow as pa

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine.columns import Batch, Schema, Strings
+from tokenring.engine.columns.offered import is_masked
 
 _PLAIN = frozenset({int, float, complex, bool, type(None), str, bytes})
 _FACTORIES = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}
@@ -87,7 +88,7 @@ class _Packer:
             if made_by is not None and _FACTORIES.get(made_by) is not value.default_factory:
                 raise TypeError(f"a defaultdict of {made_by}; return dict(...) of it")
             return self._mark("defaultdict", made_by, self.tree(list(value.items())))
-        if kind in (np.ndarray, np.ma.MaskedArray) or isinstance(value, np.generic):
+        if kind is np.ndarray or isinstance(value, np.generic) or is_masked(value):
             return self._array(kind, value)
         if kind is Strings:
             own = value.compact()
@@ -116,7 +117,7 @@ class _Packer:
         raise TypeError(f"a time in {zone!r}; use datetime.timezone or zoneinfo")
 
     def _array(self, kind: type, value: Any) -> Any:
-        if kind is np.ma.MaskedArray:
+        if is_masked(value):
             return self._mark("masked", self.tree(value.data), self.tree(np.ma.getmaskarray(value)))
         if value.dtype == object and value.ndim == 1 and {*map(type, value)} <= {Decimal, type(None)}:
             return self._mark("decimals", self.tree(value.tolist()))

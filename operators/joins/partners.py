@@ -131,7 +131,7 @@ def _spread(columns: JoinedColumns, stream: AnyStream, side: int) -> Thins:
         if where is not None:
             batch = batch.filter(can_match(batch, where))
         sent += batch.rows
-        return Batch(_KEYS, {"key": key_words(batch, by)})
+        return Batch.wrap(_KEYS, (key_words(batch, by),), batch.rows, ())
 
     keys = stream.apply(f"{columns.operator}.keys", _KEYS, keys_of)
     builder = keys.operator(f"{columns.operator}.keys", Notify.ALWAYS)

@@ -57,7 +57,7 @@ def filter_batches(stream: AnyStream, keep: Callable[[Batch], np.ndarray], name:
 def mask_of(found: Any, batch: Batch, source: str = "the function") -> np.ndarray:
     """What a function returned as bool of shape (rows,), null as False; SchemaError, which says `source` returned it,
     if it is no such thing."""
-    chosen = np.asarray(found.filled(False) if np.ma.isMaskedArray(found) else found)
+    chosen = np.asarray(found.filled(False) if hasattr(found, "filled") else found)
     if chosen.shape != (batch.rows,) or chosen.dtype != np.bool_:
         raise SchemaError(
             f"{source} returned {chosen.dtype} of shape {chosen.shape}; it must return bool of shape "

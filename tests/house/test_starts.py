@@ -112,6 +112,27 @@ LINES = {
 }
 
 
+def test_columns_of_numpy_are_taken_without_its_masked_arrays(tmp_path: Path) -> None:
+    """Which take as long to load as all else at a worker's start."""
+    program = """
+import numpy as np
+import tokenring as tr
+
+def totals(scope):
+    items = [{"k": np.arange(4) % 2, "v": np.ones(4)}]
+    rows = scope.from_generator(tr.Schema(k="int64", v="float64"), lambda: items)
+    return rows.filter_batches(lambda batch: batch["k"] >= 0).aggregate("k", total=tr.Sum("v")).collect()
+
+def alone(worker):
+    return np.arange(3)
+
+assert tr.run(totals, workers=1).num_rows == 2
+assert tr.execute(alone, workers=1)[0].sum() == 3
+"""
+    for modules in loaded(tmp_path, program):
+        assert "numpy.ma" not in modules
+
+
 @pytest.mark.parametrize("form", LINES)
 def test_lines_are_read_without_pandas(tmp_path: Path, form: str) -> None:
     (tmp_path / "rows").write_text(LINES[form])
