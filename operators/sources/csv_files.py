@@ -8,7 +8,7 @@ from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.csv_rows import CsvRows, first_row_at
-from tokenring.operators.sources.feeder import Piece, Position, feed
+from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.lines import Block, blocks_of, lines_of
 from tokenring.operators.sources.throttle import Throttle
@@ -56,7 +56,8 @@ def read_csv(
     out; with header=False a file has the schema's columns and no such line. nulls: the texts, not quoted, that are null
     in a column that may be (`?`); in a `string` the empty text is itself. Timestamps are ISO 8601, or of one of
     `time_formats` (strptime's, to the second); they are in UTC unless they end in an offset, which is applied and then
-    forgotten. Numbers are decimal, of fractions the nearest double is taken; booleans are true, false, 1 or 0.
+    forgotten. Numbers are decimal, of fractions the nearest double is taken; booleans are true, false, 1 or 0. Columns
+    at which no operator looks are neither read nor checked.
 
     Blocks of `block_bytes` are dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp
     (ns) by which rows come in order, up to `disorder`; or one time for all rows. quoted_newlines: values in quotes may
@@ -75,16 +76,20 @@ def read_csv(
         if isinstance(texts, str):
             raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({texts!r},), not one text")
     timing = Timing(name, schema, time, disorder, late)
-    rows = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
+    lines = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
     files = files_of(name, path, (".csv", ".tsv"))
     facts = facts_of(name, files, block_bytes=block_bytes, quoted_newlines=quoted_newlines)
-    columns = {file: rows.columns(file, header) for file in files}
+    columns = {file: lines.columns(file, header) for file in files}
     if quoted_newlines:
         blocks = [Block(file, 0, Path(file).stat().st_size) for file in files]
     else:
         blocks = blocks_of(files, block_bytes)
 
+    wanted = columns_wanted(scope)
+
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
+        read = ReadColumns(schema, wanted(), timing.column)
+        rows = lines.only(read.least)
         for number in range(share if position is None else position, len(blocks), shares):
             block = blocks[number]
             at, data = lines_of(block)
@@ -93,6 +98,6 @@ def read_csv(
                 data = data[at:]
             if data.strip(b"\r\n"):
                 batch, place = rows.batch(columns[block.file], block.file, at, data)
-                yield Piece(batch, None, place, number + shares)
+                yield Piece(read.whole(parts_of(batch), batch.rows), None, place, number + shares)
 
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)

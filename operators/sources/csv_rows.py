@@ -4,7 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
@@ -42,9 +42,6 @@ class CsvRows:
         time_formats: Sequence[str],
         quoted_newlines: bool,
     ) -> None:
-        import pyarrow as pa
-        from pyarrow.csv import ISO8601, ConvertOptions, ParseOptions
-
         for column, kind in zip(schema.names, schema.kinds, strict=True):
             if kind.name == "bytes":
                 raise SchemaError(
@@ -54,19 +51,14 @@ class CsvRows:
         self._schema = schema
         self._delimiter = delimiter
         self._nulls = tuple(nulls)
+        self._time_formats = tuple(time_formats)
         self._quoted_newlines = quoted_newlines
-        types = {
-            column: pa.timestamp("ns") if kind.is_instant and time_formats else _type_of(kind)
-            for column, kind in zip(schema.names, schema.kinds, strict=True)
-        }
-        self._parsing = ParseOptions(delimiter=delimiter, newlines_in_values=quoted_newlines)
-        self._converting = ConvertOptions(
-            column_types=types,
-            include_columns=list(schema.names),
-            null_values=[*nulls],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            timestamp_parsers=[*time_formats, ISO8601],
+        self._converting: Any = None
+
+    def only(self, schema: Schema) -> Self:
+        """The same for some of the columns."""
+        return type(self)(
+            *(self._name, schema, self._delimiter, self._nulls, self._time_formats, self._quoted_newlines)
         )
 
     def columns(self, file: str, header: bool) -> list[str]:
@@ -93,15 +85,18 @@ class CsvRows:
     def batch(self, columns: list[str], file: str, at: int, data: bytes) -> tuple[Batch, RowOrigin]:
         """The rows of a file's lines from byte `at` on, and where each is."""
         import pyarrow as pa
-        from pyarrow.csv import ReadOptions, read_csv
+        from pyarrow.csv import ParseOptions, ReadOptions, read_csv
 
         def place(row: int) -> str:
             return self._place(file, at, data, row)
 
         self._look_at_quotes(file, at, data)
         reading = ReadOptions(use_threads=False, column_names=columns, block_size=max(len(data), 1))
+        parsing = ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted_newlines)
+        if self._converting is None:
+            self._converting = self._how_to_convert()
         try:
-            table = read_csv(io.BytesIO(data), reading, self._parsing, self._converting)
+            table = read_csv(io.BytesIO(data), reading, parsing, self._converting)
         except pa.ArrowInvalid as error:
             self._refuse(str(error), columns, place)
         for name, kind in zip(self._schema.names, self._schema.kinds, strict=True):
@@ -126,6 +121,23 @@ class CsvRows:
                     raise SchemaError(f"{place(row)}, {fault}") from None
             raise SchemaError(f"{place(0)} and those after it: {error}") from None
 
+    def _how_to_convert(self) -> Any:
+        import pyarrow as pa
+        from pyarrow.csv import ISO8601, ConvertOptions
+
+        types = {
+            column: pa.timestamp("ns") if kind.is_instant and self._time_formats else _type_of(kind)
+            for column, kind in zip(self._schema.names, self._schema.kinds, strict=True)
+        }
+        return ConvertOptions(
+            column_types=types,
+            include_columns=list(self._schema.names),
+            null_values=[*self._nulls],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            timestamp_parsers=[*self._time_formats, ISO8601],
+        )
+
     def _look_at_quotes(self, file: str, at: int, data: bytes) -> None:
         """Refuse quoted values that go across lines, unless they may: blocks of lines would be cut within them."""
         octets = np.frombuffer(data, np.uint8)
@@ -149,14 +161,14 @@ class CsvRows:
         row, column = _ROW.search(said), re.search(r"column #(\d+)", said)
         where = f"source {self._name!r}: " + (place(int(row[1]) - 1) if row else place(0) + " or after it")
         if column is None:
-            raise SchemaError(f"{where}: {said[row.end():] if row else said}")
+            raise SchemaError(f"{where}: {said[row.end() :] if row else said}")
         name = columns[int(column[1])]
         value, kind = _VALUE.search(said), self._schema.kind(name)
         beyond = _BEYOND.search(said)
         if beyond is not None:
             raise SchemaError(f"{where}, column {name!r}: {beyond[1]!r:.40} is no {kind}; give a kind with more digits")
         if value is None:
-            raise SchemaError(f"{where}, column {name!r}: {said[row.end():] if row else said}")
+            raise SchemaError(f"{where}, column {name!r}: {said[row.end() :] if row else said}")
         cures = ["say in time_formats= how it is written"] * kind.is_instant
         cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)
         cure = ", or ".join(cures)

@@ -4,6 +4,8 @@ recovery each share of a source goes on from where it was, on whichever worker."
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tokenring.engine import (
     Batch,
     GraphError,
@@ -16,6 +18,7 @@ from tokenring.engine import (
     Token,
     UnderWay,
 )
+from tokenring.engine.columns import NO_HEAP
 from tokenring.engine.graph import Source, columns_read
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import has_end
@@ -122,6 +125,39 @@ def columns_wanted(scope: ScopeOf[Any]) -> Callable[[], set[str] | None]:
     assert isinstance(scope, Scope), "sources are of the root scope"
     graph, number = scope.graph, len(scope.graph.operators)
     return lambda: columns_read(graph, (Source(number, 0), Source(number, 1)))
+
+
+Parts = dict[str, tuple[np.ndarray, np.ndarray | None]]
+"""Columns by name: words, and the heap of one of text."""
+
+
+class ReadColumns:
+    """The columns of a source that are read: in the others, at which no operator looks, stands anything."""
+
+    def __init__(self, schema: Schema, wanted: set[str] | None, time: str | None) -> None:
+        """wanted: see `columns_wanted`. time: the column of the rows' own times, at which the source looks itself."""
+        self.schema = schema
+        self.names = [name for name in schema.names if wanted is None or name in wanted or name == time]
+        self.least = schema.select(self.names or schema.names[:1])
+        """The schema of what is read where rows cannot be counted without a column."""
+        self._nothing = np.zeros(0, np.int64)
+
+    def whole(self, there: Parts, rows: int) -> Batch:
+        """So many rows of the source's schema, of these columns."""
+        if len(self._nothing) < rows:
+            self._nothing = np.zeros(rows, np.int64)
+        columns, heaps = [], []
+        for name, kind in zip(self.schema.names, self.schema.kinds, strict=True):
+            column, heap = there.get(name, (self._nothing[:rows].view(kind.dtype), NO_HEAP if kind.is_text else None))
+            columns.append(column)
+            heaps.append(heap)
+        return Batch.wrap(self.schema, tuple(columns), rows, tuple(heaps) if self.schema.has_text else ())
+
+
+def parts_of(batch: Batch) -> Parts:
+    """A batch's columns."""
+    heaps = batch.heaps or (None,) * len(batch.columns)
+    return dict(zip(batch.schema.names, zip(batch.columns, heaps, strict=True), strict=True))
 
 
 def declare(scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], late: bool) -> Any:

@@ -6,7 +6,7 @@ from typing import Literal, overload
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
-from tokenring.operators.sources.feeder import Piece, Position, feed
+from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.json_rows import JsonRows
 from tokenring.operators.sources.lines import Block, blocks_of, lines_before, lines_of
@@ -43,7 +43,8 @@ def read_json_lines(
     name: str = "read_json_lines",
 ) -> AnyStream | tuple[AnyStream, AnyStream]:
     """Rows (`schema`; no bytes) of files with a JSON object a line (a file, a folder of .jsonl, .ndjson and .json, a
-    pattern, a list). Fields that the schema does not name are left out; one that is missing is null.
+    pattern, a list). Fields that the schema does not name are left out; one that is missing is null. Columns at which
+    no operator looks are neither read nor checked, as long as they are JSON.
 
     Timestamps are ISO 8601 strings, UTC unless they have an offset, or integers, ns since 1970. Blocks of `block_bytes`
     are dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp (ns) by which rows come
@@ -57,12 +58,15 @@ def read_json_lines(
     require_schema(name, schema)
     require_positive(name, block_bytes=block_bytes)
     timing = Timing(name, schema, time, disorder, late)
-    rows = JsonRows(name, schema)
+    lines = JsonRows(name, schema)
     files = files_of(name, path, (".jsonl", ".ndjson", ".json"))
     facts = facts_of(name, files, block_bytes=block_bytes)
     blocks = blocks_of(files, block_bytes)
+    wanted = columns_wanted(scope)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
+        columns = ReadColumns(schema, wanted(), timing.column)
+        rows = lines.only(columns.least)
         for number in range(share if position is None else position, len(blocks), shares):
             block = blocks[number]
             at, data = lines_of(block)
@@ -75,6 +79,6 @@ def read_json_lines(
             def place(row: int, numbers=numbers, where=where) -> str:  # type: ignore[no-untyped-def]
                 return str(where(int(numbers[row])))
 
-            yield Piece(batch, None, place, number + shares)
+            yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, number + shares)
 
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)

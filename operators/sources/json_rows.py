@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 import orjson
@@ -46,6 +46,7 @@ class JsonRows:
     """Makes batches of a schema out of lines. Schemas with bytes have no JSON: SchemaError."""
 
     def __init__(self, name: str, schema: Schema) -> None:
+        self._name = name
         self._schema = schema
         self._kinds = tuple(zip(schema.names, schema.kinds, strict=True))
         self._times = [column for column, kind in self._kinds if kind.is_instant]
@@ -53,6 +54,10 @@ class JsonRows:
         for column, kind in self._kinds:
             if kind.family not in _ACCEPTED:
                 raise SchemaError(f"{name!r}: column {column!r} is {kind}, which JSON cannot hold; make it string")
+
+    def only(self, schema: Schema) -> Self:
+        """The same for some of the columns."""
+        return type(self)(self._name, schema)
 
     def batch(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int] | np.ndarray]:
         """The rows of a block's lines that are not blank, and which line each is from. `where(line)` names one."""

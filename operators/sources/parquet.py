@@ -7,11 +7,10 @@ import numpy as np
 import orjson
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
-from tokenring.engine.columns import NO_HEAP
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.arrow_tables import schema_of
-from tokenring.operators.sources.feeder import Piece, Position, columns_wanted, feed
+from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
@@ -102,8 +101,7 @@ def read_parquet(
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         import pyarrow as pa
 
-        looked_at = wanted()
-        read = [name for name in chosen.names if looked_at is None or name in looked_at or name == timing.column]
+        columns = ReadColumns(chosen, wanted(), timing.column)
         first, done = (share, 0) if position is None else position
         numbers = range(first, len(groups), shares)
         mine = [groups[number] for number in numbers]
@@ -114,7 +112,7 @@ def read_parquet(
         for number, group, floor in zip(numbers, mine, floors, strict=True):
             try:
                 if done < group.rows:
-                    yield from _read(group, _Columns(chosen, read, timing.column), floor, batch_rows, number, done)
+                    yield from _read(group, columns, timing.column, floor, batch_rows, number, done)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
                 raise UsageError(
@@ -125,49 +123,20 @@ def read_parquet(
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts)
 
 
-class _Columns:
-    """Rows of `schema` of which only the columns `read` are: in those at which nobody looks stands anything. time: the
-    column of the rows' own times."""
-
-    def __init__(self, schema: Schema, read: Sequence[str], time: str | None) -> None:
-        self.schema, self.read, self.time = schema, read, time
-        self._nothing = np.zeros(0, np.int64)
-
-    def batch(self, arrow: Any, rows: int, times: np.ndarray | None) -> Batch:
-        """Rows whose columns, but for their times if those are given, Arrow has."""
-        if times is None and len(self.read) == len(self.schema):
-            return Batch.from_arrow(self.schema, arrow)
-        if len(self._nothing) < rows:
-            self._nothing = np.zeros(rows, np.int64)
-        there: dict[str, tuple[np.ndarray, np.ndarray | None]] = {}
-        if times is not None:
-            there[str(self.time)] = times, None
-        names = [name for name in self.read if name not in there]
-        if names:
-            found = Batch.from_arrow(self.schema.select(names), arrow)
-            there |= dict(zip(names, zip(found.columns, found.heaps or [None] * len(names), strict=True), strict=True))
-        columns, heaps = [], []
-        for name, kind in zip(self.schema.names, self.schema.kinds, strict=True):
-            column, heap = there.get(name, (self._nothing[:rows].view(kind.dtype), NO_HEAP if kind.is_text else None))
-            columns.append(column)
-            heaps.append(heap)
-        return Batch.wrap(self.schema, tuple(columns), rows, tuple(heaps) if self.schema.has_text else ())
-
-
 def _read(
-    group: _RowGroup, columns: _Columns, floor: Time | None, rows: int, number: int, done: int
+    group: _RowGroup, columns: ReadColumns, time: str | None, floor: Time | None, rows: int, number: int, done: int
 ) -> Iterator[Piece]:
     """The pieces of the row group of that number of all, behind so many rows, which are decoded and dropped: pages of
     different columns end at different rows. `floor` is the least time behind the group."""
     import pyarrow.parquet as pq
 
-    schema, time = columns.schema, columns.time
+    schema = columns.schema
     # No threads: this worker has one core.
     with pq.ParquetFile(
         group.file, memory_map=True, pre_buffer=False, page_checksum_verification=True,
-        read_dictionary=[name for name in columns.read if name in group.dictionaries and schema.kind(name).is_text],
+        read_dictionary=[name for name in columns.names if name in group.dictionaries and schema.kind(name).is_text],
     ) as file:  # fmt: skip
-        ahead, times, names = None, None, [*columns.read]
+        ahead, times, names = None, None, [*columns.names]
         if time is not None and floor is not None:
             # Times are read before all else: the frontier need not stand still for as long as a row group lasts.
             whole = file.read_row_group(group.number, columns=[time], use_threads=False)
@@ -188,13 +157,15 @@ def _read(
                 return f"{group.file} row {group.first_row + start + row}"
 
             try:
-                batch = columns.batch(arrow, arrow.num_rows, None if times is None else times[start:stop])
+                there = parts_of(Batch.from_arrow(schema.select(names), arrow)) if names else {}
             except SchemaError as error:
                 raise SchemaError(f"{place(0)} and the {arrow.num_rows - 1} after it: {error}") from None
+            if times is not None:
+                there[str(time)] = times[start:stop], None
             behind = floor
             if ahead is not None and floor is not None and stop < len(ahead):
                 behind = min(int(ahead[stop]), floor)
-            yield Piece(batch, behind, place, [number, stop])
+            yield Piece(columns.whole(there, arrow.num_rows), behind, place, [number, stop])
             start = stop
         if start != group.rows:
             raise SchemaError(
