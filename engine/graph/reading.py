@@ -1,11 +1,11 @@
-"""Which columns of an output anybody looks at, as far as the graph says: what a source need not read."""
+"""What becomes of an output, as far as the graph says: which columns anybody looks at, and whether its rows stay."""
 
 from collections.abc import Collection
 from typing import Any
 
 from tokenring.engine.graph.graph import Graph
 from tokenring.engine.graph.location import Source
-from tokenring.engine.graph.pact import Broadcast, Exchange
+from tokenring.engine.graph.pact import Broadcast, Exchange, Route
 from tokenring.engine.graph.spec import InputSpec
 
 
@@ -21,6 +21,14 @@ def columns_read(graph: Graph, origins: Collection[Source]) -> set[str] | None:
                     return None
                 read |= columns
     return read
+
+
+def rows_cross(graph: Graph, origins: Collection[Source]) -> bool:
+    """Whether rows of these outputs go to other workers, if there are any, as many as there are."""
+    pacts = [port.pact for spec in graph.operators for port in spec.inputs if port.origin in origins]
+    return any(
+        pact.thins is None if isinstance(pact, Exchange) else isinstance(pact, Broadcast | Route) for pact in pacts
+    )
 
 
 def _read_by(port: InputSpec) -> set[str] | None:

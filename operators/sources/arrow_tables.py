@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError, table_of
 from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
-from tokenring.operators.sources.feeder import Piece, Position, feed
+from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, block_minima, floors_after
@@ -33,9 +33,10 @@ def read_arrow(
     .arrow and .feather, a pattern, a list).
 
     The schema is Arrow's, of all columns or the named ones, nullable where there are nulls now; or the one given, to
-    which columns are converted. Every worker must be given the same table. Blocks of `batch_rows` rows are dealt to
-    workers in turn, one message each. time: a column of int64, uint64 or timestamp (ns); rows may be in any order,
-    since all times are looked at first; or one time for all rows. Memory: the times; files are mapped, not read.
+    which columns are converted. Columns at which no operator looks are not looked at. Every worker must be given the
+    same table. Blocks of `batch_rows` rows are dealt to workers in turn, one message each. time: a column of int64,
+    uint64 or timestamp (ns); rows may be in any order, since all times are looked at first; or one time for all rows.
+    Memory: the times; files are mapped, not read.
 
     Raises SchemaError for columns that no kind holds or that do not fit, naming them; UsageError for a file that is
     missing or not Arrow's.
@@ -52,7 +53,10 @@ def read_arrow(
     chosen = schema_of(name, whole.schema, schema, columns, nullable)
     timing = Timing(name, chosen, time, None)
 
+    wanted = columns_wanted(scope)
+
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
+        read = ReadColumns(chosen, wanted(), timing.column)
         first = share * batch_rows if position is None else position
         starts = range(first, whole.num_rows, batch_rows * shares)
         floors: list[Time | None] = [None] * len(starts)
@@ -64,8 +68,8 @@ def read_arrow(
             def place(row: int, start: int = start) -> str:
                 return f"row {start + row}"
 
-            batch = Batch.from_arrow(chosen, whole.slice(start, batch_rows))
-            yield Piece(batch, floor, place, start + batch_rows * shares)
+            batch = Batch.from_arrow(read.least, whole.slice(start, batch_rows))
+            yield Piece(read.whole(parts_of(batch), batch.rows), floor, place, start + batch_rows * shares)
 
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts)
 

@@ -10,7 +10,15 @@ from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Tim
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.arrow_tables import schema_of
-from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
+from tokenring.operators.sources.feeder import (
+    Piece,
+    Position,
+    ReadColumns,
+    columns_wanted,
+    feed,
+    parts_of,
+    rows_a_message,
+)
 from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
@@ -34,7 +42,7 @@ class _RowGroup(NamedTuple):
 @overload
 def read_parquet(
     scope: ScopeOf[AnyStream], path: Paths, *, schema: Schema | None = ..., columns: str | Sequence[str] | None = ...,
-    time: str | Time = ..., disorder: int | None = ..., batch_rows: int = ..., throttle: Throttle | None = ...,
+    time: str | Time = ..., disorder: int | None = ..., batch_rows: int | None = ..., throttle: Throttle | None = ...,
     name: str = ..., late: Literal[False] = ...,
 ) -> AnyStream: ...  # fmt: skip
 
@@ -42,7 +50,7 @@ def read_parquet(
 @overload
 def read_parquet(
     scope: ScopeOf[AnyStream], path: Paths, *, schema: Schema | None = ..., columns: str | Sequence[str] | None = ...,
-    time: str | Time = ..., disorder: int | None = ..., batch_rows: int = ..., throttle: Throttle | None = ...,
+    time: str | Time = ..., disorder: int | None = ..., batch_rows: int | None = ..., throttle: Throttle | None = ...,
     name: str = ..., late: Literal[True],
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
@@ -55,7 +63,7 @@ def read_parquet(
     columns: str | Sequence[str] | None = None,
     time: str | Time = 0,
     disorder: Span | None = None,
-    batch_rows: int = 1 << 14,
+    batch_rows: int | None = None,
     throttle: Throttle | None = None,
     late: bool = False,
     name: str = "read_parquet",
@@ -64,8 +72,8 @@ def read_parquet(
 
     The schema is that of the files, of all columns or the named ones, nullable where their statistics say that there
     are nulls or say nothing; or the one given, to which columns are converted. Row groups are dealt to workers in turn
-    and read in batches of `batch_rows`, one message each. Columns at which no operator looks are
-    neither read nor checked.
+    and sent in messages of `batch_rows`; None: 32,768 where rows stay on their worker, 16,384 where they go to others.
+    Columns at which no operator looks are neither read nor checked.
 
     time: a column of int64, uint64 or timestamp (ns), or one time for all rows. Rows may be in any order where the
     files' statistics have that column's least values (nearly all files do); else each worker's must be in order, up to
@@ -76,9 +84,9 @@ def read_parquet(
     Raises SchemaError for columns that no kind holds or that do not fit, and for rows that come too late, naming file
     and row; UsageError for a file that is missing or not Parquet.
     """
-    require_positive(name, batch_rows=batch_rows)
+    require_positive(name, batch_rows=1 if batch_rows is None else batch_rows)
     files = files_of(name, path, (".parquet", ".pq"))
-    facts = facts_of(name, files, batch_rows=batch_rows)
+    facts = facts_of(name, files, batch_rows=batch_rows or 0)
     footers = [_footer(name, file) for file in files]
     nullable = {column for footer in footers for column in _nullable(footer)}
     schemas = [
@@ -96,12 +104,13 @@ def read_parquet(
     if timing.disorder is None and any(group.least is None for group in groups):
         timing.disorder = 0
 
-    wanted = columns_wanted(scope)
+    wanted, told = columns_wanted(scope), rows_a_message(scope)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         import pyarrow as pa
 
         columns = ReadColumns(chosen, wanted(), timing.column)
+        rows = told(shares) if batch_rows is None else batch_rows
         first, done = (share, 0) if position is None else position
         numbers = range(first, len(groups), shares)
         mine = [groups[number] for number in numbers]
@@ -112,7 +121,7 @@ def read_parquet(
         for number, group, floor in zip(numbers, mine, floors, strict=True):
             try:
                 if done < group.rows:
-                    yield from _read(group, columns, timing.column, floor, batch_rows, number, done)
+                    yield from _read(group, columns, timing.column, floor, rows, number, done)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
                 raise UsageError(
@@ -144,8 +153,8 @@ def _read(
             ahead = np.minimum.accumulate(times[::-1])[::-1]
             names.remove(time)
         start = 0
-        batches = file.iter_batches(rows, row_groups=[group.number], columns=names, use_threads=False)
-        for arrow in batches:
+        at_once = max(rows, _DECODED_ROWS)
+        for arrow in file.iter_batches(at_once, row_groups=[group.number], columns=names, use_threads=False):
             stop = start + arrow.num_rows
             if stop <= done:
                 start = stop
@@ -153,20 +162,25 @@ def _read(
             if start < done:
                 arrow, start = arrow.slice(done - start), done
 
-            def place(row: int, start: int = start) -> str:
-                return f"{group.file} row {group.first_row + start + row}"
-
             try:
                 there = parts_of(Batch.from_arrow(schema.select(names), arrow)) if names else {}
             except SchemaError as error:
-                raise SchemaError(f"{place(0)} and the {arrow.num_rows - 1} after it: {error}") from None
+                where = f"{group.file} row {group.first_row + start} and the {arrow.num_rows - 1} after it"
+                raise SchemaError(f"{where}: {error}") from None
             if times is not None:
                 there[str(time)] = times[start:stop], None
-            behind = floor
-            if ahead is not None and floor is not None and stop < len(ahead):
-                behind = min(int(ahead[stop]), floor)
-            yield Piece(columns.whole(there, arrow.num_rows), behind, place, [number, stop])
-            start = stop
+            whole = columns.whole(there, arrow.num_rows)
+            for at in range(0, arrow.num_rows, rows):
+                some = whole.slice(at, min(at + rows, arrow.num_rows))
+
+                def place(row: int, start: int = start) -> str:
+                    return f"{group.file} row {group.first_row + start + row}"
+
+                start += some.rows
+                behind = floor
+                if ahead is not None and floor is not None and start < len(ahead):
+                    behind = min(int(ahead[start]), floor)
+                yield Piece(some, behind, place, [number, start])
         if start != group.rows:
             raise SchemaError(
                 f"{group.file} is damaged in row group {group.number}: {start} rows where {group.rows} are promised"
@@ -231,6 +245,7 @@ def _least(statistics: Any) -> Time | None:
     return statistics.min if isinstance(statistics.min, int) else None
 
 
+_DECODED_ROWS = 1 << 16  # at once, however few go into a message
 _DICTIONARY_BYTES = 1 << 20
 """So long a dictionary is, at most, before writers give it up."""
 _NS = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "days": 86_400 * 10**9}

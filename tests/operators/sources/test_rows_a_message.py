@@ -1,0 +1,81 @@
+"""How many rows a Parquet source puts into a message, and where each came from, however many are decoded at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tokenring as tr
+from tests.errors import raises
+from tokenring.operators.sources import parquet
+
+ROWS = 100_000
+Use = Callable[[tr.Stream], tr.Stream]
+
+
+def counted(rows: tr.Stream) -> tr.Stream:
+    """A row for each message, how many it has."""
+    return rows.map_batches(tr.Schema(rows="int64"), lambda batch: {"rows": np.array([batch.rows])})
+
+
+STAYING: dict[str, Use] = {
+    "collected": counted,
+    "filtered": lambda rows: counted(rows.filter(tr.col("key") >= 0)),
+}
+CROSSING: dict[str, Use] = {
+    "by key": lambda rows: counted(rows).union(counted(rows.exchange("key")).filter(tr.col("rows") < 0)),
+    "to all": lambda rows: counted(rows).union(counted(rows.broadcast()).filter(tr.col("rows") < 0)),
+}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    pq.write_table(pa.table({"key": range(ROWS), "text": [f"row {row}" for row in range(ROWS)]}), file)
+    return file
+
+
+def sizes(file: Path, use: Use, workers: int, **options: Any) -> list[int]:
+    def dataflow(scope: tr.Scope) -> Any:
+        return use(scope.read_parquet(file, **options)).collect()
+
+    answer: list[int] = tr.run(dataflow, workers=workers)["rows"].to_pylist()
+    assert sum(answer) == ROWS
+    return answer
+
+
+@pytest.mark.parametrize("use", STAYING)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_rows_that_stay_come_many_at_once(use: str, workers: int, file: Path) -> None:
+    assert max(sizes(file, STAYING[use], workers)) == 1 << 15
+
+
+@pytest.mark.parametrize("use", CROSSING)
+def test_rows_that_cross_come_fewer_at_once(use: str, file: Path) -> None:
+    assert max(sizes(file, CROSSING[use], 2)) == 1 << 14
+    assert max(sizes(file, CROSSING[use], 1)) == 1 << 15
+
+
+def test_who_says_how_many_gets_them(file: Path) -> None:
+    assert max(sizes(file, counted, 2, batch_rows=1000)) == 1000
+    assert max(sizes(file, counted, 2, batch_rows=ROWS)) == ROWS
+
+
+@pytest.mark.parametrize("row", [1000, 2047, 2048, 5000])
+def test_a_row_is_named_wherever_its_message_was_cut(row: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_DECODED_ROWS", 2048)
+    times = np.arange(10, 6_010)
+    times[row] = 0
+    pq.write_table(pa.table({"at": times}), tmp_path / "rows.parquet", write_statistics=False)
+
+    def dataflow(scope: tr.Scope) -> Any:
+        return scope.read_parquet(tmp_path / "rows.parquet", time="at", disorder=5, batch_rows=1000).collect()
+
+    with raises(tr.OperatorError, f"rows.parquet row {row},", "late"):
+        tr.run(dataflow, workers=1)
