@@ -38,11 +38,13 @@ _MEANT = {
     "merge": "union",
     "output": "for_each",
     "stateful_map": "scan",
+    "to_sql": "to_database",
     "unique": "distinct",
     "where": "filter",
     "window": "aggregate",
     "sort": "top",
     "write_csv": "to_parquet",
+    "write_database": "to_database",
     "write_parquet": "to_parquet",
 }
 """What other libraries call it."""
@@ -104,6 +106,7 @@ class Stream(engine.Stream):
     to_parquet = sinks.to_parquet
     to_arrow_files = sinks.to_arrow_files
     to_json_lines = sinks.to_json_lines
+    to_database = sinks.to_database
     capture = to_capture
 
     # Of edges

@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.recovery.export import operators_of, require_operator, write_state
-    from tokenring.operators.recovery.folder import JobFolder, Snapshot, number_of
+    from tokenring.operators.recovery.folder import JobFolder, Snapshot, Wanted, inserted_until, number_of, say_inserted
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.options import Recovery
     from tokenring.operators.recovery.saving import SavedSink, SavedSource, Saving
@@ -18,10 +18,13 @@ __all__ = [
     "Saving",
     "Snapshot",
     "Taking",
+    "Wanted",
     "execute_with_recovery",
+    "inserted_until",
     "number_of",
     "operators_of",
     "require_operator",
+    "say_inserted",
     "take_now",
     "tell_last",
     "write_state",

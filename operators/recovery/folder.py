@@ -8,6 +8,7 @@ manifest, after a crash also, does that again, which changes nothing where it wa
 import fcntl
 import hashlib
 import os
+import secrets
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,10 @@ FORMAT = 1
 """Of manifests and tables: a snapshot of another one is refused."""
 MANIFEST = "manifest.json"
 _LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to
+_INSERTED = "inserted.json"  # beside results that go into a database: the number of the newest ones that are in it
+WANTED, TOLD = "wanted-", "told-"
+"""How files in a job's folder begin: who makes the one wants a snapshot now, and is told in the other what came of it.
+"""
 LOCK = "lock"
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
 _CHUNK = 1 << 20
@@ -37,6 +42,49 @@ def part_name(number: int, worker: int, which: int, suffix: str) -> str:
     """What a worker's results up to a snapshot are called; which: of several, where an earlier snapshot was not
     finished."""
     return f"part-{number:06d}-{worker:05d}{f'-{which}' if which else ''}{suffix}"
+
+
+def inserted_until(folder: Path) -> int:
+    """Of which snapshot results in a folder were the last that went into a database; 0: none did."""
+    try:
+        return int(orjson.loads((folder / _INSERTED).read_bytes()))
+    except FileNotFoundError:
+        return 0
+    except (ValueError, TypeError, OSError):
+        raise RecoveryError(
+            f"{folder / _INSERTED} is damaged: write the number into it that the sink's row of tokenring_delivered has"
+        ) from None
+
+
+def say_inserted(folder: Path, number: int) -> None:
+    """The results of a snapshot are in a database, and may go."""
+    write_json(folder / _INSERTED, number)
+
+
+def answer_to(wanted: Path) -> Path:
+    """Where who wants a snapshot is told of it."""
+    return wanted.with_name(f"{wanted.name.replace(WANTED, TOLD)}.json")
+
+
+class Wanted:
+    """A snapshot that is wanted now, whoever wants it: the launcher takes it, and says what came of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / f"{WANTED}{secrets.token_hex(8)}"
+
+    def ask(self) -> None:
+        """Want it. OSError if nothing can be written to the job's folder."""
+        self._path.touch()
+
+    def told(self) -> dict[str, Any] | None:
+        """What came of it: `number` and so on, or `error`; None as long as it lasts."""
+        told = answer_to(self._path)
+        return orjson.loads(told.read_bytes()) if told.exists() else None
+
+    def forget(self) -> None:
+        """Want it no more."""
+        self._path.unlink(missing_ok=True)
+        answer_to(self._path).unlink(missing_ok=True)
 
 
 def number_of(path: Path) -> int:
@@ -272,6 +320,12 @@ class JobFolder:
             raise RecoveryError(f"{self.path / _LAST} is damaged: remove it, if nothing has come of this job") from None
 
     @property
+    def whole(self) -> int:
+        """The number of the newest snapshot whose results have all appeared; 0: none has."""
+        number, all_have = self._last()
+        return number if all_have else number - 1
+
+    @property
     def appeared(self) -> int:
         """The number of the newest snapshot whose results are there; 0: none are."""
         there = self._numbered()
@@ -279,6 +333,7 @@ class JobFolder:
 
     def _retract(self, snapshot: Snapshot) -> int:
         """Take back results of newer snapshots, which come again: those cannot be used. Returns how many files."""
+        self._require_retractable(snapshot)
         removed = 0
         for sink in snapshot.manifest["sinks"]:
             folder = Path(sink["folder"])
@@ -291,12 +346,24 @@ class JobFolder:
                 sync(folder)
         return removed
 
+    def _require_retractable(self, snapshot: Snapshot) -> None:
+        """RecoveryError where results of newer snapshots are in a database, which gives none back."""
+        for sink in snapshot.manifest["sinks"]:
+            folder = Path(sink["folder"])
+            if (inserted := inserted_until(folder)) > snapshot.number:
+                raise RecoveryError(
+                    f"{self.path} cannot go on from snapshot {snapshot.number}: results up to snapshot {inserted} are "
+                    f"in a database. Put back the table, and the sink's row of tokenring_delivered, to what they were "
+                    f"at snapshot {snapshot.number}, and remove {folder / _INSERTED}; or begin anew in another folder"
+                )
+
     def go_back(self, number: int) -> str:
         """Remove what is newer than a snapshot: snapshots, and the results that appeared with them. Returns what that
         was, in words. RecoveryError where there is no such snapshot that is whole, or a run holds the folder."""
         self.require()
         with self.locked():
             target = self.snapshot(number)
+            self._require_retractable(target)
             newer = [path for path in self._numbered() if number_of(path) > number]
             for path in newer:  # the newest first: a snapshot stays from which a run goes on, and takes back the rest
                 self._remove(path)

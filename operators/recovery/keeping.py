@@ -30,7 +30,7 @@ from tokenring.engine.ask import (
 )
 from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.builder import RecoveringBuilder
-from tokenring.operators.recovery.folder import LOCK, JobFolder, Snapshot, part_name
+from tokenring.operators.recovery.folder import LOCK, TOLD, WANTED, JobFolder, Snapshot, Wanted, answer_to, part_name
 from tokenring.operators.recovery.options import Recovery
 from tokenring.operators.recovery.saving import SavedSink, Saving
 
@@ -41,9 +41,6 @@ _MOST_ATTEMPTS = 1000
 _OF_WORKER = ("tables", "shares", "contents", "program", "inputs")  # what a manifest has of each
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
-_WANTED, _TOLD = "wanted-", "told-"
-"""How files in a job's folder begin: who makes the one wants a snapshot now, and is told in the other what came of it.
-"""
 
 
 def execute_with_recovery(
@@ -64,7 +61,7 @@ def execute_with_recovery(
     deaths: deque[float] = deque()
     failed = ""
     with folder.locked():
-        for left in (*folder.path.glob(f"{_WANTED}*"), *folder.path.glob(f"{_TOLD}*")):
+        for left in (*folder.path.glob(f"{WANTED}*"), *folder.path.glob(f"{TOLD}*")):
             left.unlink(missing_ok=True)
         while True:
             snapshot = folder.newest()
@@ -74,11 +71,13 @@ def execute_with_recovery(
                     _say(f"the job in {folder.path} was finished by its last run: nothing is left to do")
                     return Results()
             keeper = Keeper(folder, recovery, snapshot, peers)
-            wrapped = saved(program, snapshot, keeper.shares)
+            wrapped = saved(program, snapshot, keeper)
             try:
                 results = launch(wrapped, workers, config, keeper.hearing(on_note), keeper.starting(on_start), **more)
             except (WorkerError, OperatorError) as error:
                 keeper.stop()
+                if keeper.failure is not None:
+                    raise keeper.failure from error
                 said = str(error)
                 if isinstance(error, OperatorError) and said == failed:
                     error.add_note(
@@ -114,10 +113,12 @@ def _say(what: str) -> None:
     print(f"tokenring: {what}", file=sys.stderr)
 
 
-def saved(program: Callable[[Any], Any], snapshot: Snapshot | None, shares: int) -> Callable[[Any], Any]:
+def saved(program: Callable[[Any], Any], snapshot: Snapshot | None, keeper: "Keeper") -> Callable[[Any], Any]:
+    shares, job, folder = keeper.shares, keeper.job, keeper.folder
+
     def run(worker: Any) -> Any:
         saving = Saving()
-        saving.resumed, saving.shares = snapshot, shares
+        saving.resumed, saving.shares, saving.job, saving.folder = snapshot, shares, job, folder
         saving.report, saving.keep_program = worker.report, worker.keep_program
         saving.builder_class = RecoveringBuilder
         worker.saving, worker.resumed = saving, saving.program_was(worker.index, worker.peers)
@@ -137,8 +138,10 @@ class Keeper:
     """Takes the snapshots of one group, in a thread of the launcher's."""
 
     def __init__(self, folder: JobFolder, recovery: Recovery, snapshot: Snapshot | None, peers: int) -> None:
-        self._folder, self._recovery = folder, recovery
+        self.folder, self._recovery = folder, recovery
         self.shares: int = peers if snapshot is None else snapshot.manifest["shares"]
+        self.job: str = secrets.token_hex(8) if snapshot is None else snapshot.manifest["job"]
+        """By which the job is known outside of its folder."""
         self.number: int = max(snapshot.number if snapshot else 0, folder.last)
         """Of the newest snapshot."""
         self._stopping = threading.Event()
@@ -191,20 +194,20 @@ class Keeper:
         number = self.number + 1
         parts = [part for part in self._last_parts if part["made"] not in self._delivered]
         manifest = {
-            "number": number, "finished": True, "made_at": _now(), "time": None, "shares": self.shares,
+            "number": number, "job": self.job, "finished": True, "made_at": _now(), "time": None, "shares": self.shares,
             "seconds": {}, "operators": [], "workers": [], "sinks": list(self._sinks.values()),
             "parts": _named(number, parts),
         }  # fmt: skip
         self._deliver()
-        self._folder.deliver(self._folder.finish(self._folder.begin(number), manifest))
-        self._folder.prune(self._recovery.keep)
+        self.folder.deliver(self.folder.finish(self.folder.begin(number), manifest))
+        self.folder.prune(self._recovery.keep)
 
     def _keep(self, processes: list[int]) -> None:
         try:
             every_s = self._recovery.nanoseconds("every") / 1e9
             next_s = time.monotonic() + every_s
             while not self._stopping.wait(min(max(next_s - time.monotonic(), 0), 0.05)):
-                wanted = list(self._folder.path.glob(f"{_WANTED}*"))
+                wanted = list(self.folder.path.glob(f"{WANTED}*"))
                 if time.monotonic() < next_s and not wanted:
                     continue
                 began_s = time.monotonic()
@@ -214,10 +217,13 @@ class Keeper:
                 for path in wanted if said is not None else ():
                     with suppress(OSError):  # who asked has gone, or the disk is full
                         path.unlink()
-                        write_whole(_answer_to(path), said)
+                        write_whole(answer_to(path), said)
         except BaseException as error:
             self.failure = error
             _say(f"no more snapshots are taken: {type(error).__name__}: {error}")
+            for process in processes:  # a sink may wait for the last one
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
 
     def _watch(self, processes: list[int]) -> None:
         """Kill workers that hang."""
@@ -259,7 +265,7 @@ class Keeper:
     def _deliver(self) -> None:
         """Let the results of the newest snapshot appear, if that failed before."""
         if self._undelivered is not None:
-            self._folder.deliver(self._undelivered)
+            self.folder.deliver(self._undelivered)
             self._undelivered = None
 
     def _has_ended(self, processes: list[int]) -> bool:
@@ -271,7 +277,7 @@ class Keeper:
         groups = [group for group in running_groups([os.getpid(), *processes]) if group.launcher == os.getpid()]
         if not groups or len(groups[0].workers) < len(processes):
             return None  # workers begin, or have ended
-        into = self._folder.begin(number)
+        into = self.folder.begin(number)
         clock = _Clock()
         question = {"number": number, "into": str(into), "before": self.number}
         with requested(groups[0], "snapshot", question, self._look) as request:
@@ -305,16 +311,16 @@ class Keeper:
         times = [told["state"]["time"] for one in workers for told in one["shares"]]
         at = min([time for time in times if time is not None], default=None)
         manifest = {
-            "number": number, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
+            "number": number, "job": self.job, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
             "seconds": seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
             "parts": _named(number, parts),
             "workers": [{name: one[name] for name in _OF_WORKER} for one in workers],
         }  # fmt: skip
-        self._undelivered = taken = self._folder.finish(into, manifest)
+        self._undelivered = taken = self.folder.finish(into, manifest)
         self.number = number
         self._delivered |= {part["made"] for part in taken.manifest["parts"]}
         self._deliver()
-        self._folder.prune(self._recovery.keep)
+        self.folder.prune(self._recovery.keep)
         return taken
 
     def _look(self) -> None:
@@ -413,15 +419,14 @@ def take_now(process: int, timeout_s: float) -> dict[str, Any]:
     time, rows and bytes, and how many seconds it took. UsageError for a process whose run keeps none; WorkerError where
     the snapshot could not be taken, the run ends, or the time."""
     folder = _folder_of(process)
-    launcher, wanted = folder.holder, folder.path / f"{_WANTED}{secrets.token_hex(8)}"
-    told = _answer_to(wanted)
+    launcher, wanted = folder.holder, Wanted(folder.path)
     try:
-        wanted.touch()
+        wanted.ask()
     except OSError as error:
         raise UsageError(f"nothing can be written to {folder.path}: {error.strerror}") from None
     try:
         deadline = time.monotonic() + timeout_s
-        while not told.exists():
+        while (said := wanted.told()) is None:
             if state_of(launcher) in ("", "Z"):
                 raise WorkerError(f"the run of process {process} has ended, or died, before a snapshot was taken")
             if time.monotonic() > deadline:
@@ -430,17 +435,11 @@ def take_now(process: int, timeout_s: float) -> dict[str, Any]:
                     f"again, or with a longer --timeout"
                 )
             time.sleep(_LOOK_S)
-        said: dict[str, Any] = orjson.loads(told.read_bytes())
     finally:
-        wanted.unlink(missing_ok=True)
-        told.unlink(missing_ok=True)
+        wanted.forget()
     if "error" in said:
         raise WorkerError(f"the snapshot could not be taken: {said['error']}")
     return said
-
-
-def _answer_to(wanted: Path) -> Path:
-    return wanted.with_name(f"{wanted.name.replace(_WANTED, _TOLD)}.json")
 
 
 def _folder_of(process: int) -> JobFolder:

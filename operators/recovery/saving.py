@@ -11,7 +11,7 @@ from tokenring.engine import COMPLETE, Batch, GraphError, InputHandle, OperatorB
 from tokenring.engine.graph import OperatorSpec
 from tokenring.engine.whole_files import sync
 from tokenring.operators.migrate import Bins, Leaving, Offered, Table, require_movable, workers_of
-from tokenring.operators.recovery.folder import Snapshot, read_table, write_json, write_table
+from tokenring.operators.recovery.folder import JobFolder, Snapshot, read_table, write_json, write_table
 
 
 class SavedSource(Protocol):
@@ -81,6 +81,9 @@ class Saving:
         self.resumed: Snapshot | None = None
         self.shares = 1
         """How many shares sources are read in: as many as there were workers when the job began."""
+        self.job: str
+        """By which the job is known outside of its folder."""
+        self.folder: JobFolder
         self.accounted: list[OperatorSpec] = []
         """The operators that have said what they keep."""
         self.states: list[SavedState] = []

@@ -2,6 +2,7 @@
 
 to_parquet, to_arrow_files, to_json_lines  a folder of files, one a worker
 Roll                                       of those three: a file for each interval of time, as it is finished
+to_database                                rows of a table in a database
 for_each                                   a function of what arrives
 gather                                     what workers collected, as one table in the launcher
 (tokenring.operators.sinks.collect keeps rows on the worker.)
@@ -16,6 +17,7 @@ with later(__name__):
     from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
     from tokenring.operators.sinks.publication import publish
     from tokenring.operators.sinks.rolling import Roll
+    from tokenring.operators.sinks.to_database import to_database
 
 __all__ = [
     "Collected",
@@ -31,6 +33,7 @@ __all__ = [
     "latest",
     "publish",
     "to_arrow_files",
+    "to_database",
     "to_json_lines",
     "to_parquet",
 ]

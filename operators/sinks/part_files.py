@@ -143,12 +143,18 @@ def to_arrow_files(
 ) -> Probe:
     """The same as Arrow IPC files, which can be mapped into memory. Memory: `rows_at_once` rows."""
 
+    return _write(stream, folder, roll, name, ".arrow", arrow_parts(rows_at_once))
+
+
+def arrow_parts(rows_at_once: int = _ROWS_AT_ONCE) -> Callable[[Path, Schema], PartWriter]:
+    """What writes Arrow IPC files."""
+
     def writer(path: Path, schema: Schema) -> _ArrowPart:
         import pyarrow as pa
 
         return _ArrowPart(pa.ipc.new_file(path, schema.to_arrow()), rows_at_once)
 
-    return _write(stream, folder, roll, name, ".arrow", writer)
+    return writer
 
 
 def to_json_lines(

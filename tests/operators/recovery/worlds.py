@@ -72,7 +72,7 @@ class Job:
             keeper = Keeper(self.folder, Recovery(self.folder.path, keep=keep), snapshot, workers)
             with _no_syncs(), simulated(workers, worker_class=fluent.Worker, **settings) as group:
                 try:
-                    yield World(self, group, keeper, random, saved(self._build(group), snapshot, keeper.shares))
+                    yield World(self, group, keeper, random, saved(self._build(group), snapshot, keeper))
                 finally:
                     for path in self._hidden():  # as if the process were gone
                         whole_files.given(path)

@@ -1,0 +1,198 @@
+"""A table of a database, whatever module of Python's connects to it: made if it is not there, and filled in
+transactions."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tokenring.engine import OperatorError, Schema, SchemaError, TokenRingError, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tokenring.engine.columns import Kind
+
+_TYPES = {
+    "int64": "BIGINT", "float64": "DOUBLE PRECISION", "bool": "BOOLEAN", "timestamp": "TIMESTAMP", "date": "DATE",
+    "string": "TEXT", "bytes": "BLOB",
+}  # fmt: skip
+_PLACES = {"qmark": "?", "format": "%s", "numeric": ":{0}", "named": ":c{0}", "pyformat": "%(c{0})s"}
+"""How each paramstyle of DB-API 2.0 says where the value of a column goes, by its number from 1."""
+_ROWS = "tokenring_rows"
+LOCKED_S = 20
+"""How long a locked SQLite file is waited for: less than a worker may be in one call under recovery (`hang`)."""
+_CURES = {
+    "locked": f"another process writes to it, for {LOCKED_S} s or more: let that end, and run it again",
+    "unable to open": "make its folder, and let this user write there",
+    "would lose data": 'databases have microseconds: round the column to such, or .cast("int64") it',
+    "readonly": "let this user write to it, and to its folder",
+}
+
+
+class DatabaseTable:
+    """A table, and the connection to its database, which is made when it is needed."""
+
+    def __init__(
+        self, connect: Callable[[], Any], name: str, schema: Schema, operator: str, paramstyle: str, cure: str
+    ) -> None:
+        """cure: what to do where the database refuses something, if nothing better is known."""
+        self.name, self.sql = name, ".".join(map(_quoted, name.split(".")))
+        self._connect, self._schema = connect, schema
+        self._operator, self._paramstyle, self._cure = operator, paramstyle, cure
+        self._connection: Any = None
+        for column, kind in zip(schema.names, schema.kinds, strict=True):
+            if not kind.is_decimal and kind.name not in _TYPES:
+                raise SchemaError(
+                    f'operator {operator!r}: column {column!r} is {kind}, which databases lack: say .cast("int64"), or '
+                    f"leave it out"
+                )
+
+    @contextmanager
+    def transaction(self, keeps: bool = True) -> Iterator[Any]:
+        """A cursor, of whose statements the database keeps all, or, if one fails, or not `keeps`, none. OperatorError
+        for what the database, or connecting to it, raises."""
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            cursor = self._connection.cursor()
+            owner = cursor if hasattr(cursor, "commit") else self._connection  # DuckDB's cursors are connections
+            if hasattr(owner, "begin"):  # else there is a transaction without being asked for, as DB-API has it
+                owner.begin()
+            try:
+                yield cursor
+                if keeps:
+                    owner.commit()
+                else:
+                    owner.rollback()
+            except BaseException:
+                with suppress(Exception):
+                    owner.rollback()
+                raise
+            finally:
+                cursor.close()
+        except TokenRingError:
+            raise
+        except Exception as error:
+            cure = next((cure for part, cure in _CURES.items() if part in str(error)), self._cure)
+            raise OperatorError(
+                f"operator {self._operator!r}: table {self.name!r}: {type(error).__name__}: {error}; {cure}"
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the connection; the next transaction makes another one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # all that matters is committed
+                connection.close()
+
+    def prepare(self) -> None:
+        """Make the table if it is not there. SchemaError if it lacks a column of the rows."""
+        there = self._columns()
+        if there is None:
+            kinds = zip(self._schema.names, self._schema.kinds, strict=True)
+            with self.transaction() as cursor:
+                columns = ", ".join([f"{_quoted(name)} {self._type(kind)}" for name, kind in kinds])
+                cursor.execute(f"CREATE TABLE {self.sql} ({columns})")
+            return
+        for name in self._schema.names:
+            if name not in there:
+                cure = did_you_mean(name, there) or f"; it has {', '.join(map(repr, there))}"
+                raise SchemaError(
+                    f"operator {self._operator!r}: table {self.name!r} is there, without a column {name!r}{cure}. "
+                    f"Select and rename the stream's columns to those, or choose another table"
+                )
+
+    def insert(self, cursor: Any, rows: "pa.Table") -> None:
+        """Insert rows of the table's schema, as Arrow has them."""
+        import pyarrow as pa
+
+        if not self._is_sqlite:
+            rows = rows.cast(pa.schema([field.with_type(_in_microseconds(field.type)) for field in rows.schema]))
+        if hasattr(cursor, "adbc_ingest"):
+            *within, name = self.name.split(".")
+            cursor.adbc_ingest(name, rows, mode="append", db_schema_name=within[-1] if within else None)
+        elif hasattr(cursor, "register"):  # DuckDB: row by row, each would take it a millisecond
+            columns = ", ".join(map(_quoted, rows.column_names))
+            cursor.register(_ROWS, rows)
+            cursor.execute(f"INSERT INTO {self.sql} ({columns}) SELECT {columns} FROM {_ROWS}")
+            cursor.unregister(_ROWS)
+        elif rows.num_rows:
+            statement, names = self._insertion()
+            kinds = zip(self._schema.names, self._schema.kinds, strict=True)
+            taken = [self._values(rows.column(name), kind) for name, kind in kinds]
+            values: Any = zip(*taken, strict=True)
+            cursor.executemany(
+                statement, [dict(zip(names, row, strict=True)) for row in values] if names else list(values)
+            )
+
+    def _columns(self) -> list[str] | None:
+        """The columns that the table has; None where it is not there."""
+        with suppress(OperatorError), self.transaction(keeps=False) as cursor:
+            cursor.execute(f"SELECT * FROM {self.sql} WHERE 1 = 0")
+            return [column[0] for column in cursor.description]
+        return None
+
+    @property
+    def _is_sqlite(self) -> bool:
+        """Whether it is a file of SQLite's, to which Python's own module connects: it keeps what it is given."""
+        sqlite = sys.modules.get("sqlite3")
+        return sqlite is not None and isinstance(self._connection, sqlite.Connection)
+
+    def _type(self, kind: "Kind") -> str:
+        if kind.is_decimal:
+            return "TEXT" if self._is_sqlite else f"DECIMAL({kind.precision}, {kind.scale})"
+        return _TYPES[kind.name]
+
+    def _insertion(self) -> tuple[str, list[str]]:
+        """The statement that inserts a row, and how it calls the values, if they have names."""
+        style = self._paramstyle or _paramstyle_of(self._connection)
+        if style not in _PLACES:
+            raise UsageError(
+                f"operator {self._operator!r}: {type(self._connection).__module__} does not say how its statements "
+                f"have parameters: say paramstyle=, one of {', '.join(_PLACES)}"
+            )
+        names = self._schema.names
+        columns = ", ".join(map(_quoted, names))
+        places = ", ".join([_PLACES[style].format(number) for number in range(1, len(names) + 1)])
+        into = f"INSERT INTO {self.sql} ({columns})"
+        if "format" in style:
+            into = into.replace("%", "%%")
+        named = [f"c{number}" for number in range(1, len(names) + 1)] if style in ("named", "pyformat") else []
+        return f"{into} VALUES ({places})", named
+
+    def _values(self, column: "pa.ChunkedArray", kind: "Kind") -> list[Any]:
+        """As the module that is connected by takes them; SQLite has neither times nor dates nor decimals, but text."""
+        if not self._is_sqlite or not (kind.is_instant or kind.is_date or kind.is_decimal):
+            return column.to_pylist()  # type: ignore[no-any-return]
+        if kind.is_instant:
+            texts = np.datetime_as_string(column.to_numpy().astype("datetime64[ns]"), unit="ns").tolist()
+            return [None if text == "NaT" else text.replace("T", " ") for text in texts]
+        return [None if value is None else str(value) for value in column.to_pylist()]
+
+
+def _in_microseconds(kind: "pa.DataType") -> "pa.DataType":
+    """Databases have no ns; Arrow says so of a time that has some. Without a zone, no database changes it to its own.
+    """
+    import pyarrow as pa
+
+    return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
+
+
+def _quoted(name: str) -> str:
+    """A name as SQL has it, whatever is in it."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _paramstyle_of(connection: Any) -> str:
+    """What the module of a connection says; "" if it says nothing."""
+    for kind in type(connection).__mro__:
+        parts = kind.__module__.split(".")
+        for end in range(len(parts), 0, -1):
+            style = getattr(sys.modules.get(".".join(parts[:end])), "paramstyle", None)
+            if isinstance(style, str):
+                return style
+    return ""
