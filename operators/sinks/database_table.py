@@ -96,14 +96,15 @@ class DatabaseTable:
             with self.transaction() as cursor:
                 columns = ", ".join([f"{_quoted(name)} {self._type(kind)}" for name, kind in kinds])
                 cursor.execute(f"CREATE TABLE {self.sql} ({columns})")
-            return
         for name in self._schema.names:
-            if name not in there:
+            if there is not None and name not in there:
                 cure = did_you_mean(name, there) or f"; it has {', '.join(map(repr, there))}"
                 raise SchemaError(
                     f"operator {self._operator!r}: table {self.name!r} is there, without a column {name!r}{cure}. "
                     f"Select and rename the stream's columns to those, or choose another table"
                 )
+        with self.transaction(keeps=False) as cursor:  # what cannot be inserted at all is to be told of now
+            self.insert(cursor, self._schema.to_arrow().empty_table())
 
     def insert(self, cursor: Any, rows: "pa.Table") -> None:
         """Insert rows of the table's schema, as Arrow has them."""
@@ -119,14 +120,15 @@ class DatabaseTable:
             cursor.register(_ROWS, rows)
             cursor.execute(f"INSERT INTO {self.sql} ({columns}) SELECT {columns} FROM {_ROWS}")
             cursor.unregister(_ROWS)
-        elif rows.num_rows:
+        else:
             statement, names = self._insertion()
             kinds = zip(self._schema.names, self._schema.kinds, strict=True)
             taken = [self._values(rows.column(name), kind) for name, kind in kinds]
             values: Any = zip(*taken, strict=True)
-            cursor.executemany(
-                statement, [dict(zip(names, row, strict=True)) for row in values] if names else list(values)
-            )
+            if rows.num_rows:
+                cursor.executemany(
+                    statement, [dict(zip(names, row, strict=True)) for row in values] if names else list(values)
+                )
 
     def _columns(self) -> list[str] | None:
         """The columns that the table has; None where it is not there."""

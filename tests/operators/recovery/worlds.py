@@ -92,8 +92,9 @@ class Job:
 
     def _hidden(self) -> list[Path]:
         """What sinks write to, or did when they were killed."""
-        return [path for path in map(Path, whole_files._held) if path.parent == self.results] + [
-            *(self.results.glob(".*") if self.results.is_dir() else ())
+        folders = (self.results, self.folder.path / "outbox")
+        return [path for path in map(Path, whole_files._held) if path.parent in folders] + [
+            path for folder in folders if folder.is_dir() for path in folder.glob(".*")
         ]
 
     @property

@@ -1,0 +1,432 @@
+"""Rows come into a database exactly once, whenever who inserts them, or the launcher, dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import duckdb
+import pytest
+
+import tokenring as tr
+from tests.errors import raises
+from tests.operators.recovery.test_goes_on import EVERY, ROWS, dies_once, rows_of
+from tests.operators.recovery.test_instants import expected_windows, source
+from tests.operators.recovery.worlds import Job, Rows, World
+from tokenring.engine import GraphError, OperatorError, RecoveryError, UsageError
+from tokenring.engine.ask import write_whole
+from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_arrow_files, to_database, union
+from tokenring.operators.recovery.folder import WANTED, answer_to
+from tokenring.operators.sinks import to_database as _  # noqa: F401 - loads the module that is patched
+from tokenring.operators.sinks.database_table import DatabaseTable
+
+MODULE = sys.modules["tokenring.operators.sinks.to_database"]
+"""The function has the name of its module."""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several transactions a snapshot, and no waiting."""
+    monkeypatch.setattr(MODULE, "_AT_ONCE", 3)
+    monkeypatch.setattr(MODULE, "_LOOK_NS", 0)
+    monkeypatch.setattr(MODULE, "_SOON_NS", 0)
+
+
+def of_sqlite(path: Path) -> Any:
+    return sqlite3.connect(path)
+
+
+def of_duckdb(path: Path) -> Any:
+    return duckdb.connect(path)
+
+
+CONNECTS = [of_sqlite, of_duckdb]
+
+
+def in_database(connect: Callable[[Path], Any], path: Path, table: str) -> Rows:
+    with closing(connect(path)) as connection:
+        return Counter(connection.cursor().execute(f"SELECT * FROM {table}").fetchall())
+
+
+def windows(connect: Callable[[Path], Any]) -> Callable[[Any, Path], None]:
+    """Two sinks into one database, and files beside them."""
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = union(source(scope), source(scope, "few", until=9, every=3))
+        found = aggregate(rows, "k", window=Tumbling("at", 4), n=Count(), total=Sum("v"))
+        results.mkdir(exist_ok=True)
+        database = partial(connect, results / "it.db")
+        to_database(select(found, "k", "window_end", "n", "total"), database, "windows", paramstyle="qmark")
+        to_database(select(rows, "at", "k", "v"), database, "all_rows", paramstyle="qmark")
+        to_arrow_files(select(found, "k", "window_end", "n", "total"), results / "windows")
+
+    return declare
+
+
+def all_rows() -> Rows:
+    from tests.operators.recovery.test_instants import rows_of as share_of
+
+    return Counter([row for share in range(2) for row in share_of(share) + share_of(share, 9, 3)])
+
+
+def finish(world: World) -> None:
+    """Run to the end, with the snapshots that sinks ask for."""
+    for _ in range(20_000):
+        if world.is_over:
+            world.keeper.finish()
+            return
+        world.step(8)
+        for wanted in world.job.folder.path.glob(f"{WANTED}*"):
+            world.take(copied=True)
+            wanted.unlink()
+            write_whole(answer_to(wanted), {"number": world.keeper.number})
+    raise AssertionError("the job does not come to an end")
+
+
+@pytest.mark.parametrize("connect", CONNECTS)
+def test_rows_are_inserted_once_wherever_the_run_is_cut(tmp_path: Path, connect: Callable[[Path], Any]) -> None:
+    for seed in range(3):
+        job, random = Job(tmp_path / f"{seed}", windows(connect)), Random(seed)
+        for workers in (2, 3, 1):
+            with job.world(workers, random) as world:
+                world.step(random.randrange(60))
+                world.take(copied=True)
+                world.step(random.randrange(60))
+                if random.random() < 0.7:
+                    world.take(until=random.choice(["", "rest", "manifest", "results"]))
+        with job.world(2, random) as world:
+            finish(world)
+        assert in_database(connect, job.results / "it.db", "windows") == expected_windows(2)
+        assert in_database(connect, job.results / "it.db", "all_rows") == all_rows()
+        assert job.rows("windows") == expected_windows(2)
+        assert job.is_finished
+
+
+class Dead(Exception):
+    """Worker 0 is no more."""
+
+
+@contextmanager
+def may_die() -> Iterator[None]:
+    try:
+        yield
+    except OperatorError as error:
+        if "Dead" not in str(error):
+            raise
+
+
+class Dying:
+    """A connection of which one commit is the last that its worker does: it is done, or it is not."""
+
+    left = 0
+    is_done = True
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def cursor(self) -> Any:
+        cursor = self._connection.cursor()
+        return Dying(cursor) if hasattr(cursor, "commit") else cursor  # as DuckDB's
+
+    def commit(self) -> None:
+        Dying.left -= 1
+        if Dying.left == 0 and not Dying.is_done:
+            raise Dead
+        self._connection.commit()
+        if Dying.left == 0:
+            raise Dead
+
+
+@pytest.mark.parametrize("connect", CONNECTS)
+@pytest.mark.parametrize("is_done", [True, False])
+def test_who_inserts_may_die_at_any_commit(
+    tmp_path: Path, connect: Callable[[Path], Any], is_done: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Dying, "is_done", is_done)
+    job, random = Job(tmp_path, windows(lambda path: Dying(connect(path)))), Random(1)
+    deaths = 0
+    for commits in (1, 2, 3, 4, 5, 1, 2, 1, 5, 1, 1, 7, 1, 2, 3, 1000):
+        Dying.left = commits
+        if not job.is_finished:
+            with may_die(), job.world(2, random) as world:
+                world.step(40)
+                world.take(copied=True)
+                finish(world)
+            deaths += Dying.left == 0
+    assert deaths > 10
+    assert in_database(connect, job.results / "it.db", "windows") == expected_windows(2)
+    assert in_database(connect, job.results / "it.db", "all_rows") == all_rows()
+
+
+@pytest.mark.parametrize("is_said", [True, False])
+def test_who_inserts_may_die_before_it_removes_what_is_in(
+    tmp_path: Path, is_said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say, left = MODULE.say_inserted, [0]  # type: ignore[attr-defined]
+
+    def dies(folder: Path, number: int) -> None:
+        left[0] -= 1
+        if left[0] or is_said:
+            say(folder, number)
+        if left[0] == 0:
+            raise Dead
+
+    monkeypatch.setattr(MODULE, "say_inserted", dies)
+    job, random = Job(tmp_path, windows(of_sqlite)), Random(1)
+    for said in (1, 1, 2, 1, 1000):
+        left[0] = said
+        with may_die(), job.world(2, random) as world:
+            world.step(40)
+            world.take(copied=True)
+            finish(world)
+    assert in_database(of_sqlite, job.results / "it.db", "windows") == expected_windows(2)
+    assert in_database(of_sqlite, job.results / "it.db", "all_rows") == all_rows()
+
+
+def test_nothing_is_inserted_of_results_that_have_not_all_appeared(tmp_path: Path) -> None:
+    """Of several workers' files of a snapshot: what is counted as in is counted in their order."""
+    job, link, left = Job(tmp_path, windows(of_sqlite)), os.link, [3]
+
+    def links(*paths: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError("the disk is full")
+        link(*paths)
+
+    with job.world(2, Random(1)) as world:
+        world.step(30)
+        with patch("os.link", links), raises(OSError, "full"):
+            world.take(copied=True)
+        assert list((job.folder.path / "outbox" / "to_database").glob("part-*"))
+        world.step(50)
+        assert in_database(of_sqlite, job.results / "it.db", "all_rows") == Counter()
+        assert in_database(of_sqlite, job.results / "it.db", "windows") == Counter()
+        world.keeper._deliver()
+        world.step(50)
+        assert in_database(of_sqlite, job.results / "it.db", "all_rows") != Counter()
+        finish(world)
+    assert in_database(of_sqlite, job.results / "it.db", "all_rows") == all_rows()
+
+
+def cut_twice(path: Path, declare: Callable[[Any, Path], None]) -> Job:
+    """A job with two snapshots, whose rows are inserted."""
+    job = Job(path, declare)
+    with job.world(1, Random(1)) as world:
+        for steps in (6, 100):
+            world.step(4)
+            world.take(copied=True)
+            world.step(steps)
+    return job
+
+
+def begin(job: Job) -> None:
+    with job.world(1, Random(1)):
+        pass
+
+
+def test_what_is_inserted_is_not_taken_back(tmp_path: Path) -> None:
+    job = cut_twice(tmp_path, windows(of_sqlite))
+    (job.folder.path / "snapshot-000002" / "manifest.json").write_bytes(b"")
+    with raises(RecoveryError, "snapshot 1", "up to snapshot 2", "tokenring_delivered", "remove"):
+        begin(job)
+    with raises(RecoveryError, "snapshot 1", "up to snapshot 2"):
+        job.folder.go_back(1)
+    assert (job.folder.path / "snapshot-000002").exists()
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_a_database_that_is_not_as_it_was_left_is_refused(tmp_path: Path, number: int) -> None:
+    job = cut_twice(tmp_path, windows(of_sqlite))
+    with closing(sqlite3.connect(job.results / "it.db")) as connection, connection:
+        connection.execute(f"UPDATE tokenring_delivered SET snapshot = {number} WHERE sink = 'to_database'")
+    with raises(RecoveryError, "to_database", "windows", f"up to snapshot {number}", "begin anew"):
+        begin(job)
+
+
+def test_a_database_that_is_gone_is_refused(tmp_path: Path) -> None:
+    job = cut_twice(tmp_path, windows(of_sqlite))
+    (job.results / "it.db").unlink()
+    with raises(RecoveryError, "to_database", "up to snapshot 0", "begin anew"):
+        begin(job)
+
+
+def test_another_job_adds_to_the_table(tmp_path: Path) -> None:
+    database = tmp_path / "it.db"
+
+    def declare(scope: Any, results: Path) -> None:
+        to_database(select(source(scope), "at", "v"), database, "rows")
+
+    for name in ("one", "two"):
+        with Job(tmp_path / name, declare).world(1, Random(1)) as world:
+            finish(world)
+    assert set(in_database(of_sqlite, database, "rows").values()) == {2}
+
+
+def test_a_connection_that_commits_by_itself_is_refused(tmp_path: Path) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        to_database(source(scope), partial(sqlite3.connect, tmp_path / "it.db", isolation_level=None), "rows", name="mine")
+
+    for _ in range(2):
+        with raises(UsageError, "mine", "commits each statement by itself", "autocommit=False"):
+            begin(Job(tmp_path, declare))
+
+
+def test_who_is_not_alone_does_not_insert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of whom the database has not heard yet that he is dead has been quicker."""
+    job = Job(tmp_path, windows(of_sqlite))
+    insert = DatabaseTable.transaction
+
+    def late(table: DatabaseTable, keeps: bool = True) -> Any:
+        if keeps and table.name == "all_rows":
+            with closing(sqlite3.connect(job.results / "it.db")) as other, other:
+                other.execute("UPDATE tokenring_delivered SET inserted = inserted + 1 WHERE sink = 'to_database#2'")
+        return insert(table, keeps)
+
+    with job.world(1, Random(1)) as world:
+        world.step(20)
+        world.take(copied=True)
+        monkeypatch.setattr(DatabaseTable, "transaction", late)
+        with raises(OperatorError, "to_database#2", "another process"):
+            world.step(100)
+    assert in_database(of_sqlite, job.results / "it.db", "all_rows") == Counter()
+
+
+def test_a_loop_is_refused(tmp_path: Path) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        with scope.loop() as loop:
+            to_database(loop.enter(source(scope)), results / "it.db", "rows")
+
+    with raises(GraphError, "to_database", "let the stream leave it"):
+        begin(Job(tmp_path, declare))
+
+
+# Processes that die
+
+
+class Killed(sqlite3.Connection):
+    """A connection of whose commits of rows the third one kills the worker, before or behind it, the first time."""
+
+    mark: Path
+    is_done: bool
+    commits = 0
+
+    def commit(self) -> None:
+        Killed.commits += self.total_changes > 1
+        dies = Killed.commits == 3 and not Killed.mark.exists()
+        if dies:
+            Killed.mark.touch()
+        if not dies or Killed.is_done:
+            super().commit()
+        if dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def counts(scope: tr.Scope, folder: Path, database: Any, dies_at_row: bool) -> tr.Probe:
+    def share(worker: int, peers: int) -> Any:
+        return map(rows_of, range(100 * worker, ROWS, 100 * peers))
+
+    rows = scope.from_generator(tr.Schema("at key"), share, time="at")
+    if dies_at_row:
+        rows = rows.inspect(lambda batch, time: dies_once(folder / "died", int(batch["at"].max())))
+    found = rows.aggregate("key", window=tr.Tumbling("at", 500), rows=tr.Count())
+    return found.select("window_start", "key", "rows").to_database(database, "counts")
+
+
+def expected_counts() -> Rows:
+    found = Counter((at // 500 * 500, at * at % 13) for at in range(ROWS))
+    return Counter([(start, key, rows) for (start, key), rows in found.items()])
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_worker_that_is_killed_while_it_inserts_changes_nothing(
+    tmp_path: Path, is_done: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(MODULE, "_AT_ONCE", 50)
+    monkeypatch.setattr(Killed, "mark", tmp_path / "killed", raising=False)
+    monkeypatch.setattr(Killed, "is_done", is_done, raising=False)
+    connect = partial(sqlite3.connect, tmp_path / "it.db", factory=Killed)
+    recovery = tr.Recovery(tmp_path / "job", every=EVERY)
+    tr.run(lambda scope: counts(scope, tmp_path, connect, False), workers=2, recovery=recovery)
+    assert "was killed by SIGKILL" in capfd.readouterr().err
+    assert in_database(of_sqlite, tmp_path / "it.db", "counts") == expected_counts()
+    tr.run(lambda scope: counts(scope, tmp_path, connect, False), workers=2, recovery=recovery)
+    assert in_database(of_sqlite, tmp_path / "it.db", "counts") == expected_counts()
+
+
+@pytest.mark.parametrize("connect", CONNECTS)
+def test_a_worker_that_is_killed_before_changes_nothing(tmp_path: Path, connect: Callable[[Path], Any]) -> None:
+    database = partial(connect, tmp_path / "it.db")
+    recovery = tr.Recovery(tmp_path / "job", every=EVERY)
+    tr.run(lambda scope: counts(scope, tmp_path, database, True), workers=2, recovery=recovery)
+    assert (tmp_path / "died").exists()
+    assert in_database(connect, tmp_path / "it.db", "counts") == expected_counts()
+
+
+PROGRAM = """
+import os, signal, sys
+from pathlib import Path
+import tokenring as tr
+from tests.operators.recovery.test_databases import counts
+from tests.operators.recovery.test_goes_on import EVERY
+from tokenring.operators.recovery import JobFolder
+folder, dies_at = Path(sys.argv[1]), int(sys.argv[2])
+deliver, delivered = JobFolder.deliver, 0
+def dies(self, snapshot):
+    global delivered
+    delivered += 1
+    if delivered == dies_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    deliver(self, snapshot)
+    if delivered == -dies_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+JobFolder.deliver = dies
+if __name__ == "__main__":
+    recovery = tr.Recovery(folder / "job", every=EVERY)
+    tr.run(lambda scope: counts(scope, folder, folder / "it.db", False), workers=2, recovery=recovery)
+"""
+
+
+def test_a_launcher_that_is_killed_between_manifest_and_results_changes_nothing(tmp_path: Path) -> None:
+    """Or right behind it: each run gets as far as one snapshot more, or its end."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    root = Path(__file__).parents[3]
+    statuses = []
+    for dies_at in (1, 2, -2, 3, -3, 0):
+        done = subprocess.run(
+            [sys.executable, program, tmp_path, str(dies_at)], capture_output=True, text=True, check=False,
+            cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
+        )  # fmt: skip
+        statuses.append(done.returncode)
+    assert statuses[-1] == 0, done.stderr
+    assert statuses.count(-signal.SIGKILL) >= 2
+    assert in_database(of_sqlite, tmp_path / "it.db", "counts") == expected_counts()
+
+
+def test_a_run_ends_whose_last_snapshot_does_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tokenring.operators.recovery.keeping import Keeper
+
+    def fails(*_: Any) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr(Keeper, "_try_to_take", fails)
+    with raises(ZeroDivisionError, "a fault of ours"):
+        tr.run(
+            lambda scope: counts(scope, tmp_path, tmp_path / "it.db", False),
+            workers=2,
+            recovery=tr.Recovery(tmp_path / "job"),
+        )
