@@ -168,7 +168,7 @@ class DatabaseTable:
     def _values(self, column: "pa.ChunkedArray", kind: "Kind") -> list[Any]:
         """As the module that is connected by takes them; SQLite has neither times nor dates nor decimals, but text."""
         if not self._is_sqlite or not (kind.is_instant or kind.is_date or kind.is_decimal):
-            return column.to_pylist()  # type: ignore[no-any-return]
+            return column.to_pylist()
         if kind.is_instant:
             texts = np.datetime_as_string(column.to_numpy().astype("datetime64[ns]"), unit="ns").tolist()
             return [None if text == "NaT" else text.replace("T", " ") for text in texts]

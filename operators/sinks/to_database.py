@@ -24,7 +24,6 @@ from tokenring.engine import (
     InputPort,
     Notify,
     OperatorContext,
-    OperatorError,
     OutputPort,
     Probe,
     RecoveryError,
@@ -80,8 +79,6 @@ def to_database(
     Memory: 16,384 rows and a message. GraphError in a loop; SchemaError for uint64, and for columns that the table
     lacks; OperatorError, naming sink and table, for what the database raises.
     """
-    if stream.scope.depth > 1:
-        raise GraphError(f"operator {name!r} cannot write from {stream.scope.describe()}: let the stream leave it first")
     saving: Saving | None = saving_of(stream.scope)
     cure = "mend that, and run it again: what was committed stays" if saving is None else "mend that, and run it again"
     make = partial(DatabaseTable, _connecting(database, name), operator=name, paramstyle=paramstyle, cure=cure)
@@ -92,7 +89,7 @@ def to_database(
 
 def _connecting(database: Any, name: str) -> Callable[[], Any]:
     if callable(database):
-        return database  # type: ignore[no-any-return]
+        return database
     what, wanted = f"operator {name!r}: database", "such as lambda: psycopg.connect(...)"
     if not isinstance(database, str | Path):
         raise UsageError(f"{what} is a path, or a function that connects, {wanted}, not {type(database).__name__}")
@@ -108,6 +105,10 @@ def _connect_to_file(path: str) -> Any:
 
 
 def _insert_as_they_come(stream: Stream, table: DatabaseTable, name: str) -> Probe:
+    scope = stream.scope
+    if scope.depth > 1:
+        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
         context.when_stopped(WhenStopped.ENDS)
@@ -229,8 +230,6 @@ class _Delivery:
             with self._marked.transaction(keeps=False) as cursor:
                 cursor.execute(first)
             if self._position() is not None:
-                with self._marked.transaction() as cursor:
-                    cursor.execute(f"DELETE FROM {self._marked.sql} WHERE {self._where}")
                 raise UsageError(
                     f"operator {self._sink!r}: the connection to the database commits each statement by itself, so "
                     f"rows could come twice: let the function that connects turn that off (autocommit=False)"
@@ -243,23 +242,32 @@ class _Delivery:
         if snapshot > resumed or snapshot < inserted:
             raise RecoveryError(
                 f"operator {self._sink!r}: {self._marked.name!r} says that table {self._table.name!r} has the results "
-                f"up to snapshot {snapshot} of job {self._saving.job}, of which this run goes on from {resumed} and has "
-                f"inserted those up to {inserted}: put the database back to what it was, both tables, or begin anew "
-                f"in another folder"
+                f"up to snapshot {snapshot} of job {self._saving.job}; this run goes on from snapshot {resumed}, and "
+                f"has inserted up to {inserted}: put both tables back to what they were, or begin anew in another "
+                f"folder"
             )
         self._close()
 
     def step(self) -> bool:
-        """Insert some of what has appeared, in one transaction; False if there is nothing."""
+        """Insert some of what has appeared, in one transaction, and remove what is in; False if there is nothing."""
         parts = defaultdict(list)
         for path in sorted(self._folder.glob("part-*.arrow")):
             parts[int(path.name.split("-")[1])].append(path)
         number = min(parts, default=0)
         if not parts or number > self._saving.folder.whole:
             return False
+        if number > inserted_until(self._folder) and not self._insert(number, parts[number]):
+            return True
+        say_inserted(self._folder, number)  # first, since rows are counted as they stand in all files
+        for path in parts[number]:
+            path.unlink()
+        return True
+
+    def _insert(self, number: int, paths: list[Path]) -> bool:
+        """Insert the next rows of a snapshot; whether those were the last."""
         snapshot, before = self._position() or (0, 0)
-        rows = _read(parts[number])
-        begin = (0, before, rows.num_rows)[(number <= snapshot) + (number < snapshot)]
+        rows = _read(paths)
+        begin = before if number == snapshot else 0
         some = rows.slice(begin, _AT_ONCE)
         if some.num_rows:
             with self._table.transaction() as cursor:
@@ -270,12 +278,8 @@ class _Delivery:
                 if cursor.rowcount == 0:  # one that was thought dead came first
                     raise RecoveryError(f"operator {self._sink!r}: another process inserts into {self._table.name!r}")
                 self._table.insert(cursor, some)
-        if begin + some.num_rows == rows.num_rows:
-            say_inserted(self._folder, number)
-            for path in parts[number]:
-                path.unlink()
         self._close()
-        return True
+        return begin + some.num_rows == rows.num_rows
 
     def _position(self) -> tuple[int, int] | None:
         """How far the sink is: a snapshot, and how many of its rows are in; None where nothing is known of it."""

@@ -145,6 +145,7 @@ TAKES_WHAT_COMES: dict[str, Callable[[Stream, Path], Any]] = {
     "to_parquet": lambda s, folder: operators.to_parquet(s, folder / "b"),
     "to_arrow_files": lambda s, folder: operators.to_arrow_files(s, folder / "c"),
     "to_json_lines": lambda s, folder: operators.to_json_lines(s, folder / "d"),
+    "to_database": lambda s, folder: operators.to_database(s, folder / "e", "rows"),
 }
 
 SOURCES = {"read_csv", "read_arrow", "read_columns", "read_json_lines", "read_parquet", "read_staged"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -210,11 +212,15 @@ def test_a_sinks_files_are_put_in_place_with_what_is_finished(tmp_path: Path, bi
 def test_a_sink_behind_a_source_has_all_that_came(tmp_path: Path) -> None:
     def program(worker: tr.Worker) -> None:
         with worker.dataflow("sunk") as scope:
-            endless(worker, scope).to_parquet(tmp_path / "all")
+            rows = endless(worker, scope)
+            rows.to_parquet(tmp_path / "all")
+            rows.to_database(tmp_path / "all.db", "rows")
 
     ended(program, 2, "stop")
     found = pq.read_table(tmp_path / "all").to_pylist()  # type: ignore[no-untyped-call]
     assert sorted(row["t"] for row in found) == sorted([*times_of(0), *times_of(1)])
+    with closing(sqlite3.connect(tmp_path / "all.db")) as connection:
+        assert sorted(connection.execute("SELECT t FROM rows")) == sorted((row["t"],) for row in found)
 
 
 def slow_burst(worker: tr.Worker, scope: tr.Scope) -> Any:

@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
 from types import ModuleType
@@ -94,6 +95,23 @@ def test_times_that_a_database_does_not_have_are_told_of(tmp_path: Path) -> None
     assert in_sqlite(tmp_path / "it.db", "SELECT * FROM rows") == [("2026-01-01 00:00:00.000000001",)]
 
 
+@pytest.mark.skipif(find_spec("adbc_driver_sqlite") is None, reason="needs adbc_driver_sqlite")
+def test_arrow_goes_as_it_is_by_adbc(tmp_path: Path) -> None:
+    path = tmp_path / "it.db"
+    source = rows(Schema(b="string?", a="int64", at="timestamp"), {"b": ["x", None], "a": [1, 2], "at": [1_000, 2_000]})
+
+    def connect() -> Any:  # in a worker alone: it starts a thread
+        from adbc_driver_sqlite import dbapi
+
+        return dbapi.connect(str(path))
+
+    tr.run(lambda scope: source(scope).to_database(connect, "rows"), workers=1)
+    assert in_sqlite(path, "SELECT a, b, at FROM rows") == [
+        (1, "x", "1970-01-01T00:00:00.000001"),
+        (2, None, "1970-01-01T00:00:00.000002"),
+    ]
+
+
 class Translated:
     """A connection, or a cursor, of a module of another paramstyle: SQLite's, which is told what it understands."""
 
@@ -114,10 +132,10 @@ class TranslatedConnection(Translated):
 
 STYLES: dict[str, Callable[[str], str]] = {
     "qmark": lambda text: text,
-    "format": lambda text: text.replace("%s", "?").replace("%%", "%"),
+    "format": lambda text: text % ("?", "?"),
     "numeric": lambda text: text.replace(":1", "?1").replace(":2", "?2"),
     "named": lambda text: text,
-    "pyformat": lambda text: text.replace("%(c1)s", ":c1").replace("%(c2)s", ":c2").replace("%%", "%"),
+    "pyformat": lambda text: text % {"c1": ":c1", "c2": ":c2"},
 }
 
 
@@ -144,22 +162,27 @@ def test_statements_have_parameters_as_the_module_has_them(
 def test_a_module_that_does_not_say_how_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "driver", ModuleType("driver"))
     kind = type("Connection", (TranslatedConnection,), {"__module__": "driver"})
-    with raises(OperatorError, "to_database", "driver", "paramstyle=", "pyformat"):
-        write(NUMBER, lambda: kind(sqlite3.connect(tmp_path / "it.db"), str), {"number": [1]})
+    with raises(UsageError, "to_database", "driver", "paramstyle=", "pyformat"):
+        write(NUMBER, lambda: kind(sqlite3.connect(tmp_path / "it.db"), str))
 
 
-def test_all_workers_rows_come(tmp_path: Path) -> None:
+@pytest.mark.parametrize("connect", [sqlite3.connect, duckdb.connect])
+def test_all_workers_rows_come(tmp_path: Path, connect: Callable[[Path], Any]) -> None:
+    """By one worker: of DuckDB's files one process alone has a connection."""
+    path = tmp_path / "it.db"
+
     def flow(scope: tr.Scope) -> tr.Probe:
         def share(worker: int, peers: int) -> Iterator[dict[str, Any]]:
             for first in range(100 * worker, 3000, 100 * peers):
                 yield {"number": range(first, first + 100)}
 
-        return scope.from_generator(NUMBER, share, time="number").to_database(tmp_path / "it.db", "main.numbers")
+        return scope.from_generator(NUMBER, share, time="number").to_database(partial(connect, path), "main.numbers")
 
-    tr.run(flow, workers=2)
-    assert in_sqlite(tmp_path / "it.db", "SELECT * FROM numbers ORDER BY 1") == [(number,) for number in range(3000)]
-    tr.run(flow, workers=1)
-    assert in_sqlite(tmp_path / "it.db", "SELECT count(*), sum(number) FROM numbers") == [(6000, 2999 * 3000)]
+    for workers in (2, 1):
+        tr.run(flow, workers=workers)
+    with closing(connect(path)) as connection:
+        found = connection.cursor().execute("SELECT number, count(*) FROM numbers GROUP BY number ORDER BY number")
+        assert found.fetchall() == [(number, 2) for number in range(3000)]
 
 
 def test_a_stream_without_rows_makes_the_table(tmp_path: Path) -> None:
