@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +281,7 @@ class Keeper:
         into = self.folder.begin(number)
         clock = _Clock()
         question = {"number": number, "into": str(into), "before": self.number}
-        with requested(groups[0], "snapshot", question, self._look) as request:
+        with requested(groups[0], "snapshot", question, partial(self._require_all, processes)) as request:
             asked = _Asked(request, len(processes))
             stood = asked.all("[0-9]*", _STAND_S)
             if any("error" in told for told in stood):
@@ -322,6 +323,11 @@ class Keeper:
         self._deliver()
         self.folder.prune(self._recovery.keep)
         return taken
+
+    def _require_all(self, processes: list[int]) -> None:
+        """A worker that has ended says no more, and keeps the others waiting."""
+        if self._has_ended(processes):
+            raise WorkerError("the group ends")
 
     def _look(self) -> None:
         if self._stopping.is_set():

@@ -8,8 +8,10 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from time import sleep
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +20,7 @@ import pytest
 import tokenring as tr
 from tests.errors import raises
 from tokenring import Recovery, RecoveryError
+from tokenring.operators.recovery import JobFolder, keeping
 
 ROWS = 12_000
 EVERY = "50ms"
@@ -117,8 +120,23 @@ def test_an_error_that_comes_again_ends_the_run(tmp_path: Path) -> None:
     assert any("failed so twice" in note for note in caught.value.__notes__)
 
 
+def test_no_worker_that_has_ended_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run ends while a snapshot is asked for; those who answered were kept from ending until it was given up."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    processes = [os.getpid(), ended.pid]
+    group = SimpleNamespace(launcher=os.getpid(), workers=processes, folder=tmp_path / "private")
+    group.folder.mkdir(mode=0o700)
+    monkeypatch.setattr(keeping, "running_groups", lambda _: [group])
+    monkeypatch.setattr(import_module("tokenring.engine.ask.requested"), "call_workers", lambda *_: None)
+    monkeypatch.setattr(keeping, "_STAND_S", 3600.0)
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        assert keeping.Keeper(job, Recovery(job.path), None, 2)._try_to_take(processes) is None
+
+
 def test_two_runs_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tokenring.operators.recovery import JobFolder, folder
+    from tokenring.operators.recovery import folder
 
     monkeypatch.setattr(folder, "_LOCK_S", 0.0)
     with (
