@@ -132,10 +132,12 @@ class DatabaseTable:
 
     def _columns(self) -> list[str] | None:
         """The columns that the table has; None where it is not there."""
-        with suppress(OperatorError), self.transaction(keeps=False) as cursor:
-            cursor.execute(f"SELECT * FROM {self.sql} WHERE 1 = 0")
+        with self.transaction(keeps=False) as cursor:
+            try:
+                cursor.execute(f"SELECT * FROM {self.sql} WHERE 1 = 0")
+            except Exception:  # whatever the module calls it; if it is another fault, to make the table has it too
+                return None
             return [column[0] for column in cursor.description]
-        return None
 
     @property
     def _is_sqlite(self) -> bool:
@@ -176,8 +178,7 @@ class DatabaseTable:
 
 
 def _in_microseconds(kind: "pa.DataType") -> "pa.DataType":
-    """Databases have no ns; Arrow says so of a time that has some. Without a zone, no database changes it to its own.
-    """
+    """Databases have no ns: Arrow says so of a time that has some. Without a zone, none changes it to its own."""
     import pyarrow as pa
 
     return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind

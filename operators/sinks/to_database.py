@@ -88,7 +88,7 @@ def to_database(
 
 
 def _connecting(database: Any, name: str) -> Callable[[], Any]:
-    if callable(database):
+    if callable(database) and not hasattr(database, "cursor"):
         return database
     what, wanted = f"operator {name!r}: database", "such as lambda: psycopg.connect(...)"
     if not isinstance(database, str | Path):
@@ -246,7 +246,6 @@ class _Delivery:
                 f"has inserted up to {inserted}: put both tables back to what they were, or begin anew in another "
                 f"folder"
             )
-        self._close()
 
     def step(self) -> bool:
         """Insert some of what has appeared, in one transaction, and remove what is in; False if there is nothing."""
@@ -255,6 +254,8 @@ class _Delivery:
             parts[int(path.name.split("-")[1])].append(path)
         number = min(parts, default=0)
         if not parts or number > self._saving.folder.whole:
+            self._table.close()  # others may need the database; DuckDB's has one process at a time
+            self._marked.close()
             return False
         if number > inserted_until(self._folder) and not self._insert(number, parts[number]):
             return True
@@ -278,7 +279,6 @@ class _Delivery:
                 if cursor.rowcount == 0:  # one that was thought dead came first
                     raise RecoveryError(f"operator {self._sink!r}: another process inserts into {self._table.name!r}")
                 self._table.insert(cursor, some)
-        self._close()
         return begin + some.num_rows == rows.num_rows
 
     def _position(self) -> tuple[int, int] | None:
@@ -287,11 +287,6 @@ class _Delivery:
             cursor.execute(f"SELECT snapshot, inserted FROM {self._marked.sql} WHERE {self._where}")
             found = cursor.fetchone()
         return None if found is None else (int(found[0]), int(found[1]))
-
-    def _close(self) -> None:
-        """Between transactions nothing is kept open: the next snapshot copies this process."""
-        self._table.close()
-        self._marked.close()
 
 
 def _read(paths: list[Path]) -> "pa.Table":

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,9 @@ def test_a_sinks_files_are_put_in_place_with_what_is_finished(tmp_path: Path, bi
     assert only(stopped).whole_before == LAST - 300
 
 
-def test_a_sink_behind_a_source_has_all_that_came(tmp_path: Path) -> None:
+def test_a_sink_behind_a_source_has_all_that_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("tokenring.operators.sinks.to_database"), "_WAIT_NS", 3600 * 10**9)
+
     def program(worker: tr.Worker) -> None:
         with worker.dataflow("sunk") as scope:
             rows = endless(worker, scope)

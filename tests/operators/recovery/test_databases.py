@@ -374,6 +374,33 @@ def test_a_worker_that_is_killed_while_it_inserts_changes_nothing(
     assert in_database(of_sqlite, tmp_path / "it.db", "counts") == expected_counts()
 
 
+@pytest.mark.parametrize("fails", [1, 1000])
+def test_a_database_that_is_away_is_tried_again(tmp_path: Path, fails: int) -> None:
+    """By the run itself; and where that does not help, by the next one."""
+    back = tmp_path / "back"
+
+    def connect() -> Any:
+        tried = len(list(tmp_path.glob("tried*")))
+        (tmp_path / f"tried{tried}").touch()
+        if 2 <= tried < 2 + fails and not back.exists():
+            raise ConnectionRefusedError("nobody is there")
+        return of_sqlite(tmp_path / "it.db")
+
+    def run() -> None:
+        tr.run(
+            lambda scope: counts(scope, tmp_path, connect, False),
+            workers=2,
+            recovery=tr.Recovery(tmp_path / "job", every=EVERY),
+        )
+
+    if fails > 1:
+        with raises(OperatorError, "to_database", "table 'counts'", "nobody is there", "mend that"):
+            run()
+        back.touch()
+    run()
+    assert in_database(of_sqlite, tmp_path / "it.db", "counts") == expected_counts()
+
+
 @pytest.mark.parametrize("connect", CONNECTS)
 def test_a_worker_that_is_killed_before_changes_nothing(tmp_path: Path, connect: Callable[[Path], Any]) -> None:
     database = partial(connect, tmp_path / "it.db")
@@ -421,6 +448,25 @@ def test_a_launcher_that_is_killed_between_manifest_and_results_changes_nothing(
         statuses.append(done.returncode)
     assert statuses[-1] == 0, done.stderr
     assert statuses.count(-signal.SIGKILL) >= 2
+    assert in_database(of_sqlite, tmp_path / "it.db", "counts") == expected_counts()
+
+
+def test_a_last_snapshot_that_cannot_be_taken_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tokenring.operators.recovery.keeping import Keeper
+
+    take, asked = Keeper._try_to_take, []
+
+    def fails_first(keeper: Keeper, processes: list[int]) -> Any:
+        asked.append(processes)
+        return {"error": "the disk is full"} if len(asked) < 3 else take(keeper, processes)
+
+    monkeypatch.setattr(Keeper, "_try_to_take", fails_first)
+    monkeypatch.setattr(MODULE, "_AGAIN_NS", 1000)
+    recovery = tr.Recovery(tmp_path / "job", every="1h")
+    tr.run(lambda scope: counts(scope, tmp_path, tmp_path / "it.db", False), workers=2, recovery=recovery)
+    assert len(asked) >= 3
     assert in_database(of_sqlite, tmp_path / "it.db", "counts") == expected_counts()
 
 

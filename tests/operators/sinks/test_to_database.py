@@ -302,8 +302,8 @@ REFUSED: dict[str, tuple[type[UsageError], Callable[[Any, Path], Any], tuple[Fac
     ),
     "a connection": (
         UsageError,
-        lambda scope, path: rows(NUMBER)(scope).to_database(7, "rows"),
-        ("to_database", "a function that connects", "not int"),
+        lambda scope, path: rows(NUMBER)(scope).to_database(sqlite3.connect(":memory:"), "rows"),
+        ("to_database", "a function that connects", "not Connection"),
     ),
 }
 
