@@ -1,6 +1,7 @@
 """The state of a join on one worker: rows in, pairs out, as soon as the second row of a pair is here."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -84,8 +85,9 @@ class Matcher:
             self._columns, keys, self.sides, self._extents is not None, changed=self._look_again, seen=self._seen
         )
 
-    def _look_again(self) -> None:  # what came may be of keys that a side which has ended never had
-        self._ended = [False, False]
+    def _look_again(self, waiting: Sequence[Time]) -> None:
+        self._ended = [False, False]  # what came may be of keys that a side which has ended never had
+        self._least = [*map(min, self._least, waiting)]
 
     def note_ended(self, *ended: bool) -> None:
         """Which sides have ended: rows of the other one need not be kept any more. Where some of those are sent alone

@@ -28,14 +28,6 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         self._saving: Saving = scope.root.saving
         self._state: SavedState | None = None
 
-    def hears_of_ends(self) -> None:
-        """See `hears_of_ends` of moves."""
-        raise GraphError(
-            f"operator {self._spec.name!r} sends rows that match nothing once an input of it has ended, at times that "
-            f"are long over, and the right to those is not saved. Give the join a window=, or bounds (interval_join); "
-            f"or run without recovery="
-        )
-
     def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
         """See `state_moves` of moves."""
         self._saving.accounted.append(self._spec)
@@ -62,7 +54,7 @@ class RecoveringBuilder(OperatorBuilder[Any]):
             def logic(output: OutputPort) -> None:
                 if token.live:
                     if state.due < COMPLETE:
-                        token.downgrade(self._saving.resumed_at)
+                        token.downgrade(min(self._saving.resumed_at, state.due))
                         output.give(token, Batch(DUE, {"due": [state.due]}))
                     token.drop()
 

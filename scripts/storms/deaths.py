@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from scripts.benchmarks.road_programs import PROGRAMS, Events
 from scripts.storms.setting import WATCHDOG_S, Setting
 from tests.crash.group import ROOT
-from tokenring import Batch, Recovery, Scope, Stream, UsageError, run
+from tokenring import MINUTE, Batch, Count, Recovery, Scope, Stream, Tumbling, UsageError, run
 
 _EVERY = "60ms"
 _MESSAGE_S = 0.004  # that each message takes, so that there is a middle
@@ -51,9 +51,19 @@ class TimedEvents(Events):
         time.sleep(self.pause_s)
 
 
+def _without_bids(events: Events) -> Stream:
+    """How many auctions of each minute nobody bids for."""
+    auctions = events.auctions("id date_time", time="date_time")
+    alone = auctions.join(events.bids("auction"), on={"id": "auction"}, how="anti")
+    return alone.aggregate(window=Tumbling("date_time", MINUTE), auctions=Count())
+
+
+_QUERIES = PROGRAMS | {"without bids": _without_bids}
+
+
 def case(setting: Setting, random: Random) -> tuple[str, str]:
     """One job to its end, over as many runs as that takes: in words, and what was wrong."""
-    query = random.choice(list(PROGRAMS))
+    query = random.choice(list(_QUERIES))
     job, out = setting.new("job"), setting.new("out")
     told = query
     for number in range(_MOST_RUNS):
@@ -131,7 +141,7 @@ def _rows(table: pa.Table) -> Counter[Any]:
 def _difference(query: str, staged: Path, out: Path) -> str:
     """What was written beside the answer of a run that nobody disturbed."""
     if query not in _ANSWERS:
-        _ANSWERS[query] = _rows(run(lambda scope: PROGRAMS[query](TimedEvents(scope, staged)).collect(), workers=1))
+        _ANSWERS[query] = _rows(run(lambda scope: _QUERIES[query](TimedEvents(scope, staged)).collect(), workers=1))
     parts = sorted(out.glob("*"))
     found = _rows(pa.concat_tables([pq.read_table(part) for part in parts])) if parts else Counter[Any]()
     expected = _ANSWERS[query]
@@ -142,7 +152,7 @@ def _difference(query: str, staged: Path, out: Path) -> str:
 
 def _dying(query: str, staged: str, job: str, out: str, workers: str) -> None:
     def flow(scope: Scope) -> Any:
-        return PROGRAMS[query](TimedEvents(scope, Path(staged), _MESSAGE_S)).to_parquet(out)
+        return _QUERIES[query](TimedEvents(scope, Path(staged), _MESSAGE_S)).to_parquet(out)
 
     try:
         run(flow, workers=int(workers), recovery=Recovery(job, every=_EVERY, restarts=20))

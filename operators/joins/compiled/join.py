@@ -1,9 +1,11 @@
 """A join in the worker's inner loop: `Matcher` and its driver as one entry, over the same tables, by the same kernels.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from tokenring.engine import COMPLETE, Schema, UsageError, kernel
+from tokenring.engine import COMPLETE, Schema, Time, UsageError, kernel
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
@@ -163,8 +165,11 @@ class _State:
                 )
                 spans[side] = reach.end - reach.start
         self._link()
-        moving = MovingSides(columns, self._keys.moving, self.sides, bounded, self._results.texts, spans, self._link)
-        offer(moving)
+        offer(
+            MovingSides(
+                columns, self._keys.moving, self.sides, bounded, self._results.texts, spans, self._came, self._seen
+            )
+        )
 
     def _side(
         self, side: int, kept: tuple[str, ...], extents: Extents | None, unique: int
@@ -174,6 +179,11 @@ class _State:
             return Side(store, extents is not None)
         reach = extents.left if side == LEFT else extents.right
         return UniqueSide(store, reach.until is not None or self._columns.where[side] is not None)
+
+    def _came(self, waiting: Sequence[Time]) -> None:
+        for side, least in enumerate(waiting):
+            self.words[LEAST + side] = min(int(self.words[LEAST + side]), least)
+        self._link()
 
     def _link(self) -> None:
         capacity = self._keys.keys.capacity

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, MAX_TIME, Batch, Schema, Time
+from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.joins.kept.kernels import BARRED, END, HAS_ROW, MATCHED, NO_ROW, START, TIME
 from tokenring.operators.joins.kept.moved_columns import MovedColumns, keys_table, rows_table
@@ -57,12 +57,13 @@ class MovingSides:
         bounded: bool,
         texts: Sequence[KeptTexts | None] = (None, None),
         spans: Sequence[int] = (0, 0),
-        changed: Callable[[], None] = lambda: None,
+        changed: Callable[[Sequence[Time]], None] = lambda waiting: None,
         seen: list[np.ndarray] | None = None,
     ) -> None:
         """seen: of each side, by slot, whether it ever had a row of the key, where anybody asks. texts: where a
         compiled join has those of each side. spans: how long the extents of a `UniqueSide` are that does not say where
-        they end. changed: to be called when there are more keys or rows."""
+        they end. changed: to be called when there are more keys or rows, with the least time of each side's that may
+        be sent alone, COMPLETE of none."""
         self._columns, self._keys, self._sides, self._spans, self._changed = columns, keys, sides, spans, changed
         self._bounded, self._seen = bounded, seen
         self._moved = [
@@ -115,18 +116,19 @@ class MovingSides:
         return self._moved[number].taken(keys.columns(owners), places, words)
 
     def put_in(self, tables: Sequence[Batch]) -> Time:
-        """See Moves. Output is pending where rows are sent alone if they match nothing until they are due."""
-        least = COMPLETE
+        """See Moves. Output is pending where rows are sent alone if they match nothing until they are due; where they
+        do not expire it is at their messages' times."""
+        waiting = [COMPLETE, COMPLETE]
         for number in (LEFT, RIGHT):
             table = tables[number]
             slots = self._slots_of(table)
             self._put(number, table, slots)
             if table.rows and self._columns.how.alone[number]:
-                least = min(least, int(table.words("due").min()) if self._bounded else MAX_TIME)
+                waiting[number] = int(table.words("due" if self._bounded else "time").min())
         if _has_flags(self._columns, self._bounded):
             self._put_flags(tables[-1])
-        self._changed()
-        return least
+        self._changed(waiting)
+        return min(waiting)
 
     def _put_flags(self, table: Batch) -> None:
         slots, flags = self._slots_of(table), table.words(FLAGS)

@@ -67,10 +67,6 @@ def own_operator(scope: Any, results: Path) -> object:
     return source(scope).unary("mine", ROW, construct)
 
 
-def joined(how: str) -> Refused:
-    return lambda scope, results: join(source(scope), other(scope), on={"k": "rk"}, how=how, columns=["v"])
-
-
 REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
     "collection": (
         lambda scope, results: collection(select(source(scope), "at", "v"), time="at").distinct().changes(),
@@ -92,10 +88,6 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         lambda scope, results: from_callback(scope, ROW, lambda: None, time="at", name="called"),
         ("called", "cannot be read again"),
     ),
-    **{
-        f"join {how}": (joined(how), ("join", "right", "window=", "interval_join"))
-        for how in ("left", "right", "full", "anti")
-    },
     "collect": (lambda scope, results: collect(source(scope)), ("collect", "keeps rows", "to_parquet(folder)")),
     "latest": (lambda scope, results: latest(source(scope), "v"), ("latest", "keeps rows", "to_parquet(folder)")),
     "in order": (
