@@ -19,7 +19,6 @@ from tokenring.operators.expressions import Alias, col, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
-from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, with_key
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
@@ -204,7 +203,7 @@ def _due(times: np.ndarray, panes: Panes) -> np.ndarray:
 
 def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:
     name = plan.operator
-    if not plan.merges or saving_of(stream.scope) is not None:  # a first stage's panes are no key's, to be put in again
+    if not plan.merges:
         return _exchanged_first(stream, plan, panes, schema)
     together = {} if plan.by or panes.is_tumbling else {ALL: "int64"}  # panes of one window have to meet
     partial = Schema.of({PANE: "int64"} | plan.keys | plan.partial_kinds() | together)
@@ -212,7 +211,7 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
     in_kernels = can_fold(plan) and panes.clock is None
     local = way.timed(
         f"{name}.local", [(stream, Pipeline())], partial, lambda: LocalPanes(plan, panes, partial), Notify.IF_TOKEN,
-        (lambda: _compiled_local(plan, panes, partial)) if in_kernels else None,
+        (lambda: _compiled_local(plan, panes, partial)) if in_kernels else None, (),
     )  # fmt: skip
     merging = plan.merging(partial)
     pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import Schema, kernel
+from tokenring.engine import COMPLETE, Schema, kernel
 from tokenring.engine.compiled import DONE, address_of, column_of, entry, new_message
 from tokenring.operators.aggregates.compiled_panes import (
     BY,
@@ -109,7 +109,8 @@ def _emit_panes(world, me):  # type: ignore[no-untyped-def]
     """Send the state of ended panes, all in one message at the first one's time."""
     state, own = driven(world, me), own_words(world, me, OWN_WORDS)
     upto = state[UPTO] - own[LATENESS]
-    own[CLOSED] = max(own[CLOSED], state[UPTO])
+    if state[UPTO] < COMPLETE:  # rows come still where it is only to be empty
+        own[CLOSED] = max(own[CLOSED], state[UPTO])
     time = least_end(own)
     heap, members = heap_of(own), pane_words(own, MEMBERS)
     rows = 0

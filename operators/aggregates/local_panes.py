@@ -96,7 +96,8 @@ class LocalPanes:
         rows = self._rows
         time = self.least()
         closed = rows.close(upto - self._panes.lateness)
-        self._closed = max(self._closed, upto)
+        if upto < COMPLETE:  # rows come still where it is only to be empty
+            self._closed = max(self._closed, upto)
         if closed:
             slots = closed[0][1] if len(closed) == 1 else np.concatenate([slots for _, slots in closed])
             parts = joined(rows.keys.columns(slots), self._state.partials(slots))

@@ -42,9 +42,10 @@ from tokenring.engine.compiled import (
 # Words of the state. FIRST: the slot of the token it begins with. MESSAGE: what a part is to look at. MADE: the least
 # time at which output is pending, after `take` that of its rows alone. UPTO: for `emit` and `advance`. REPLY: what an
 # answer is.
-# BRINGS_DUE: whether an input behind all others brings rights for state that moved here.
+# BRINGS_DUE: whether an input behind all others brings rights for state that moved here. EMPTIES: whether all that is
+# kept is to be sent at once.
 FIRST, OWN, MESSAGE, MADE, UPTO, REPLY, HELD, PENDING, SEEN, LATE, PORTS, ADVANCE, EMIT, AT, WHOLE = range(15)
-BRINGS_DUE, TAKES = 15, 16
+BRINGS_DUE, EMPTIES, TAKES = 15, 16, 17
 MOST_PORTS = 8
 STATE_WORDS = TAKES + MOST_PORTS
 
@@ -133,9 +134,9 @@ def timed(world, me):  # type: ignore[no-untyped-def]
             if status != DONE:
                 return status
         state[SEEN] = frontier
-    if state[HELD] < 0 or state[PENDING] > frontier - state[LATE]:
+    state[UPTO] = COMPLETE if state[EMPTIES] else frontier - state[LATE]
+    if state[HELD] < 0 or state[PENDING] > state[UPTO]:
         return DONE
-    state[UPTO] = frontier - state[LATE]
     status = call_at(state[EMIT], world, me)
     if status != DONE:
         return status

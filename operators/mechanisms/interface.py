@@ -109,7 +109,9 @@ class Mechanism(ABC):
         """An operator that acts on finished times: `make()` gives each worker its logic. `notify` is what the logic
         needs of an engine that wakes operators: ALWAYS if `advance` matters while nothing is pending. `compiled()`
         gives the same logic for the worker's inner loop, which is taken where the mechanism can. `moves`: the tables
-        that its keyed state is where bins move, for what `make` and `compiled` offer; None: it cannot move."""
+        that its keyed state is where bins move, for what `make` and `compiled` offer; None: it cannot move; no tables:
+        what it keeps it may send at any time, and does before a snapshot (`emit(COMPLETE, ...)`, and rows come still).
+        """
 
     @abstractmethod
     def respond(

@@ -88,9 +88,9 @@ class Notifications(Tokens):
         return scope.new_input(schema, name, TimesInput(schema, time))
 
     def _drive(
-        self, context: OperatorContext, token: Token, operator: TimedLogic, brings_due: bool
+        self, context: OperatorContext, token: Token, operator: TimedLogic, brings_due: bool, empties: memoryview
     ) -> Callable[..., None]:
-        """The logic on one worker."""
+        """The logic on one worker. State neither moves here nor is saved."""
         token.drop()
         inputs: tuple[tuple[Take, InputPort], ...] = ()
         requests: SortedDict = SortedDict()  # time -> the token that asks for it

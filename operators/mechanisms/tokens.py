@@ -7,6 +7,8 @@ and the next only when everything has finished the one before, as Spark's micro-
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
+
 from tokenring.engine import (
     COMPLETE,
     MAX_TIME,
@@ -26,10 +28,17 @@ from tokenring.engine import (
     TokenRef,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.mechanisms.compiled import CompiledLogic, can_be_compiled, compile_with, respond, timed
+from tokenring.operators.mechanisms.compiled import (
+    EMPTIES,
+    CompiledLogic,
+    can_be_compiled,
+    compile_with,
+    respond,
+    timed,
+)
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
-from tokenring.operators.migrate import Table, state_moves
+from tokenring.operators.migrate import Table, saving_of, state_moves
 from tokenring.operators.time import require_total_order
 
 
@@ -139,21 +148,34 @@ class Tokens(Mechanism):
         for stream, pact in inputs:
             builder.input(stream, pact)
         brings_due = moves is not None and state_moves(builder, moves, pends=True)
+        saving = saving_of(scope) if moves is not None and not moves else None
         output = builder.output(schema)
         schemas = [schema, *[stream.schema for stream, _ in inputs]]
         if compiled is not None and self.compiles and can_be_compiled(scope, *schemas, texts=True):
-            builder.build_compiled(
-                lambda context: compile_with(timed, compiled(), partial(late_rows, context.name), brings_due),
-                texts=True,
-            )
-        else:
-            builder.build(lambda context, token: self._drive(context, token, make(), brings_due))
+
+            def construct(context: OperatorContext) -> Compiled:
+                made = compile_with(timed, compiled(), partial(late_rows, context.name), brings_due)
+                if saving is not None:
+                    saving.rests_empty(made.state.data[EMPTIES : EMPTIES + 1], context.activate)
+                return made
+
+            builder.build_compiled(construct, texts=True)
+            return output
+
+        def construct_in_python(context: OperatorContext, token: Token) -> Callable[..., None]:
+            empties = np.zeros(1, np.int64).data
+            if saving is not None:
+                saving.rests_empty(empties, context.activate)
+            return self._drive(context, token, make(), brings_due, empties)
+
+        builder.build(construct_in_python)
         return output
 
     def _drive(
-        self, context: OperatorContext, token: Token, operator: TimedLogic, brings_due: bool
+        self, context: OperatorContext, token: Token, operator: TimedLogic, brings_due: bool, empties: memoryview
     ) -> Callable[..., None]:
-        """The logic on one worker. brings_due: whether a last input brings rights for state that moved here."""
+        """The logic on one worker. brings_due: whether a last input brings rights for state that moved here. empties:
+        whether all that is kept is to be sent at once, as it then says."""
         token.drop()
         late, advance, emit = operator.late, operator.advance, operator.emit
         held: Token | None = None
@@ -202,9 +224,10 @@ class Tokens(Mechanism):
             if frontier != seen:
                 seen = frontier
                 advance(frontier)
-            if held is None or pending + late > frontier:
+            upto = COMPLETE if empties[0] else frontier - late
+            if held is None or pending > upto:
                 return
-            pending = emit(frontier - late, give)
+            pending = emit(upto, give)
             if pending == COMPLETE:
                 held.drop()
                 held = None

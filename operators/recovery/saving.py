@@ -97,6 +97,7 @@ class Saving:
         """Tells the launcher something."""
         self.keep_program: Callable[[bool], None]
         """Lets no step of the program's return, or does again."""
+        self._emptied: list[tuple[memoryview, Callable[[], None]]] = []
         self._scope: Any = None
         self._names: dict[str, int] = {}
 
@@ -161,6 +162,10 @@ class Saving:
         """One more operator with state is declared."""
         self.states.append(SavedState(self, self.unique(name), name, tables))
         return self.states[-1]
+
+    def rests_empty(self, word: memoryview, activate: Callable[[], None]) -> None:
+        """An operator has been made that keeps nothing while `word[0]` is not 0. activate: lets it run."""
+        self._emptied.append((word, activate))
 
     # What was saved
 
@@ -242,13 +247,18 @@ class Saving:
     # A snapshot
 
     def stand(self) -> None:
-        """Let sources, and the program, send nothing."""
+        """Let sources, and the program, send nothing, and operators whose state is of no key keep nothing."""
         self.keep_program(True)
         for source in self.sources.values():
             source.stand()
+        for word, activate in self._emptied:
+            word[0] = 1
+            activate()
 
     def go_on(self) -> None:
-        """Let them send what comes."""
+        """Let them send what comes, and keep it."""
+        for word, _ in self._emptied:
+            word[0] = 0
         self.keep_program(False)
         for source in self.sources.values():
             source.go_on()
