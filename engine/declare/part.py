@@ -32,7 +32,8 @@ class Part:
     def require_fed_by(self, sources: Collection[Source], who: str) -> None:
         """Raise GraphError, on behalf of `who`, unless all that comes into the part comes from these outputs."""
         for number, spec in self._operators:
-            if not spec.inputs and spec.outputs and spec.relay is None:
+            made = {Source(number, port) for port in range(len(spec.outputs))}
+            if not spec.inputs and spec.relay is None and not made.issubset(sources):
                 raise GraphError(
                     f"{who}: {spec.name!r} is a source or an input within it; declare it before, and give its stream"
                 )

@@ -209,6 +209,11 @@ class Gate:
         if pressure is not None:
             words[PRESSURE] = pressure.locations[0]
 
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing waits before an entry."""
+        return bool((self._nexts == COMPLETE).all())
+
     def view(self) -> dict[str, int]:
         """What inspection shows of a region: how much may be let in in a generation now, how many there were, the most
         that one of them brought to the region's inputs from this worker, how often something was held back, and let in

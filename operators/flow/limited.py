@@ -10,7 +10,7 @@ from tokenring.operators.flow.gate import BYTES, ROWS, TIMES, Gate, new_gate
 from tokenring.operators.flow.keeper import keeper
 from tokenring.operators.flow.meter import Meter, Nothing
 from tokenring.operators.flow.python_entry import PythonEntry
-from tokenring.operators.migrate import Placement, has_bins
+from tokenring.operators.migrate import Placement, has_bins, saving_of, state_moves
 from tokenring.operators.rows import hand_on
 
 Made = TypeVar("Made")
@@ -50,6 +50,9 @@ def limited(
     unit, most = _bound(name, given, most, per)
     scope = given[0].scope
     gate = new_gate(unit, most, len(given))
+    saving = saving_of(scope)
+    if saving is not None:
+        saving.rests_when(lambda: gate.is_open)
     with scope.region(name):
         handles: list[UnderWay | None] = [None, None]
         entered = [_entry(stream, number, gate, handles) for number, stream in enumerate(given)]
@@ -79,8 +82,10 @@ def _bound(name: str, streams: Sequence[Any], most: int | None, per: str) -> tup
 
 
 def _control(scope: Scope) -> list[Stream]:
-    """What operators of the region read without being given it: where bins go, a few rows for each move."""
-    return [scope.kept(Placement).changes] if has_bins(scope) else []
+    """What operators of the region read without being given it: where bins go, a few rows for each move; and a row each
+    that what they keep has been put in."""
+    saving = saving_of(scope)
+    return [scope.kept(Placement).changes] if has_bins(scope) else [] if saving is None else saving.rights
 
 
 def _entry(stream: Stream, number: int, gate: Gate, handles: list[UnderWay | None]) -> Stream:
@@ -102,6 +107,7 @@ def _entry(stream: Stream, number: int, gate: Gate, handles: list[UnderWay | Non
 
     builder = stream.operator("entry", Notify.NEVER)
     builder.input(stream)
+    state_moves(builder)
     made = builder.output(stream.schema)
     if builder.can_be_compiled:
         builder.build_compiled(compiled)
@@ -117,6 +123,7 @@ def _keeper(entered: Sequence[Stream], gate: Gate) -> UnderWay:
     builder = scope.operator("keeper", Notify.IF_TOKEN)
     for stream in entered:
         builder.input(stream.apply("times", _WORD, Nothing()))
+    state_moves(builder)
     said = builder.output(_WORD)
     builder.build_compiled(lambda context: keeper(context, gate, len(entered)), texts=True, reads_texts=False)
     return scope.watch_messages(lambda graph: [said.source])

@@ -31,6 +31,8 @@ class Table(NamedTuple):
     schema: Schema
     key: tuple[str, ...]
     """Its columns of the operator's key, of the kinds and in the order that the exchange has."""
+    is_anywhere: bool = False
+    """Whether rows are on whatever worker they came to: what is saved of them may go on on the key's."""
 
 
 class Moves(Protocol):

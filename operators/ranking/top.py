@@ -131,7 +131,7 @@ def top(
         return collections.collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
     way = mechanism_of(stream.scope)
     if not plan.by:
-        stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()))
+        stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()), moves=())
     edge, plan, names = to_owners(stream, plan, "", whole=True, thins=None if mode == EACH else thins)
     if k == 1:
         one = (plan.schema, names, best, tuple(others), largest, False, mode == EACH)

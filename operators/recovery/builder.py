@@ -25,6 +25,7 @@ class RecoveringBuilder(OperatorBuilder[Any]):
 
     def __init__(self, scope: Any, name: str, notify: Notify = Notify.ALWAYS) -> None:
         super().__init__(scope, name, notify)
+        self._name = name
         self._saving: Saving = scope.root.saving
         self._state: SavedState | None = None
 
@@ -47,7 +48,7 @@ class RecoveringBuilder(OperatorBuilder[Any]):
                 f"operator, before its outputs and before other operators; or run without recovery="
             )
         operators.pop()
-        source: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{state.name}.restored", Notify.NEVER)
+        source: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{self._name}.restored", Notify.NEVER)
         rights: Stream = source.output(DUE)
 
         def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
@@ -62,6 +63,7 @@ class RecoveringBuilder(OperatorBuilder[Any]):
 
         source.build(construct)
         self._saving.accounted.append(operators[-1])
+        self._saving.rights.append(rights)
         self.number = len(operators)
         operators.append(self._spec)
         return rights

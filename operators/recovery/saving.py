@@ -7,7 +7,17 @@ from typing import Any, Protocol
 import numpy as np
 import orjson
 
-from tokenring.engine import COMPLETE, Batch, GraphError, InputHandle, OperatorBuilder, RecoveryError, Schema, Time
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    GraphError,
+    InputHandle,
+    OperatorBuilder,
+    RecoveryError,
+    Schema,
+    Stream,
+    Time,
+)
 from tokenring.engine.graph import OperatorSpec
 from tokenring.engine.whole_files import sync
 from tokenring.operators.migrate import Bins, Leaving, Offered, Table, require_movable, workers_of
@@ -70,7 +80,9 @@ class SavedState:
     def take_out(self) -> Sequence[Batch]:
         """All of it: what is kept here afterwards is nothing. An operator of all rows says on each worker that it has
         the one key there is; rows come to one of them."""
-        return self._here(self.offered.only(self.name).take_out(Leaving(Bins(1), np.ones(1, bool))))
+        taken = self.offered.only(self.name).take_out(Leaving(Bins(1), np.ones(1, bool)))
+        here = zip(taken, self._here(taken), self.tables, strict=True)
+        return [rows if table.is_anywhere else mine for rows, mine, table in here]
 
 
 class Saving:
@@ -87,6 +99,8 @@ class Saving:
         self.accounted: list[OperatorSpec] = []
         """The operators that have said what they keep."""
         self.states: list[SavedState] = []
+        self.rights: list[Stream] = []
+        """What brings operators the right to send what was pending."""
         self.sources: dict[str, SavedSource] = {}
         self.sinks: dict[str, SavedSink] = {}
         self.program: dict[str, Callable[[], Any]] = {}
@@ -98,6 +112,7 @@ class Saving:
         self.keep_program: Callable[[bool], None]
         """Lets no step of the program's return, or does again."""
         self._emptied: list[tuple[memoryview, Callable[[], None]]] = []
+        self._resting: list[Callable[[], bool]] = []
         self._scope: Any = None
         self._names: dict[str, int] = {}
 
@@ -166,6 +181,15 @@ class Saving:
     def rests_empty(self, word: memoryview, activate: Callable[[], None]) -> None:
         """An operator has been made that keeps nothing while `word[0]` is not 0. activate: lets it run."""
         self._emptied.append((word, activate))
+
+    def rests_when(self, is_so: Callable[[], bool]) -> None:
+        """The dataflow rests only where this says so: of what keeps rows back for a time."""
+        self._resting.append(is_so)
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is kept back that is to go on by itself."""
+        return all([is_so() for is_so in self._resting])
 
     # What was saved
 

@@ -95,7 +95,7 @@ class Taking:
 
     def _come(self) -> None:
         """Say whether this worker is at rest; freeze it if all are."""
-        position = self._worker.rests_at
+        position = self._worker.rests_at if self._saving.rests else -1
         if position != self._position:
             self._position = position
             self._tell("rest", position=position)
@@ -160,11 +160,13 @@ class Taking:
         running = next((one for one in self._worker.dataflows.running if one.name == name), None)
         if running is None:  # it is complete
             return
-        saved = {state.operator for state in self._saving.states}
+        graph, saved = self._saving.dataflow.graph, {state.operator for state in self._saving.states}
+        read = {each.origin.operator for spec in graph.operators for each in spec.inputs}
+        read_by_name = {spec.name for number, spec in enumerate(graph.operators) if number in read}
         for found in left_open(self._worker.inspection, running, ()).open:
             if found.messages:
                 raise UsageError(f"operator {found.operator!r} has left {found.messages} messages at its inputs")
-            if found.tokens and found.operator not in saved:
+            if found.tokens and found.operator in read_by_name - saved:  # others send nothing by them
                 raise UsageError(f"operator {found.operator!r} keeps what it cannot save, since time {found.since}")
 
     def _see_to_copy(self) -> None:

@@ -3,8 +3,23 @@
 from collections.abc import Callable
 from typing import Any
 
-from tokenring.engine import Batch, GraphError, InputPort, Notify, OperatorContext, Pact, Probe, Stream
-from tokenring.operators.migrate import state_moves
+from tokenring.engine import (
+    Batch,
+    Broadcast,
+    Exchange,
+    GraphError,
+    InputPort,
+    Notify,
+    OperatorBuilder,
+    OperatorContext,
+    Pact,
+    Pipeline,
+    Probe,
+    Route,
+    Stream,
+)
+from tokenring.engine.graph import arriving_schema
+from tokenring.operators.migrate import offer, saving_of, state_moves
 
 
 def for_each(
@@ -21,7 +36,8 @@ def for_each(
     What it is given as messages come may be a view that dies with the call: `batch.copy()` to keep it. Batches in order
     are the function's own. It must not block. pact: how rows go to workers first; Exchange of a constant column brings
     them all to one. The probe that is returned has passed a time once all of it was given out, or, in order, taken.
-    Memory: none; in order, the rows of unfinished times. GraphError for in_order in a loop, whose times have no order.
+    Memory: none; in order, the rows of unfinished times. GraphError for in_order in a loop, whose times have no order;
+    and under recovery for rows that a Broadcast or a Route brings.
     """
     if in_order and stream.scope.depth > 1:
         raise GraphError(
@@ -29,28 +45,55 @@ def for_each(
             f"stream leave it first"
         )
 
-    def as_they_come(context: OperatorContext) -> Callable[[InputPort], None]:
+    builder = stream.operator(name, Notify.ALWAYS if in_order else Notify.NEVER)
+    port = builder.input(stream, pact)
+    if in_order:
+        _build_in_order(builder, stream, function, pact, name)
+        return builder.probe(port)
+
+    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
         def logic(rows: InputPort) -> None:
             for reference, batch in rows:
                 function(reference.time, batch)
 
         return logic
 
-    def by_time(context: OperatorContext) -> Callable[[InputPort], None]:
-        waiting: dict[Any, list[Batch]] = {}
+    state_moves(builder)
+    builder.build(construct)
+    return builder.probe(port)
+
+
+def _build_in_order(
+    builder: OperatorBuilder[Any],
+    stream: Stream,
+    function: Callable[[Any, Batch], object],
+    pact: Pact | None,
+    name: str,
+) -> None:
+    from tokenring.operators.state.moving import RowsByTime, times_table
+
+    schema = arriving_schema(stream.schema, Pipeline() if pact is None else pact, name)
+    key = pact.keys if isinstance(pact, Exchange) else ()
+    is_known = schema.positions.keys() >= set(key) and not isinstance(pact, Broadcast | Route)
+    if saving_of(stream.scope) is not None and not is_known:
+        raise GraphError(
+            f"operator {name!r}: rows that wait for their times come by {pact!r} to workers that they do not name, so "
+            f"nobody knows under recovery whose they are; let an Exchange bring them, by columns that cross; or take "
+            f"rows as they come, or run without recovery="
+        )
+    table = times_table(schema, key if is_known else ())
+
+    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+        waiting = RowsByTime(schema, table)
+        offer(waiting)
 
         def logic(rows: InputPort) -> None:
             for reference, batch in rows:
-                waiting.setdefault(reference.time, []).append(batch.copy())
-            for time in sorted([time for time in waiting if time < rows.frontier]):
-                function(time, Batch.concatenate(waiting.pop(time)))
+                waiting.add(reference.time, batch.copy())
+            while waiting.least < rows.frontier:
+                function(*waiting.pop())
 
         return logic
 
-    if in_order:
-        return stream.sink(name, by_time, pact)
-    builder = stream.operator(name, Notify.NEVER)
-    port = builder.input(stream, pact)
-    state_moves(builder)
-    builder.build(as_they_come)
-    return builder.probe(port)
+    state_moves(builder, [table])
+    builder.build(construct)

@@ -1,21 +1,13 @@
 """delay: rows at later times."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from sortedcontainers import SortedDict
-
-from tokenring.engine import (
-    AnyStream,
-    Batch,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    PathSummary,
-    Token,
-    UsageError,
-)
+from tokenring.engine import AnyStream, InputPort, Notify, OperatorContext, PathSummary, Schema, Time, Token, UsageError
 from tokenring.operators.durations import Span, span_of
+from tokenring.operators.migrate import Table, offer, state_moves
+from tokenring.operators.state.moving import RowsByTime, times_table
 from tokenring.operators.time.total_order import require_total_order
 
 
@@ -33,27 +25,37 @@ def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
     require_total_order(name, scope)
     builder = stream.operator(name, Notify.IF_TOKEN)
     builder.input(stream)
+    table = times_table(stream.schema)
+    state_moves(builder, [table], pends=True)
     output = builder.output(stream.schema, {0: PathSummary(later)})
-    builder.build(_construct)
+    builder.build(partial(_construct, stream.schema, table))
     output.updates = stream.updates
     return output
 
 
-def _construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+def _construct(schema: Schema, table: Table, context: OperatorContext, token: Token) -> Callable[..., None]:
     token.drop()
-    waiting: SortedDict = SortedDict()  # the time they leave at -> its token, batches
+    waiting = RowsByTime(schema, table)
+    offer(waiting)
+    held: dict[Time, Token] = {}  # by the times that rows leave at
 
-    def logic(rows: InputPort, output: OutputPort) -> None:
+    def logic(rows: InputPort, *ports: Any) -> None:
+        *due, output = ports  # where state is put in, an input brings the right to send it
+        for port in due:
+            for reference, _ in port:
+                for time in waiting.times - held.keys():
+                    held[time] = reference.retain()
+                    held[time].downgrade(time)
         for reference, batch in rows:
-            held: Token = reference.retain()
-            if held.time in waiting:
-                waiting[held.time][1].append(batch.copy())
-                held.drop()
+            token = reference.retain()
+            waiting.add(token.time, batch.copy())
+            if token.time in held:
+                token.drop()
             else:
-                waiting[held.time] = (held, [batch.copy()])
-        while waiting and waiting.peekitem(0)[0] <= rows.frontier:
-            held, batches = waiting.popitem(0)[1]
-            output.give(held, Batch.concatenate(batches))
-            held.drop()
+                held[token.time] = token
+        while waiting.least <= rows.frontier and waiting.least in held:
+            time, batch = waiting.pop()
+            output.give(held[time], batch)
+            held.pop(time).drop()
 
     return logic

@@ -660,12 +660,11 @@ STEPS |= {
 }
 TEXTS_INTERNED = ("collections", "kept by text")
 """Steps that are refused where there is no text space."""
-WAITING = *[f"join {how}" for how in HOWS if how not in ("inner", "semi")], *[f"unique {how}" for how in HOWS[1:4]]
 UNSAVED = (
-    *("delay", "loop", "rounds", "components", "collections", "kept by text", "latest", "latest of running"),
-    *("tumbling_average", "tumbling_average here", "look_up", *WAITING),
+    *("loop", "rounds", "components", "collections", "kept by text", "latest", "latest of running"),
+    *("tumbling_average", "tumbling_average here", "look_up"),
 )
-"""Steps that cannot be saved; WAITING: those that send rows alone once the other side has ended."""
+"""Steps that cannot be saved."""
 SAVED = tuple([does for does in STEPS if does.removesuffix(OF_NUMBERS) not in (*UNSAVED, "broadcast")])
 """Steps that are not, and come to the same on any number of workers."""
 TIMED = ("best_offers", "average_of_last")

@@ -349,7 +349,7 @@ def _step(
     constants = tuple(random.randrange(12) for _ in range(4))
     limit = None
     # Where state moves regions wait for the clock, some hundredths of a second each time.
-    is_limited = random.random() < (0.01 if trial.bins else 0.3) and not trial.name.startswith("recovery")
+    is_limited = random.random() < (0.01 if trial.bins else 0.3)
     if is_limited and not operator.in_order:
         limit = random.choice(["rows", "bytes", "times"]), random.choice([1, 7, 60, 2000])
     plan = None

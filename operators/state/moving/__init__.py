@@ -21,6 +21,7 @@ with later(__name__):
         slots_by_table,
         tables_of,
     )
+    from tokenring.operators.state.moving.rows_by_time import RowsByTime, times_table
     from tokenring.operators.state.moving.waiting import RowsThatWait, Waiting, WaitingMoves
 
 __all__ = [
@@ -36,10 +37,12 @@ __all__ = [
     "MovingKeys",
     "OneKey",
     "Rows",
+    "RowsByTime",
     "leaving_slots",
     "live_slots",
     "no_more",
     "rows_out",
     "slots_by_table",
     "tables_of",
+    "times_table",
 ]

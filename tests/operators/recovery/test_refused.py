@@ -15,7 +15,7 @@ import pytest
 from tests.errors import Fact, raises
 from tests.operators.recovery.test_instants import ROW, source, windows
 from tests.operators.recovery.worlds import Job
-from tokenring.engine import GraphError, RecoveryError, Schema, Token, UsageError
+from tokenring.engine import Broadcast, GraphError, RecoveryError, Schema, Token, UsageError
 from tokenring.operators import (
     Count,
     Roll,
@@ -24,8 +24,6 @@ from tokenring.operators import (
     col,
     collect,
     collection,
-    delay,
-    exchange,
     filter,
     for_each,
     from_callback,
@@ -34,7 +32,6 @@ from tokenring.operators import (
     iterate,
     join,
     latest,
-    limited,
     read_parquet,
     select,
     to_arrow_files,
@@ -73,11 +70,6 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         ("updates", "does not say what it keeps"),
     ),
     "loop": (loop, ("union", "is in a loop")),
-    "limited": (
-        lambda scope, results: limited(source(scope), lambda rows: exchange(rows, "v"), most=5),
-        ("limited/entry", "does not say what it keeps"),
-    ),
-    "delay": (lambda scope, results: delay(source(scope), 3), ("delay", "does not say what it keeps")),
     "an operator of one's own": (own_operator, ("mine", "state_moves(builder, tables)")),
     "tumbling_average": (
         lambda scope, results: tumbling_average(select(source(scope), "at", "v"), "at", "v", 4),
@@ -91,8 +83,8 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
     "collect": (lambda scope, results: collect(source(scope)), ("collect", "keeps rows", "to_parquet(folder)")),
     "latest": (lambda scope, results: latest(source(scope), "v"), ("latest", "keeps rows", "to_parquet(folder)")),
     "in order": (
-        lambda scope, results: for_each(source(scope), lambda *_: None, in_order=True, name="mine"),
-        ("mine", "does not say what it keeps"),
+        lambda scope, results: for_each(source(scope), print, in_order=True, pact=Broadcast(), name="mine"),
+        ("mine", "Broadcast", "Exchange"),
     ),
     "roll": (
         lambda scope, results: to_arrow_files(source(scope), results / "rolled", roll=Roll("at", 5)),

@@ -1,0 +1,133 @@
+"""Operators that keep rows for their times, or the best of all, are cut and go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.operators.recovery.test_instants import Row, rows_of, source
+from tests.operators.recovery.worlds import Job
+from tokenring.engine import Batch, Exchange
+from tokenring.operators import (
+    Count,
+    Tumbling,
+    aggregate,
+    col,
+    delay,
+    exchange,
+    for_each,
+    limited,
+    map_batches,
+    select,
+    to_arrow_files,
+    top,
+)
+
+STEPS = (0, 9, 16, 24, 70)
+ROWS = [row for share in range(2) for row in rows_of(share)]
+
+
+def live(job: Job, steps: int) -> None:
+    """Three lives on different numbers of workers."""
+    random = Random(steps)
+    for workers in (2, 3):
+        with job.world(workers, random) as world:
+            world.step(steps)
+            world.take(copied=True)
+            world.step(5)
+    with job.world(1, random) as world:
+        world.finish()
+
+
+@pytest.mark.parametrize("by", [0, 3, 100])
+def test_rows_are_delayed_across_a_cut(tmp_path: Path, by: int) -> None:
+    """And come at their later times: windows by these count them all, and have the right to send then."""
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = delay(source(scope), by)
+        to_arrow_files(rows, results / "rows")
+        later = select(rows, t=col("at") + by)
+        counts = aggregate(later, window=Tumbling("t", 4), n=Count())
+        to_arrow_files(select(counts, "window_end", "n"), results / "counts")
+
+    ends = Counter((at + by) // 4 * 4 + 4 for at, _, _ in ROWS)
+    for steps in STEPS:
+        job = Job(tmp_path / f"{steps}", declare)
+        live(job, steps)
+        assert job.rows("rows") == Counter(ROWS)
+        assert job.rows("counts") == Counter({each: 1 for each in ends.items()})
+
+
+@pytest.mark.parametrize("pact", [None, Exchange("k")])
+def test_rows_are_given_out_in_order_at_least_once(tmp_path: Path, pact: Exchange | None) -> None:
+    """The last life's calls are in order of time, and what it does not give out an earlier one did, whole."""
+    calls: list[list[tuple[int, list[Row]]]] = []
+
+    def declare(scope: Any, results: Path) -> None:
+        mine: list[tuple[int, list[Row]]] = []
+        calls.append(mine)
+
+        def function(time: int, batch: Batch) -> None:
+            mine.append((time, list(zip(*[batch[name].tolist() for name in ("at", "k", "v")], strict=True))))
+
+        for_each(source(scope), function, in_order=True, pact=pact)
+
+    for steps in STEPS:
+        calls.clear()
+        live(Job(tmp_path / f"{steps}", declare), steps)
+        assert all([time for time, _ in mine] == sorted({time for time, _ in mine}) for mine in calls)
+        assert {row for mine in calls for _, rows in mine for row in rows} == set(ROWS)
+        assert all(at >= time for mine in calls for time, rows in mine for at, _, _ in rows)
+        if pact is not None:
+            for life in (calls[:2], calls[2:5]):
+                keys = [key for mine in life for key in {row[1] for _, rows in mine for row in rows}]
+                assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("emit", ["batch", "each"])
+def test_the_best_of_all_rows_so_far_are_kept(tmp_path: Path, k: int, emit: str) -> None:
+    """In order of descending values, so that those that were best before are lost if the state is."""
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = select(source(scope), "at", "v", w=1_000 - col("v"))
+        best = top(rows, order="w", k=k, ties="at", emit=emit)
+        to_arrow_files(select(best, "at", "v", "rank"), results / "best")
+
+    best = sorted([(v, at) for at, _, v in ROWS])[:k]
+    for steps in STEPS:
+        job = Job(tmp_path / f"{steps}", declare)
+        live(job, steps)
+        ranks: dict[int, int] = {}
+        found = job.rows("best")
+        for at, v, rank in found:
+            ranks[rank] = min(ranks.get(rank, v), v)
+            assert (v, at) in {(one[2], one[0]) for one in ROWS}
+        assert ranks == {rank: v for rank, (v, _) in enumerate(best, 1)}
+
+
+@pytest.mark.parametrize(("per", "most"), [("rows", 5), ("rows", 1000), ("bytes", 100), ("times", 1)])
+def test_a_region_whose_content_is_bounded_is_empty_in_a_snapshot(tmp_path: Path, per: str, most: int) -> None:
+    """Rows that may not go in yet do so while sources stand."""
+
+    def five_of_each(batch: Batch) -> dict[str, list[Any]]:
+        return {name: np.repeat(batch[name], 5).tolist() for name in batch.schema.names}
+
+    def declare(scope: Any, results: Path) -> None:
+        def region(rows: Any) -> Any:
+            many = exchange(map_batches(rows, rows.schema, five_of_each), "v")
+            return aggregate(many, "at", window=Tumbling("at", 4), n=Count())
+
+        rows = select(source(scope, at_once=6), "at", "v")
+        found = limited(rows, region, most=most, per=per)
+        to_arrow_files(select(found, "at", "n"), results / "counts")
+
+    for steps in STEPS:
+        job = Job(tmp_path / f"{steps}", declare)
+        live(job, steps)
+        assert job.rows("counts") == Counter({(at, 10): 1 for at in range(22)})
