@@ -1,6 +1,6 @@
 """Sinks that keep rows on the worker: all of them, or the latest of each key."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ import numpy as np
 
 from tokenring.engine import (
     COLUMN,
+    COMPLETE,
     TABLE,
     Batch,
     GraphError,
@@ -25,7 +26,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms import can_be_compiled
-from tokenring.operators.migrate import Staying, has_bins, saving_of
+from tokenring.operators.migrate import Leaving, Staying, Table, has_bins, offer, saving_of, state_moves
 from tokenring.operators.state import Keys, RowStore, grown, require_newest
 from tokenring.operators.time import require_total_order
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _KEY = Schema("key")
+_TIME = "#time"
 
 
 class RowsKept(list[str]):
@@ -133,7 +135,12 @@ class Collected:
 def collect(stream: Stream, name: str = "collect") -> Collected:
     """Keep every row that arrives on this worker. Memory: all of them, but in what `gather` and `run` gather, which are
     handed on as they come; use it for small results and tests. GraphError under recovery."""
-    _require_unsaved(stream, name)
+    if saving_of(stream.scope) is not None:
+        raise GraphError(
+            f"operator {name!r} keeps all rows in a worker, and under recovery they would be lost with it: end in "
+            f"to_parquet(folder), to_arrow_files or to_json_lines, whose files appear with snapshots, or in latest; or "
+            f"run without recovery="
+        )
     schema = stream.schema
     stream.scope.kept(RowsKept).append(repr(name))
     collected = Collected(schema)
@@ -162,15 +169,6 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     return collected
 
 
-def _require_unsaved(stream: Stream, name: str) -> None:
-    if saving_of(stream.scope) is not None:
-        raise GraphError(
-            f"operator {name!r} keeps rows in a worker, and under recovery they would be lost with it: end in "
-            f"to_parquet(folder), to_arrow_files or to_json_lines, whose files appear with snapshots; or run without "
-            f"recovery="
-        )
-
-
 @kernel(void(TABLE, int64, COLUMN, COLUMN))
 def _put_column(rows, at, slots, column):  # type: ignore[no-untyped-def]
     for i in range(len(column)):
@@ -195,9 +193,11 @@ class Latest:
         """Be what `read` says, the columns in the order of `names`, instead of what is put."""
         self._read = read
 
-    def put(self, keys: np.ndarray, columns: tuple[np.ndarray, ...], time: Time | None = None) -> None:
-        """Replace rows by key, but those of a later time than `time`, if that is said; of equal keys within the call,
-        the last one stays."""
+    def put(
+        self, keys: np.ndarray, columns: tuple[np.ndarray, ...], time: Time | np.ndarray | None = None
+    ) -> None:
+        """Replace rows by key, but those of a later time than `time`, of all or of each, if that is said; of equal keys
+        within the call, the last one stays."""
         slots = self._keys.slots_of(keys)
         self._rows = grown(self._rows, self._keys.limit, axis=0)
         newer = self._newer(slots, time)
@@ -206,7 +206,7 @@ class Latest:
         for at, column in enumerate(columns):
             _put_column(self._rows, at, slots, column.view(np.int64))
 
-    def put_rows(self, batch: Batch, position: int, time: Time | None) -> None:
+    def put_rows(self, batch: Batch, position: int, time: Time | np.ndarray | None) -> None:
         """The same of a batch, whose key is the column of that number."""
         if self._texts is None:
             self.put(batch.columns[position].view(np.int64), batch.columns, time)
@@ -217,14 +217,27 @@ class Latest:
             slots, rows = slots[newer], rows[newer]
         self._texts.put(slots, batch, rows)
 
-    def _newer(self, slots: np.ndarray, time: Time | None) -> np.ndarray | None:
+    def _newer(self, slots: np.ndarray, time: Time | np.ndarray | None) -> np.ndarray | None:
         """The rows that are of no earlier time than those they replace, bool (rows,), which is noted."""
         if time is None:
             return None
         self._times = grown(self._times, self._keys.limit)
         newer: np.ndarray = self._times[slots] <= time
-        self._times[slots[newer]] = time
+        self._times[slots[newer]] = np.broadcast_to(time, len(slots))[newer]
         return newer
+
+    def _clear(self) -> None:
+        """Forget all rows."""
+        if self._texts is not None:
+            self._texts.drop(np.arange(self._keys.limit))
+        self._keys.clear()
+        self._times[:] = 0
+
+    @property
+    def _times_of_rows(self) -> np.ndarray:
+        """The times of the rows' messages, where they are told apart by them: int64 (rows,)."""
+        self._times = grown(self._times, self._keys.limit)
+        return self._times[: self._keys.limit]
 
     def batch(self) -> Batch:
         """The rows as one batch, in the order in which keys first appeared."""
@@ -249,17 +262,20 @@ class Latest:
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).
-    Memory: one row a key. GraphError under recovery, and in a loop: rows of several epochs come in no order there.
-    Where state moves by bins, a key's rows may come from several workers, in any order: there they are exchanged by
-    key, whose worker stays, and the latest is the last to arrive of those with the latest message time.
+    Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there. Where state moves by
+    bins, and under recovery, a key's rows may come from several workers, in any order: there they are exchanged by key,
+    whose worker stays, and the latest is the last to arrive of those with the latest message time.
     """
-    _require_unsaved(stream, name)
     require_total_order(name, stream.scope)
     require_newest(name, stream, (key,))
     stream.scope.kept(RowsKept).append(repr(name))
     kept = Latest(stream.schema.names, stream.schema, key)
     position = stream.schema.position(key)
-    moves = has_bins(stream.scope)
+    moves = has_bins(stream.scope) or saving_of(stream.scope) is not None
+    builder = stream.operator(name, Notify.NEVER)
+    builder.input(stream, Staying(key) if moves else None)
+    table = Table(Schema.of(stream.schema.spec() | {_TIME: "int64"}), (key,))
+    state_moves(builder, [table])
     if can_be_compiled(stream.scope, stream.schema) and not moves:
 
         def compiled(context: OperatorContext) -> Compiled:
@@ -269,17 +285,42 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
             kept.follow(read)
             return made
 
-        builder = stream.operator(name, Notify.NEVER)
-        builder.input(stream)
         builder.build_compiled(compiled)
         return kept
 
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+        offer(_MovingLatest(kept, table, position))
+
         def logic(rows: InputPort) -> None:
             for reference, batch in rows:
                 kept.put_rows(batch, position, reference.time if moves else None)
 
         return logic
 
-    stream.sink(name, construct, Staying(key) if moves else None, notify=Notify.NEVER)
+    builder.build(construct)
     return kept
+
+
+class _MovingLatest:
+    """The rows of a `Latest`, and their messages' times, as state that is saved."""
+
+    def __init__(self, latest: Latest, table: Table, position: int) -> None:
+        """position: of the key among the rows' columns."""
+        self._latest, self._table, self._position = latest, table, position
+
+    def take_out(self, leaving: Leaving) -> Sequence[Batch]:
+        """See Moves."""
+        rows, schema = self._latest.batch(), self._table.schema
+        columns = *rows.columns, self._latest._times_of_rows
+        kept = Batch.wrap(schema, columns, rows.rows, (*rows.heaps, None) if schema.has_text else (), rows).copy()
+        leaves = leaving.rows(kept, self._table.key)
+        if leaves.any():
+            self._latest._clear()
+            self.put_in([kept.filter(~leaves)])
+        return [kept.filter(leaves)]
+
+    def put_in(self, tables: Sequence[Batch]) -> Time:
+        """See Moves."""
+        (table,) = tables
+        self._latest.put_rows(table.select(self._latest.batch().schema), self._position, table.words(_TIME))
+        return COMPLETE

@@ -664,7 +664,7 @@ UNSAVED = (
     *("loop", "rounds", "components", "collections", "kept by text", "latest", "latest of running"),
     *("tumbling_average", "tumbling_average here", "look_up"),
 )
-"""Steps that cannot be saved."""
+"""Steps that cannot be saved, or whose rows stay in workers."""
 SAVED = tuple([does for does in STEPS if does.removesuffix(OF_NUMBERS) not in (*UNSAVED, "broadcast")])
 """Steps that are not, and come to the same on any number of workers."""
 TIMED = ("best_offers", "average_of_last")

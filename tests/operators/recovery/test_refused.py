@@ -31,7 +31,6 @@ from tokenring.operators import (
     interval_join,
     iterate,
     join,
-    latest,
     read_parquet,
     select,
     to_arrow_files,
@@ -80,8 +79,7 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         lambda scope, results: from_callback(scope, ROW, lambda: None, time="at", name="called"),
         ("called", "cannot be read again"),
     ),
-    "collect": (lambda scope, results: collect(source(scope)), ("collect", "keeps rows", "to_parquet(folder)")),
-    "latest": (lambda scope, results: latest(source(scope), "v"), ("latest", "keeps rows", "to_parquet(folder)")),
+    "collect": (lambda scope, results: collect(source(scope)), ("collect", "keeps all rows", "to_parquet(folder)")),
     "in order": (
         lambda scope, results: for_each(source(scope), print, in_order=True, pact=Broadcast(), name="mine"),
         ("mine", "Broadcast", "Exchange"),

@@ -15,12 +15,15 @@ from tests.operators.recovery.worlds import Job
 from tokenring.engine import Batch, Exchange
 from tokenring.operators import (
     Count,
+    Latest,
     Tumbling,
     aggregate,
     col,
     delay,
     exchange,
+    filter,
     for_each,
+    latest,
     limited,
     map_batches,
     select,
@@ -131,3 +134,20 @@ def test_a_region_whose_content_is_bounded_is_empty_in_a_snapshot(tmp_path: Path
         job = Job(tmp_path / f"{steps}", declare)
         live(job, steps)
         assert job.rows("counts") == Counter({(at, 10): 1 for at in range(22)})
+
+
+@pytest.mark.parametrize("key", ["k", "v"])
+def test_the_latest_row_of_each_key_is_kept(tmp_path: Path, key: str) -> None:
+    made: list[Latest] = []
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = filter(source(scope), col("v") % 2 == 0)  # of one share, so that they come in order
+        made.append(latest(rows if key == "k" else select(rows, "at", v=col("at") % 5), key))
+
+    rows = [(row[0], row[1] if key == "k" else row[0] % 5) for row in rows_of(0)]
+    for steps in STEPS:
+        made.clear()
+        live(Job(tmp_path / f"{steps}", declare), steps)
+        assert len(made) == 2 + 3 + 1
+        found = made[-1].columns()
+        assert dict(zip(found[key].tolist(), found["at"].tolist(), strict=True)) == {of: at for at, of in rows}
