@@ -1,6 +1,7 @@
 """The builder of operators: declares an operator with any number of inputs and outputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from sys import intern
 from typing import TYPE_CHECKING, Generic
 
@@ -84,6 +85,23 @@ class OperatorBuilder(Generic[Made_co]):
             self._spec.summaries[input_port, port] = summary
         made: Made_co = self._scope.stream_class(self._scope, Source(self.number, port), schema)
         return made
+
+    @contextmanager
+    def _before_it(self, where: str, cure: str) -> Iterator[None]:
+        """Let what is declared within the block come before this operator, which something is to be declared before
+        that it needs. GraphError, with where that is so and the cure, once it has an output or is not the last one."""
+        operators = self._scope.graph.operators
+        if operators[-1] is not self._spec or self._spec.outputs:
+            raise GraphError(
+                f"operator {self._spec.name!r}: {where}, inputs and state are declared right behind the operator, "
+                f"before its outputs and before other operators{cure}"
+            )
+        operators.pop()
+        try:
+            yield
+        finally:
+            self.number = len(operators)
+            operators.append(self._spec)
 
     def probe(self, port: int, is_quiet: bool = False) -> Probe:
         """A handle to watch what this input, on any worker, has still to take. is_quiet: see `Scope.watch`."""

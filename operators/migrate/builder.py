@@ -10,7 +10,6 @@ from tokenring.engine import (
     GraphError,
     Notify,
     OperatorBuilder,
-    OperatorContext,
     Pact,
     PathSummary,
     Pipeline,
@@ -20,7 +19,7 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.engine.declare import frame_in_program
 from tokenring.operators.migrate.mover import MOVED, Mover, with_to
-from tokenring.operators.migrate.moves import DUE, Offered, Staying, Table, offers_to
+from tokenring.operators.migrate.moves import DUE, Offering, Staying, Table
 from tokenring.operators.migrate.placement import Placement
 from tokenring.operators.migrate.steering import TO, Steering
 
@@ -69,21 +68,11 @@ class MigratingBuilder(OperatorBuilder[Any]):
 
     def _steered(self, stream: Stream, pact: Exchange) -> Stream:
         """The stream through F, which is declared before this operator, though that has begun."""
-        operators = self._scope.graph.operators
-        if operators[-1] is not self._spec or self._spec.outputs:
-            raise GraphError(
-                f"operator {self._spec.name!r}: where keyed state moves, inputs are declared right behind the "
-                f"operator, before its outputs and before other operators{_CURE}"
-            )
-        operators.pop()
-        self._say_if_held_back(stream)
-        try:
+        with self._before_it("where keyed state moves", _CURE):
+            self._say_if_held_back(stream)
             if self._mover is None:
                 self._begin()
             return self._steer(stream, pact)
-        finally:
-            self.number = len(operators)
-            operators.append(self._spec)
 
     def _say_if_held_back(self, stream: Stream) -> None:
         """Warn, once of each, where something before this operator waits for the ends of its inputs."""
@@ -197,7 +186,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
                 f"state_moves(builder, tables) behind its inputs; or give it Staying(...) for Exchange(...), so that "
                 f"it stays where it is{_CURE}"
             )
-        return _Offering(constructor, mover)
+        return Offering(constructor, mover.offered, lambda context: mover.try_out())
 
     def _watch(self) -> None:
         """What tells M how far the operator is."""
@@ -207,20 +196,3 @@ class MigratingBuilder(OperatorBuilder[Any]):
         inputs = range(0 if self._made else len(self._spec.inputs))
         mover.probes.extend([self._scope.watch(stream.source, is_quiet=True) for stream in self._made])
         mover.probes.extend([self.probe(port, is_quiet=True) for port in inputs])
-
-
-class _Offering:
-    """A constructor whose offer goes to the mover."""
-
-    def __init__(self, constructor: Callable[..., Any], mover: Mover) -> None:
-        self._constructor, self._mover = constructor, mover
-        self.__code__ = getattr(constructor, "__code__", None)
-
-    def __call__(self, context: OperatorContext, *tokens: Any) -> Any:
-        offered: Offered = self._mover.offered
-        offered.clear()
-        with offers_to(offered):
-            made = self._constructor(context, *tokens)
-        if self._mover.tables:
-            self._mover.try_out()
-        return made

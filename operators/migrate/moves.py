@@ -1,13 +1,13 @@
 """What an operator says of its keyed state where bins move: which tables it is, taken out and put in as columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tokenring.engine import Batch, Exchange, GraphError, OperatorBuilder, Pact, Schema, Time
+from tokenring.engine import Batch, Exchange, GraphError, OperatorBuilder, OperatorContext, Pact, Schema, Time
 from tokenring.operators.migrate.bins import Bins, Leaving
 
 DUE = Schema("due")
@@ -100,6 +100,23 @@ def offers_to(offered: Offered) -> Iterator[None]:
         yield
     finally:
         _offering.pop()
+
+
+class Offering:
+    """A constructor whose offer is noted, and what is done when it has made its operator: `then(context)`."""
+
+    def __init__(
+        self, constructor: Callable[..., Any], offered: Offered, then: Callable[[OperatorContext], object]
+    ) -> None:
+        self._constructor, self._offered, self._then = constructor, offered, then
+        self.__code__ = getattr(constructor, "__code__", None)
+
+    def __call__(self, context: OperatorContext, *tokens: Any) -> Any:
+        self._offered.clear()
+        with offers_to(self._offered):
+            made = self._constructor(context, *tokens)
+        self._then(context)
+        return made
 
 
 def hears_of_ends(builder: OperatorBuilder[Any]) -> None:

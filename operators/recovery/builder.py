@@ -6,7 +6,6 @@ from typing import Any
 from tokenring.engine import (
     COMPLETE,
     Batch,
-    GraphError,
     Notify,
     OperatorBuilder,
     OperatorContext,
@@ -16,7 +15,7 @@ from tokenring.engine import (
     Token,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.migrate import DUE, Table, offers_to
+from tokenring.operators.migrate import DUE, Offering, Table
 from tokenring.operators.recovery.saving import SavedState, Saving
 
 
@@ -41,15 +40,6 @@ class RecoveringBuilder(OperatorBuilder[Any]):
 
     def _rights(self, state: SavedState) -> Stream:
         """What brings the right to send what was pending, from an operator that is declared before this one."""
-        operators = self._scope.graph.operators
-        if operators[-1] is not self._spec or self._spec.outputs:
-            raise GraphError(
-                f"operator {self._spec.name!r}: under recovery, inputs and state are declared right behind the "
-                f"operator, before its outputs and before other operators; or run without recovery="
-            )
-        operators.pop()
-        source: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{self._name}.restored", Notify.NEVER)
-        rights: Stream = source.output(DUE)
 
         def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
             def logic(output: OutputPort) -> None:
@@ -61,11 +51,12 @@ class RecoveringBuilder(OperatorBuilder[Any]):
 
             return logic
 
-        source.build(construct)
-        self._saving.accounted.append(operators[-1])
+        with self._before_it("under recovery", "; or run without recovery="):
+            source: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{self._name}.restored", Notify.NEVER)
+            rights: Stream = source.output(DUE)
+            source.build(construct)
+            self._saving.accounted.append(self._scope.graph.operators[-1])
         self._saving.rights.append(rights)
-        self.number = len(operators)
-        operators.append(self._spec)
         return rights
 
     def build(self, constructor: Callable[..., Any]) -> None:
@@ -79,20 +70,7 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         super().build_compiled(self._restoring(constructor), texts, reads_texts)
 
     def _restoring(self, constructor: Callable[..., Any]) -> Callable[..., Any]:
-        return constructor if self._state is None else _Restoring(constructor, self._state)
-
-
-class _Restoring:
-    """A constructor after which the state that was saved is put in."""
-
-    def __init__(self, constructor: Callable[..., Any], state: SavedState) -> None:
-        self._constructor, self._state = constructor, state
-        self.__code__ = getattr(constructor, "__code__", None)
-
-    def __call__(self, context: OperatorContext, *tokens: Any) -> Any:
         state = self._state
-        state.offered.clear()
-        with offers_to(state.offered):
-            made = self._constructor(context, *tokens)
-        state.begin(context.worker_index, context.peers)
-        return made
+        if state is None:
+            return constructor
+        return Offering(constructor, state.offered, lambda context: state.begin(context.worker_index, context.peers))
