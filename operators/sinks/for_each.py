@@ -75,7 +75,8 @@ def _build_in_order(
     schema = arriving_schema(stream.schema, Pipeline() if pact is None else pact, name)
     key = pact.keys if isinstance(pact, Exchange) else ()
     is_known = schema.positions.keys() >= set(key) and not isinstance(pact, Broadcast | Route)
-    if saving_of(stream.scope) is not None and not is_known:
+    is_saved = saving_of(stream.scope) is not None
+    if is_saved and not is_known:
         raise GraphError(
             f"operator {name!r}: rows that wait for their times come by {pact!r} to workers that they do not name, so "
             f"nobody knows under recovery whose they are; let an Exchange bring them, by columns that cross; or take "
@@ -95,5 +96,6 @@ def _build_in_order(
 
         return logic
 
-    state_moves(builder, [table])
+    if is_saved:  # with bins it stays: nobody there waits until rows have been given out
+        state_moves(builder, [table])
     builder.build(construct)

@@ -19,6 +19,7 @@ from tokenring.engine import Broadcast, GraphError, RecoveryError, Schema, Token
 from tokenring.operators import (
     Count,
     Roll,
+    Table,
     Tumbling,
     aggregate,
     col,
@@ -33,6 +34,7 @@ from tokenring.operators import (
     join,
     read_parquet,
     select,
+    state_moves,
     to_arrow_files,
     to_json_lines,
     tumbling_average,
@@ -55,6 +57,12 @@ def feedback(scope: Any, results: Path) -> object:
     return stream
 
 
+def output_first(scope: Any, results: Path) -> object:
+    builder = source(scope).operator("mine")
+    builder.output(ROW)
+    return state_moves(builder, [Table(ROW, ("k",))], pends=True)
+
+
 def own_operator(scope: Any, results: Path) -> object:
     def construct(context: Any, token: Token) -> Callable[..., None]:
         token.drop()
@@ -69,6 +77,7 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         ("updates", "does not say what it keeps"),
     ),
     "loop": (loop, ("union", "is in a loop")),
+    "state behind outputs": (output_first, ("mine", "before its outputs", "recovery=")),
     "an operator of one's own": (own_operator, ("mine", "state_moves(builder, tables)")),
     "tumbling_average": (
         lambda scope, results: tumbling_average(select(source(scope), "at", "v"), "at", "v", 4),
