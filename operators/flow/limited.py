@@ -84,8 +84,10 @@ def _bound(name: str, streams: Sequence[Any], most: int | None, per: str) -> tup
 def _control(scope: Scope) -> list[Stream]:
     """What operators of the region read without being given it: where bins go, a few rows for each move; and a row each
     that what they keep has been put in."""
-    saving = saving_of(scope)
-    return [scope.kept(Placement).changes] if has_bins(scope) else [] if saving is None else saving.rights
+    if (saving := saving_of(scope)) is not None:
+        rights: list[Stream] = saving.rights
+        return rights
+    return [scope.kept(Placement).changes] if has_bins(scope) else []
 
 
 def _entry(stream: Stream, number: int, gate: Gate, handles: list[UnderWay | None]) -> Stream:
