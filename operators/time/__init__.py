@@ -7,7 +7,7 @@ with later(__name__):
     from tokenring.operators.time.late import fill_ends, split_late
     from tokenring.operators.time.notificator import Notificator, Stash
     from tokenring.operators.time.orders import check_order, order_words, ranked
-    from tokenring.operators.time.own_times import before_times, require_own_time, too_early
+    from tokenring.operators.time.own_times import before_times, require_own_time, require_total_order, too_early
     from tokenring.operators.time.timing import (
         NOTHING,
         TIME_KINDS,
@@ -19,7 +19,6 @@ with later(__name__):
         position_of,
         require_root,
     )
-    from tokenring.operators.time.total_order import require_total_order
     from tokenring.operators.time.windows import (
         FOREVER,
         Panes,

@@ -8,7 +8,7 @@ from tokenring.engine import AnyStream, InputPort, Notify, OperatorContext, Path
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.migrate import Table, offer, state_moves
 from tokenring.operators.state.moving import RowsByTime, times_table
-from tokenring.operators.time.total_order import require_total_order
+from tokenring.operators.time.own_times import require_total_order
 
 
 def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:

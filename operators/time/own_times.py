@@ -1,12 +1,21 @@
-"""Columns of rows' own times, which windows and joins go by."""
+"""What operators need of times: an order, and columns of rows' own times, which windows and joins go by."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import Schema, SchemaError, Time, TimeRegressionError
+from tokenring.engine import GraphError, Schema, SchemaError, Scope, Time, TimeRegressionError
 
 _TIMES = ("int64", "timestamp")
+
+
+def require_total_order(operator: str, scope: Scope) -> None:
+    """GraphError in loops, where times are only partially ordered."""
+    if scope.depth > 1:
+        raise GraphError(
+            f"operator {operator!r} acts on times in their total order, which those in {scope.describe()} do not have; "
+            f"let its streams leave first"
+        )
 
 
 def require_own_time(what: str, schema: Schema, column: str) -> None:
