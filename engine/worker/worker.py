@@ -17,7 +17,7 @@ from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope, one_of
 from tokenring.engine.errors import DataflowFailedError, GroupStopped, OperatorError
 from tokenring.engine.explain import Inspection, StallWatch, stop
-from tokenring.engine.native import NOTED, OBSERVED, UNPUBLISHED, World
+from tokenring.engine.native import DUE_COUNT, NOTED, OBSERVED, UNPUBLISHED, World
 from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import Dataflows, Garbage, Publication, Room, Schedule, put_in_place, refuse_step
 from tokenring.engine.worker.agreement import Agreement
@@ -281,6 +281,8 @@ class Worker:
         """The position of the ring up to which this worker has read, where it has published all that it did, nothing is
         due, and nothing waits on its way from or to it; -1 where something is."""
         if self.log.offset or self.lost.waiting or self.plane.waiting or self.schedule.due or self.schedule.next:
+            return -1
+        if self.world.view[DUE_COUNT]:  # compiled operators, such as those of a program's rows, which it has published
             return -1
         if self.room.is_sending:  # what its program has sent it does not know of yet
             return -1

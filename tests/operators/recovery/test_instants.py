@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from tests.engine.helpers import key_for
 from tests.errors import raises
 from tests.operators.recovery.worlds import Job, Rows, World
-from tokenring.engine import Schema, UsageError
+from tokenring.engine import Schema, UsageError, Worker
 from tokenring.operators import (
     Count,
     Sum,
@@ -160,6 +160,34 @@ def test_a_group_that_dies_before_its_first_snapshot_begins_anew(tmp_path: Path)
     with job.world(2, random) as world:
         world.finish()
     assert job.rows("windows") == expected_windows(2)
+
+
+def test_what_a_program_has_sent_is_taken_before_a_snapshot(tmp_path: Path) -> None:
+    """What it has published too, and a compiled operator is to take next: no row is left in a queue."""
+    handles = []
+
+    class ByHand(Job):
+        def _build(self, group: Any) -> Callable[[Worker], None]:
+            def program(worker: Any) -> None:
+                worker.save("nothing", lambda: None)
+                with group.building(worker), worker.dataflow("job") as scope:
+                    handle, rows = scope.new_input(Schema("k"), "by hand")
+                    to_arrow_files(aggregate(rows, "k", n=Count(), emit="final"), self.results / "rows")
+                handles.append(handle)
+
+            return program
+
+    for seed in range(10):
+        job = ByHand(tmp_path / f"{seed}", lambda scope, results: None)
+        with job.world(1, Random(seed)) as world:
+            world.step(5)
+            handles[-1].send({"k": [seed]})
+            handles[-1].advance_to(1)
+            world.take(checked=True)
+        with job.world(1, Random(seed)) as world:
+            handles[-1].close()
+            world.finish()
+        assert job.rows("rows") == Counter([(seed, 1)])
 
 
 def test_a_source_may_have_one_time_for_all_its_rows(tmp_path: Path) -> None:
