@@ -18,7 +18,7 @@ with later(__name__):
         kind_of,
         names_of_kinds,
     )
-    from tokenring.engine.columns.offered import columns_of, table_of
+    from tokenring.engine.columns.offered import columns_of, is_masked, table_of
     from tokenring.engine.columns.schema import Schema, did_you_mean
     from tokenring.engine.columns.strings import Strings, lasts, let_last
     from tokenring.engine.columns.text_kernels import (
@@ -46,6 +46,7 @@ __all__ = [
     "Strings",
     "arrow_type",
     "columns_of",
+    "is_masked",
     "day_in",
     "day_of",
     "decimal_in",

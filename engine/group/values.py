@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine.columns import Batch, Schema, Strings
-from tokenring.engine.columns.offered import is_masked
+from tokenring.engine.columns import Batch, Schema, Strings, is_masked
 
 _PLAIN = frozenset({int, float, complex, bool, type(None), str, bytes})
 _FACTORIES = {kind.__name__: kind for kind in (int, float, str, list, dict, set)}

@@ -11,12 +11,14 @@ from tokenring.engine import GraphError, Notify, Pipeline, Schema, SchemaError, 
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
 from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
+from tokenring.operators.collections.saved import exported
 from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
 from tokenring.operators.collections.totals import table_of_rows, totals_of
 from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
+from tokenring.operators.migrate import made_again
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.collection import Collection
@@ -75,6 +77,7 @@ class Arranged:
         data = Schema.of(values)
         schema = schema_of_updates(data, self.trace.depth)
         builder = left.sealed.operator(name, Notify.ALWAYS if self.trace.depth == 1 else Notify.NEVER)
+        made_again(left.sealed.scope)
         builder.input(left.sealed, Pipeline())
         builder.input(right.sealed, Pipeline())
         pairs = builder.output(schema)
@@ -118,6 +121,7 @@ class Arranged:
         trace = Trace(len(self.keys), len(data), self.trace.depth)
         taken = self.by_key
         builder = taken.sealed.operator(name, Notify.IF_TOKEN)
+        made_again(taken.sealed.scope)
         builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         faults = KeyFaults(name, self.schema.select(self.keys), sealed)
@@ -145,7 +149,11 @@ class Arranged:
         rejected.is_read_by(view, sealed)
         view.dataflow = scope.graph.name
         scope.kept(Views).add(view)
+        since = exported(scope, view, f"export {name}")
+        if since:
+            reader.since = [(since,)]
         sealed.sink(f"export {name}", exporting(view))
+        made_again(scope)
         return view
 
     @property
@@ -160,6 +168,7 @@ class Arranged:
         trace = Trace(len(self.keys), len(data), self.trace.depth)
         taken = self.by_key
         builder = taken.sealed.operator(name, Notify.IF_TOKEN)
+        made_again(taken.sealed.scope)
         builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))

@@ -1,10 +1,12 @@
 """The operator that arranges: it gathers updates, and seals those of finished times as a batch."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from tokenring.engine import InputPort, OperatorBuilder, OperatorContext, OutputPort, Schema, Stream, Token
+from tokenring.engine.compiled import Compiled
 from tokenring.operators.collections import compiled
 from tokenring.operators.collections.rights import Rights
 from tokenring.operators.collections.trace import Trace, batch_of
@@ -44,7 +46,13 @@ def build_arranging(
     """Give an operator its code: it seals in `trace` what comes. entering: makes tables of messages, of data, times and
     multiplicities; schema: of what it sends, keys first; parts: of totals, where these are kept in place of rows."""
     if builder.can_be_compiled_with_texts:
-        builder.build_compiled(lambda context: compiled.arranging(trace.spine, entering, parts), texts=True)
+
+        def construct(context: OperatorContext) -> Compiled:
+            made = compiled.arranging(trace.spine, entering, parts)
+            trace.pending = partial(compiled.pending_of, made.state)
+            return made
+
+        builder.build_compiled(construct, texts=True)
     else:
         builder.build(arranging(trace, entering, schema, parts))
 
@@ -58,6 +66,8 @@ def arranging(
         token.drop()
         rights = Rights()
         pending: list[np.ndarray] = []
+        none = np.empty((len(entering.kinds), 0), np.int64)
+        trace.pending = lambda: np.concatenate([none, *pending], axis=1)
 
         def seal_finished(rows: InputPort, output: OutputPort) -> None:
             nonlocal pending

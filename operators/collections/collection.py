@@ -15,6 +15,7 @@ from tokenring.operators.collections.arranging import build_arranging, spread_by
 from tokenring.operators.collections.functions import Function
 from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
 from tokenring.operators.collections.row_operators import Rows
+from tokenring.operators.collections.saved import handed_out_once
 from tokenring.operators.collections.streams import as_often, next_round, schema_of_updates, schema_of_words
 from tokenring.operators.collections.totaling import totaled
 from tokenring.operators.collections.totals import (
@@ -31,6 +32,7 @@ from tokenring.operators.collections.upserts import to_upserts
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED, Entering, kinds_table
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Count, CountDistinct
+from tokenring.operators.migrate import made_again
 from tokenring.operators.rows import select
 
 _ALL = "@all"
@@ -51,6 +53,8 @@ class Collection(Rows):
 
     kept: Arranged | None = None
     """The arrangement that they are the rows of, if there is one."""
+    _first_arranged: Arranged | None = None
+    """The first arrangement that was made of them, in memory."""
 
     def arrange(
         self, key: str | Sequence[str], name: str = "arrange", *, folder: str | os.PathLike[str] | None = None
@@ -90,6 +94,7 @@ class Collection(Rows):
             prepare = Parts(len(keys), len(data), summed, kinds_table(data.kinds))
         trace = Trace(len(keys), len(made), self.depth, folder)
         builder = self.stream.operator(name, Notify.IF_TOKEN)
+        made_again(self.stream.scope)
         if spread == ():
             builder.input(self.stream, Pipeline())
         else:
@@ -97,7 +102,10 @@ class Collection(Rows):
         schema = schema_of_words(made, self.depth)
         sealed = builder.output(schema)
         build_arranging(builder, trace, Entering(name, arriving), schema, prepare)
-        return Arranged(sealed, made, keys, trace, Collection)
+        arranged = Arranged(sealed, made, keys, trace, Collection)
+        if summed is None and folder is None and spread is None:
+            self._first_arranged = self._first_arranged or arranged
+        return arranged
 
     def join(
         self, other: Collection, on: On | None = None, name: str = "join", *, left_on: Columns | None = None,
@@ -282,7 +290,7 @@ class Collection(Rows):
         told = timed._arranged(timed.schema.names, "changes", spread=() if self.is_net else names).collection()
         named = {each: col(each) for each in names}
         net = select(told.stream, **named, **{time: col(_WHEN), times: col(TIMES_ADDED)})
-        return self.rejected.is_handed_out(net)
+        return self.rejected.is_handed_out(handed_out_once(net, time, "changes"))
 
     def to_upserts(
         self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"
@@ -291,7 +299,8 @@ class Collection(Rows):
         more, which the column `deleted` says. UsageError (as OperatorError) for a key of several rows, naming it."""
         if self.depth > 1:
             raise GraphError("upserts are told outside of loops: leave() the loop first")
-        return self.rejected.is_handed_out(to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name))
+        made = to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)
+        return self.rejected.is_handed_out(handed_out_once(made, time, name))
 
 
 class Variable:

@@ -23,9 +23,13 @@ from tokenring.engine import (
 )
 from tokenring.operators.collections.collection import Collection
 from tokenring.operators.collections.joins import Columns, names_of
+from tokenring.operators.collections.saved import KeptRows, came_again
 from tokenring.operators.collections.streams import schema_of_updates, stamped
+from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.collections.words import TIMES
+from tokenring.operators.migrate import Table, saving_of
+from tokenring.operators.rows import union
 from tokenring.operators.state import require_rows
 
 _MOST = 2**63 - 1  # times that a row is there
@@ -44,7 +48,7 @@ def collection(
     the key's, then the others.
 
     A row's own time is its message's or later; TimeRegressionError (as OperatorError) for an earlier one. GraphError
-    for a column of times in a loop, and for updates, such as counts so far.
+    for a column of times in a loop, in any loop under recovery, and for updates, such as counts so far.
     """
     require_rows(name, stream)
     if (time is not None or key is not None) and stream.scope.depth > 1:
@@ -60,7 +64,34 @@ def collection(
         raise SchemaError(f"operator {name!r}: say whose row is gone: key=, beside deleted={deleted!r}")
     hidden = {time, times} - {None}
     data = Schema.of({each: kind for each, kind in stream.schema.spec().items() if each not in hidden})
-    return Collection(stamped(stream, data, time, times, name), data)
+    return _entering(Collection(stamped(stream, data, time, times, name), data), name)
+
+
+def _entering(rows: Collection, name: str) -> Collection:
+    """Rows as they come into collections; under recovery they are kept, by whoever arranges them or beside that, and
+    come again."""
+    saving = saving_of(rows.stream.scope)
+    if saving is None:
+        return rows
+    if rows.depth > 1:
+        raise GraphError(
+            f"operator {name!r}: under recovery collections are made outside of loops: make it there, and enter(loop)"
+        )
+    name, schema = f"{name}.kept", rows.stream.schema
+    saving.entries.add(rows.stream.source.operator)
+    saved = saving.rows(name, [Table(schema, ())])
+    if saved.is_resumed:
+        again = came_again(rows.stream.scope, schema, saved)
+        rows = Collection(union(rows.stream, again, name=f"{name}.all"), rows.schema)
+
+    def keep() -> None:
+        arranged = rows._first_arranged or rows._arranged(rows.schema.names, name)
+        kept = KeptRows(arranged.sealed, arranged.trace, name)
+        in_turn = [*map(arranged.schema.position, rows.schema.names), -2, -1]
+        saved.take_out = lambda: [batch_of(schema, np.concatenate([kept.finished(), kept.pending()], axis=1)[in_turn])]
+
+    saving.at_end.append(keep)
+    return rows
 
 
 class _Input(InputHandle):
@@ -191,6 +222,6 @@ def new_collection(
     frame = sys._getframe(1)
     handle.declared = frame.f_code, frame.f_lineno
     if isinstance(handle, CollectionInput):
-        return handle, Collection(stream, schema)
+        return handle, _entering(Collection(stream, schema), name)
     rows = from_upserts(Collection, stream, handle.keys, TIMES[0], GONE, f"{name}.rows").collection()
     return handle, rows.select(*schema.names) if rows.schema != schema else rows

@@ -13,6 +13,7 @@ from tokenring.operators.collections.streams import later_by, mapped, schema_of_
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import Expression, col, greatest
+from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import drop_columns, rename, select, union
 from tokenring.operators.rows import filter as filter_rows
 
@@ -68,10 +69,15 @@ class Rows:
     def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:
         """The rows later: each update `by` so much ("1h", a number, or an expression of its row), or at the time that
         the expression `until` says, if that is later than its own. UsageError for a negative `by`, as OperatorError
-        where an expression is. GraphError in a loop.
+        where an expression is. GraphError in a loop, and for `by` under recovery.
         """
         if self.depth > 1:
             raise GraphError("operator 'delay': rows are delayed outside of loops: leave() the loop first")
+        if by is not None and saving_of(self.stream.scope) is not None:
+            raise GraphError(
+                "operator 'delay': by= counts from rows' times, of which those that are long over are forgotten under "
+                "recovery: say delay(until=), with the time itself in a column; or run without recovery="
+            )
         if (by is None) == (until is None):
             raise UsageError("operator 'delay': say how much later, by=, or the time itself, until=")
         own = col(TIMES[0])

@@ -24,12 +24,12 @@ from tokenring.engine.times import coordinates
 from tokenring.operators.collections import compiled as kernels
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED, heaps_of
 from tokenring.operators.expressions import Expression
+from tokenring.operators.migrate import made_again, state_moves
 from tokenring.operators.rows import passing_on, select
 
 ORDER = "@order"
 """Where rows of one time have an order: by worker, then as they came."""
 _MOST = 2**63 - 1
-_WORKER_SHIFT = 48
 _FEW = 3  # rows that an error shows
 
 
@@ -37,6 +37,11 @@ def schema_of_updates(data: Schema, depth: int) -> Schema:
     """Data, then the coordinates of times, then the multiplicity."""
     kinds = {name: str(kind) for name, kind in zip(data.names, data.kinds, strict=True)}
     return Schema.of(kinds | dict.fromkeys((*TIMES[:depth], TIMES_ADDED), "int64"))
+
+
+def numbered(data: Schema) -> Schema:
+    """Data, and where in the order of its time a row is."""
+    return Schema.of(data.spec() | {ORDER: "int64"})
 
 
 def schema_of_words(data: Schema, depth: int) -> Schema:
@@ -55,6 +60,7 @@ def with_texts(words: Stream, data: Schema, depth: int) -> Stream:
             "texts", schema, lambda batch: Batch.wrap(schema, batch.columns, batch.rows, heaps, batch)
         )
     builder = words.operator("texts", Notify.NEVER)
+    made_again(words.scope)
     builder.input(words)
     made = builder.output(schema)
     builder.build_compiled(lambda context: passing_on(), texts=True)
@@ -62,12 +68,13 @@ def with_texts(words: Stream, data: Schema, depth: int) -> Stream:
 
 
 def stamped(
-    stream: Stream, data: Schema, time: str | None, times: str | None, name: str, is_numbered: bool = False
-) -> Stream:
+    stream: Stream, data: Schema, time: str | None, times: str | None, name: str,
+    first: Callable[[OperatorContext], int] | None = None,
+) -> Stream:  # fmt: skip
     """Rows of a stream as updates: at their message's time, or that of the column `time`, each once, or as often as
-    `times` says; with the column ORDER behind data where they are numbered."""
+    `times` says; with the column ORDER behind data where `first` says with which number a worker begins."""
     depth = stream.scope.depth
-    schema = schema_of_updates(Schema.of(data.spec() | {ORDER: "int64"}) if is_numbered else data, depth)
+    schema = schema_of_updates(data if first is None else numbered(data), depth)
     positions = [stream.schema.position(column) for column in data.names]
     at = None if time is None else stream.schema.position(time)
     often = None if times is None else stream.schema.position(times)
@@ -80,7 +87,7 @@ def stamped(
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
-        number = context.worker_index << _WORKER_SHIFT
+        number = 0 if first is None else first(context)
 
         def logic(rows: InputPort, output: OutputPort) -> None:
             nonlocal number
@@ -94,7 +101,7 @@ def stamped(
                         raise early(batch.columns[at][is_early][0], reference.time)
                     own = [batch.columns[at]]
                 diff = np.ones(batch.rows, np.int64) if often is None else batch.columns[often]
-                order = [np.arange(number, number + batch.rows)] if is_numbered else []
+                order = [] if first is None else [np.arange(number, number + batch.rows)]
                 number += batch.rows
                 columns = (*[batch.columns[position] for position in positions], *order, *own, diff)
                 heaps: tuple[Any, ...] = ()
@@ -107,12 +114,12 @@ def stamped(
 
     builder = stream.operator(name, Notify.NEVER)
     builder.input(stream)
+    state_moves(builder)
     updates = builder.output(schema)
     if builder.can_be_compiled_with_texts:
 
         def compiled(context: OperatorContext) -> Compiled:
-            first = context.worker_index << _WORKER_SHIFT if is_numbered else None
-            return kernels.stamping(positions, at, often, early, first)
+            return kernels.stamping(positions, at, often, early, None if first is None else first(context))
 
         builder.build_compiled(compiled, texts=True)
     else:
@@ -144,7 +151,9 @@ def next_round(stream: Stream, data: Schema, most: int, name: str) -> Stream:
 
         return logic
 
-    return stream.unary(name, stream.schema, construct, notify=Notify.NEVER)
+    made = stream.unary(name, stream.schema, construct, notify=Notify.NEVER)
+    made_again(stream.scope)
+    return made
 
 
 def mapped(

@@ -13,6 +13,7 @@ from tokenring.operators.collections.streams import schema_of_updates
 from tokenring.operators.collections.updates import FIRST_PART, HOW, PRESENT_PART, SUM_FLOAT, width_of
 from tokenring.operators.collections.words import Entering
 from tokenring.operators.mechanisms import can_be_compiled
+from tokenring.operators.migrate import made_again
 
 
 def totaled(
@@ -30,6 +31,7 @@ def totaled(
     ends = [max(row[FIRST_PART] + width_of(row[HOW]), row[PRESENT_PART] + 1) for row in summed.tolist()]
     width = max([1, *ends])  # part 0 counts rows
     builder = rows.operator(name, Notify.IF_TOKEN)
+    made_again(rows.scope)
     spread_by_key(builder, rows, keys, arriving)
     changes = builder.output(schema_of_updates(made, 1))
     faults = KeyFaults(name, data.select(keys), changes)

@@ -1,7 +1,7 @@
 """An arrangement on one worker: what its operator seals, and who reads it."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from tempfile import TemporaryFile
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
@@ -83,6 +83,8 @@ class Trace:
         self.keys, self.data, self.depth = keys, data, depth
         self.spine = Spine(data, depth, folder)
         self.readers: list[Reader] = []
+        self.pending: Callable[[], np.ndarray] = lambda: np.empty((0, 0), np.int64)
+        """A copy of what has come and is not finished, as it came (set by the operator that arranges)."""
         self._lag = Lag()  # of what readers may still tell apart
         self._upper: list[NestedTime] = [(0,) * depth]
         self._due_ns = 0  # when merges are to go on

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokenring.engine import (
+    Batch,
     InputPort,
     Notify,
     OperatorContext,
@@ -22,7 +23,8 @@ from tokenring.engine import (
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import arranging, spread_by_key
 from tokenring.operators.collections.joins import Columns, names_of
-from tokenring.operators.collections.streams import schema_of_words, stamped
+from tokenring.operators.collections.saved import KeptRows, came_again
+from tokenring.operators.collections.streams import ORDER, numbered, schema_of_updates, schema_of_words, stamped
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
 from tokenring.operators.collections.updates import (
     KEY,
@@ -37,11 +39,16 @@ from tokenring.operators.collections.updates import (
 )
 from tokenring.operators.collections.words import Entering, key_in_words
 from tokenring.operators.expressions import col, lit
-from tokenring.operators.rows import select
+from tokenring.operators.migrate import Table, made_again, saving_of
+from tokenring.operators.rows import select, union
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.collection import Collection
+    from tokenring.operators.recovery import SavedRows
 
+_WORKER_SHIFT = 48
+_PENDING, _BASE = 1, 2  # the tables of what is not finished, and of the number at which numbers begin
+_BEGIN = Schema("base")
 GONE = "@gone"
 """Whether the key has no row from then on."""
 
@@ -61,15 +68,61 @@ def from_upserts(
     wanted = {each: col(each) for each in stream.schema.names if each in data.positions or each == time}
     given = select(stream, **wanted, **{GONE: is_gone})
     arriving = Schema.of(data.spec() | {GONE: "bool"})
-    numbered = stamped(given, arriving, time, None, f"{name}.times", is_numbered=True)
+    whole, saving = schema_of_updates(numbered(arriving), 1), saving_of(stream.scope)
+    tables = [Table(schema, ()) for schema in (whole, whole, _BEGIN)]
+    saved = None if saving is None else saving.rows(name, tables)
+    numbers = _Numbers(saved)
+    said = stamped(given, arriving, time, None, f"{name}.times", numbers.first)
+    if saved is not None:
+        saving.entries.add(said.source.operator)
+        if saved.is_resumed:
+            said = union(said, came_again(said.scope, whole, saved, 2), name=f"{name}.all")
     trace = Trace(len(keys), len(data), 1)
     schema = schema_of_words(data, 1)
-    builder = numbered.operator(name, Notify.IF_TOKEN)
-    spread_by_key(builder, numbered, keys, numbered.schema)
+    builder = said.operator(name, Notify.IF_TOKEN)
+    made_again(said.scope)
+    spread_by_key(builder, said, keys, whole)
     sealed = builder.output(schema)
     replaced = partial(_replaced, trace=trace, own=trace.read_all())
-    builder.build(arranging(trace, Entering(name, numbered.schema), schema, replaced))
+    builder.build(arranging(trace, Entering(name, whole), schema, replaced))
+    if saved is not None:
+        kept = KeptRows(sealed, trace, name)
+        saved.take_out = lambda: [
+            batch_of(whole, _as_said(kept.finished())),
+            batch_of(whole, kept.pending()),
+            Batch(_BEGIN, {"base": [numbers.base]}),
+        ]
     return Arranged(sealed, data, keys, trace, made)
+
+
+class _Numbers:
+    """With which a worker numbers rows by key: of one key and time the last holds, of several workers that of the
+    highest number. Where a run goes on with other workers, nobody's rows are whose they were: all new ones are later.
+    """
+
+    base = 0
+    """Of worker 0."""
+
+    def __init__(self, saved: SavedRows | None) -> None:
+        self._saved = saved
+
+    def first(self, context: OperatorContext) -> int:
+        """The first number on a worker: behind those of rows that are not finished."""
+        said = np.zeros(0, np.int64) if self._saved is None else self._saved.all(_PENDING)[ORDER]
+        if self._saved is None or not len(said):
+            return context.worker_index << _WORKER_SHIFT
+        if self._saved.peers == context.peers:
+            self.base, number = int(self._saved.all(_BASE)["base"][0]), int((said & (1 << _WORKER_SHIFT) - 1).max()) + 1
+        else:
+            self.base, number = (int(said.max()) >> _WORKER_SHIFT) + 1, 0
+        return (self.base + context.worker_index << _WORKER_SHIFT) + number
+
+
+def _as_said(changes: np.ndarray) -> np.ndarray:
+    """Changes of rows by key, int64 (data, time, multiplicity; rows), as rows that take the places of others say them:
+    whether each is gone, and a number, behind data."""
+    is_gone = changes[-1] < 0
+    return np.concatenate([changes[:-2], [is_gone, ~is_gone], changes[-2:-1], np.ones((1, len(is_gone)), np.int64)])
 
 
 def _replaced(rows: np.ndarray, trace: Trace, own: Reader) -> np.ndarray:
@@ -128,4 +181,6 @@ def to_upserts(arranged: Arranged, time: str, deleted: str, name: str) -> Stream
 
         return logic
 
-    return arranged.sealed.unary(name, schema, construct, notify=Notify.NEVER)
+    told = arranged.sealed.unary(name, schema, construct, notify=Notify.NEVER)
+    made_again(told.scope)
+    return told

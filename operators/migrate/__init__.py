@@ -25,7 +25,7 @@ with later(__name__):
     from tokenring.operators.migrate.plans import PLANS, Step
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
     from tokenring.operators.migrate.steering import TO
-    from tokenring.operators.migrate.used import has_bins, saving_of, use_bins
+    from tokenring.operators.migrate.used import has_bins, made_again, saving_of, use_bins
 
 __all__ = [
     "Balance",
@@ -53,6 +53,7 @@ __all__ = [
     "hears_of_ends",
     "is_hashed",
     "key_words",
+    "made_again",
     "offer",
     "offers_to",
     "require_movable",

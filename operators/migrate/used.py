@@ -58,3 +58,12 @@ def has_bins(scope: Scope) -> bool:
 def saving_of(scope: Any) -> Any:
     """What this worker saves of the dataflow that is being declared (`Saving`); None where nothing is saved."""
     return getattr(scope.root, "saving", None)
+
+
+def made_again(scope: Any) -> None:
+    """Say of the operator that was declared last that where the run goes on from a snapshot it is sent all that it ever
+    was, and so has again what it keeps. Where nothing is saved it means nothing."""
+    saving = saving_of(scope)
+    if saving is not None:
+        saving.accounted.append(scope.graph.operators[-1])
+        saving.made_again.append(scope.graph.operators[-1])

@@ -7,12 +7,13 @@ with later(__name__):
     from tokenring.operators.recovery.folder import JobFolder, Snapshot, Wanted, inserted_until, number_of, say_inserted
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.options import Recovery
-    from tokenring.operators.recovery.saving import SavedSink, SavedSource, Saving
+    from tokenring.operators.recovery.saving import SavedRows, SavedSink, SavedSource, Saving
     from tokenring.operators.recovery.taking import Taking
 
 __all__ = [
     "JobFolder",
     "Recovery",
+    "SavedRows",
     "SavedSink",
     "SavedSource",
     "Saving",

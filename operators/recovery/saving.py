@@ -1,6 +1,6 @@
 """Saving: what one worker saves of its dataflow, and what it was given to go on from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,8 +55,9 @@ class SavedSink(Protocol):
 class SavedState:
     """What an operator keeps on one worker."""
 
-    def __init__(self, saving: "Saving", name: str, operator: str, tables: Sequence[Table]) -> None:
-        self.name, self.operator, self.tables = name, operator, tables
+    def __init__(self, saving: "Saving", name: str, spec: OperatorSpec, tables: Sequence[Table]) -> None:
+        self.name, self.spec, self.tables = name, spec, tables
+        self.operator = spec.name
         self.offered = Offered()
         self.due: Time = COMPLETE
         """The least time at which output is pending by what was put in."""
@@ -85,6 +86,43 @@ class SavedState:
         return [rows if table.is_anywhere else mine for rows, mine, table in here]
 
 
+class SavedRows:
+    """Tables that an operator keeps on one worker, and that are not put in there when the run goes on: whoever keeps
+    them asks for what was saved."""
+
+    def __init__(self, saving: "Saving", name: str, operator: str, tables: Sequence[Table]) -> None:
+        self.name, self.operator, self.tables = name, operator, tables
+        self.take_out: Callable[[], Sequence[Batch]]
+        """Makes a batch for each table, in a copy of the worker at rest."""
+        self._saving = saving
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether the run goes on from a snapshot."""
+        return self._saving.resumed is not None
+
+    @property
+    def peers(self) -> int:
+        """How many workers the run had that is gone on with."""
+        assert self._saving.resumed is not None, "the run goes on"
+        return len(self._saving.resumed.manifest["workers"])
+
+    def all(self, table: int) -> Batch:
+        """What all workers saved of a table, which is not much; no rows where the run begins."""
+        schema = self.tables[table].schema
+        found = [self._saving.read(told, schema) for told in self._files(table)]
+        return Batch.concatenate(found) if found else Batch(schema, {name: [] for name in schema.names})
+
+    def share(self, table: int, worker: int, peers: int) -> Iterator[Batch]:
+        """A worker's part of what all saved of a table."""
+        for at, told in enumerate(self._files(table)):
+            if at % peers == worker:
+                yield self._saving.read(told, self.tables[table].schema)
+
+    def _files(self, table: int) -> list[dict[str, Any]]:
+        return [told for number, told in self._saving.files_of(self.name, self.tables) if number == table]
+
+
 class Saving:
     """What one worker saves."""
 
@@ -98,7 +136,15 @@ class Saving:
         self.folder: JobFolder
         self.accounted: list[OperatorSpec] = []
         """The operators that have said what they keep."""
-        self.states: list[SavedState] = []
+        self.at_end: list[Callable[[], None]] = []
+        """Called when all is declared, to declare more."""
+        self.made_again: list[OperatorSpec] = []
+        """Those among them that keep what they are sent once more when the run goes on: all that has come."""
+        self.entries: set[int] = set()
+        """The operators, by number, behind which all is made again."""
+        self.exits: set[int] = set()
+        """Those behind which it is no more: what they sent before a death comes no second time."""
+        self.states: list[SavedState | SavedRows] = []
         self.rights: list[Stream] = []
         """What brings operators the right to send what was pending."""
         self.sources: dict[str, SavedSource] = {}
@@ -135,12 +181,18 @@ class Saving:
     def require_saved(self) -> None:
         """The dataflow is declared. GraphError for operators, inputs and sources that say nothing of what they keep;
         RecoveryError for a dataflow that is not the one that the run goes on with."""
+        for declare in self.at_end:
+            declare()
         graph, accounted = self._scope.graph, set(map(id, self.accounted))
+        again = self._made_again()
         unknown = [
-            spec for spec in graph.operators if spec.relay is None and (spec.depth > 1 or id(spec) not in accounted)
+            spec
+            for number, spec in enumerate(graph.operators)
+            if spec.relay is None and (id(spec) not in accounted or (spec.depth > 1 and number not in again))
         ]
         if self.program:
             unknown = [spec for spec in unknown if spec.manual is None]
+        self._require_exits(again)
         if not unknown:
             self.require_program()
             return
@@ -163,6 +215,31 @@ class Saving:
             f"its state, or state_moves(builder) if it keeps nothing; else run without recovery="
         )
 
+    def _made_again(self) -> set[int]:
+        """The operators, by number, that rows come to which are sent once more when the run goes on."""
+        readers: dict[int, list[int]] = {}
+        for origin, target in self._scope.graph.edges():
+            readers.setdefault(origin.operator, []).append(target.operator)
+        found: set[int] = set()
+        to_do = list(self.entries)
+        while to_do:
+            number = to_do.pop()
+            new = [] if number in self.exits else [one for one in readers.get(number, ()) if one not in found]
+            found.update(new)
+            to_do += new
+        return found
+
+    def _require_exits(self, again: set[int]) -> None:
+        """GraphError where what is made again comes to operators that have it already."""
+        operators, known = self._scope.graph.operators, set(map(id, self.made_again))
+        kept = {id(state.spec) for state in self.states if isinstance(state, SavedState)}
+        for spec in [operators[number] for number in sorted(again)]:
+            if id(spec) not in known and spec.relay is None and (id(spec) in kept or not spec.outputs):
+                raise GraphError(
+                    f"operator {spec.name!r} takes the updates of a collection, all of which come once more after a "
+                    f"death: let it have changes() of the collection, or to_upserts(key); or run without recovery="
+                )
+
     @property
     def dataflow(self) -> Any:
         """The scope of the dataflow."""
@@ -173,10 +250,17 @@ class Saving:
         self._names[name] = number = self._names.get(name, 0) + 1
         return name if number == 1 else f"{name}#{number}"
 
-    def state(self, name: str, tables: Sequence[Table]) -> SavedState:
+    def state(self, spec: OperatorSpec, tables: Sequence[Table]) -> SavedState:
         """One more operator with state is declared."""
-        self.states.append(SavedState(self, self.unique(name), name, tables))
-        return self.states[-1]
+        state = SavedState(self, self.unique(spec.name), spec, tables)
+        self.states.append(state)
+        return state
+
+    def rows(self, operator: str, tables: Sequence[Table]) -> SavedRows:
+        """One more operator is declared that sees to its tables itself."""
+        rows = SavedRows(self, self.unique(operator), operator, tables)
+        self.states.append(rows)
+        return rows
 
     def rests_empty(self, word: memoryview, activate: Callable[[], None]) -> None:
         """An operator has been made that keeps nothing while `word[0]` is not 0. activate: lets it run."""
@@ -198,7 +282,18 @@ class Saving:
         if self.resumed is None:
             return None
         found: list[list[Batch]] = [[] for _ in tables]
-        for told in self.resumed.files:
+        for number, told in self.files_of(operator, tables):
+            found[number].append(self.read(told, tables[number].schema))
+        return [
+            Batch.concatenate(some) if some else Batch(table.schema, {name: [] for name in table.schema.names})
+            for some, table in zip(found, tables, strict=True)
+        ]
+
+    def files_of(self, operator: str, tables: Sequence[Table]) -> list[tuple[int, dict[str, Any]]]:
+        """The files of an operator's tables, each with its table's number; none where the run begins. RecoveryError for
+        other columns."""
+        found = []
+        for told in () if self.resumed is None else self.resumed.files:
             if told.get("operator") == operator:
                 schema = tables[told["table"]].schema if told["table"] < len(tables) else None
                 if schema is None or _spec(schema) != told["columns"]:
@@ -207,11 +302,13 @@ class Saving:
                         f"{None if schema is None else _spec(schema)}: run the program that it was saved by, or begin "
                         f"anew in another folder"
                     )
-                found[told["table"]].append(read_table(self.resumed.folder, told, schema))
-        return [
-            Batch.concatenate(some) if some else Batch(table.schema, {name: [] for name in table.schema.names})
-            for some, table in zip(found, tables, strict=True)
-        ]
+                found.append((told["table"], told))
+        return found
+
+    def read(self, told: dict[str, Any], schema: Schema) -> Batch:
+        """The rows of one of these files."""
+        assert self.resumed is not None, "the run goes on from it"
+        return read_table(self.resumed.folder, told, schema)
 
     def shares_of(self, source: str) -> dict[int, dict[str, Any]]:
         """Where each share of a source was; empty where the run begins."""

@@ -160,9 +160,10 @@ class Taking:
         running = next((one for one in self._worker.dataflows.running if one.name == name), None)
         if running is None:  # it is complete
             return
-        graph, saved = self._saving.dataflow.graph, {state.operator for state in self._saving.states}
+        graph = self._saving.dataflow.graph
         read = {each.origin.operator for spec in graph.operators for each in spec.inputs}
         read_by_name = {spec.name for number, spec in enumerate(graph.operators) if number in read}
+        saved = {one.operator for one in self._saving.states} | {one.name for one in self._saving.made_again}
         for found in left_open(self._worker.inspection, running, ()).open:
             if found.messages:
                 raise UsageError(f"operator {found.operator!r} has left {found.messages} messages at its inputs")

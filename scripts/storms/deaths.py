@@ -22,14 +22,16 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from examples.nexmark_views.queries import QUERIES
 from scripts.benchmarks.road_programs import PROGRAMS, Events
 from scripts.storms.setting import WATCHDOG_S, Setting
 from tests.crash.group import ROOT
-from tokenring import MINUTE, Batch, Count, Recovery, Scope, Stream, Tumbling, UsageError, run
+from tokenring import MINUTE, SECOND, Batch, Collection, Count, Recovery, Scope, Stream, Tumbling, UsageError, col, run
 
 _EVERY = "60ms"
 _MESSAGE_S = 0.004  # that each message takes, so that there is a middle
 _MOST_RUNS = 12
+_VIEWS = {f"view {name}": query for name, query in QUERIES.items()}
 _ANSWERS: dict[str, Counter[Any]] = {}
 
 
@@ -40,12 +42,17 @@ class TimedEvents(Events):
     pause_s: float = 0.0
 
     def _read(self, stream: str, columns: str, time_column: str | int) -> Stream:
-        names = columns.split()
-        read = names if "date_time" in names else [*names, "date_time"]
+        return self._timed(stream, columns).select(*columns.split())
+
+    def updates(self, stream: str, columns: str) -> Collection:
+        """Rows that are there from the end of their second on."""
+        end = col("date_time") // SECOND * SECOND + SECOND
+        return self._timed(stream, columns).select(*columns.split(), end=end).collection(time="end")
+
+    def _timed(self, stream: str, columns: str) -> Stream:
+        read = [*{*columns.split(), "date_time"}]
         rows = self.scope.read_parquet(self.folder / f"{stream}.parquet", columns=read, time="date_time", batch_rows=64)
-        if self.pause_s:
-            rows = rows.inspect(self._pause)
-        return rows.select(*names)
+        return rows.inspect(self._pause) if self.pause_s else rows
 
     def _pause(self, batch: Batch, at: int) -> None:
         time.sleep(self.pause_s)
@@ -63,7 +70,7 @@ _QUERIES = PROGRAMS | {"without bids": _without_bids}
 
 def case(setting: Setting, random: Random) -> tuple[str, str]:
     """One job to its end, over as many runs as that takes: in words, and what was wrong."""
-    query = random.choice(list(_QUERIES))
+    query = random.choice([*_QUERIES, *_VIEWS])
     job, out = setting.new("job"), setting.new("out")
     told = query
     for number in range(_MOST_RUNS):
@@ -134,6 +141,15 @@ def _damage(job: Path, random: Random) -> str:
     return f", {path.name} damaged at {at}"
 
 
+def _results(query: str, events: TimedEvents) -> Stream:
+    """What is written: answers, or how a view changes."""
+    if query in _QUERIES:
+        return _QUERIES[query](events)
+    view = _VIEWS[query]
+    rows = {stream: events.updates(stream, columns) for stream, columns in view.columns.items()}
+    return view.build(**rows).changes(time="@changed", times="@times")
+
+
 def _rows(table: pa.Table) -> Counter[Any]:
     return Counter(zip(*[table[name].to_pylist() for name in sorted(table.schema.names)], strict=True))
 
@@ -141,7 +157,7 @@ def _rows(table: pa.Table) -> Counter[Any]:
 def _difference(query: str, staged: Path, out: Path) -> str:
     """What was written beside the answer of a run that nobody disturbed."""
     if query not in _ANSWERS:
-        _ANSWERS[query] = _rows(run(lambda scope: _QUERIES[query](TimedEvents(scope, staged)).collect(), workers=1))
+        _ANSWERS[query] = _rows(run(lambda scope: _results(query, TimedEvents(scope, staged)).collect(), workers=1))
     parts = sorted(out.glob("*"))
     found = _rows(pa.concat_tables([pq.read_table(part) for part in parts])) if parts else Counter[Any]()
     expected = _ANSWERS[query]
@@ -152,7 +168,7 @@ def _difference(query: str, staged: Path, out: Path) -> str:
 
 def _dying(query: str, staged: str, job: str, out: str, workers: str) -> None:
     def flow(scope: Scope) -> Any:
-        return _QUERIES[query](TimedEvents(scope, Path(staged), _MESSAGE_S)).to_parquet(out)
+        return _results(query, TimedEvents(scope, Path(staged), _MESSAGE_S)).to_parquet(out)
 
     try:
         run(flow, workers=int(workers), recovery=Recovery(job, every=_EVERY, restarts=20))

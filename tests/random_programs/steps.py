@@ -661,7 +661,7 @@ STEPS |= {
 TEXTS_INTERNED = ("collections", "kept by text")
 """Steps that are refused where there is no text space."""
 UNSAVED = (
-    *("loop", "rounds", "components", "collections", "kept by text", "latest", "latest of running"),
+    *("loop", "rounds", "components", "latest", "latest of running"),
     *("tumbling_average", "tumbling_average here", "look_up"),
 )
 """Steps that cannot be saved, or whose rows stay in workers."""

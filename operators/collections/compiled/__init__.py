@@ -6,8 +6,9 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.collections.compiled.arranging import arranging
     from tokenring.operators.collections.compiled.joining import joining
+    from tokenring.operators.collections.compiled.pending import pending_of
     from tokenring.operators.collections.compiled.reducing import reducing
     from tokenring.operators.collections.compiled.stamping import stamping
     from tokenring.operators.collections.compiled.totaling import totaling
 
-__all__ = ["arranging", "joining", "reducing", "stamping", "totaling"]
+__all__ = ["arranging", "joining", "pending_of", "reducing", "stamping", "totaling"]

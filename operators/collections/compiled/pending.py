@@ -2,6 +2,7 @@
 out as the frontier passes them.
 """
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,15 @@ def hold_least(world, me, state):  # type: ignore[no-untyped-def]
         state[HELD] = -1
     else:
         downgrade(world, me, state[HELD], state[LEAST])
+
+
+def pending_of(state: np.ndarray) -> np.ndarray:
+    """A copy of what is pending, int64 (columns, rows)."""
+    rows, room, columns = int(state[ROWS]), int(state[ROOM]), int(state[COLUMNS])
+    if rows == 0:
+        return np.empty((columns, 0), np.int64)
+    block = (ctypes.c_int64 * (columns * room)).from_address(int(state[PENDING]))
+    return np.ctypeslib.as_array(block).reshape(columns, room)[:, :rows].copy()
 
 
 def begin_pending(state: np.ndarray, entering: Entering) -> tuple[Any, ...]:

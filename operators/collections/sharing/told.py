@@ -54,6 +54,7 @@ class Told:
         folder = group_folder("faults")
         paths = [folder / f"{dataflow.encode().hex()[:200]}-{worker}" for worker in range(peers)]
         self._path = paths.pop(index)
+        self._path.unlink(missing_ok=True)  # of a worker that was killed, where the group was started again
         self._peers = [_Peer(path) for path in paths]
 
     def write(self, changes: Iterable[Change]) -> None:

@@ -71,6 +71,35 @@ def test_a_workers_death_changes_nothing(tmp_path: Path, capfd: pytest.CaptureFi
     assert not list(tmp_path.glob(".out*"))
 
 
+def test_a_collections_changes_are_there_once(tmp_path: Path) -> None:
+    def flow(scope: tr.Scope) -> tr.Probe:
+        def share(worker: int, peers: int) -> Iterator[dict[str, list[int]]]:
+            for first in range(100 * worker, ROWS, 100 * peers):
+                if first >= 4000 and not list((tmp_path / "job").glob("snapshot-*")):
+                    sleep(0.02)
+                yield rows_of(first)
+
+        rows = scope.from_generator(tr.Schema("at key"), share, time="at")
+        seen = rows.inspect(lambda batch, time: dies_once(tmp_path / "died", int(batch["at"].max())))
+        ends = seen.select(tr.col("key"), end=tr.col("at") // 500 * 500 + 500).collection(time="end")
+        ends.arrange("key").export("rows by key")
+        return ends.aggregate("key", rows=tr.Count()).changes().to_parquet(tmp_path / "out")
+
+    tr.run(flow, workers=2, recovery=Recovery(tmp_path / "job", every=EVERY))
+    assert (tmp_path / "died").exists()
+    table = pa.concat_tables([pq.read_table(path) for path in (tmp_path / "out").glob("part-*.parquet")])
+    expected: Counter[tuple[int, int, int, int]] = Counter()
+    before: Counter[int] = Counter()
+    for end in range(500, ROWS + 1, 500):
+        now = before + Counter([at * at % 13 for at in range(end - 500, end)])
+        for key in now:
+            if now[key] != before[key]:
+                expected.update([(key, now[key], end, 1)] + ([(key, before[key], end, -1)] if before[key] else []))
+        before = now
+    names = ("key", "rows", "time", "times")
+    assert Counter(zip(*[table[name].to_pylist() for name in names], strict=True)) == expected
+
+
 def test_a_finished_job_is_not_done_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "died").touch()
     for _ in range(2):

@@ -51,6 +51,14 @@ def loop(scope: Any, results: Path) -> object:
     return iterate(select(source(scope), "v"), lambda rows: (filter(rows, col("v") > 9), filter(rows, col("v") < 9)))
 
 
+def in_a_loop(scope: Any, results: Path) -> object:
+    def body(rows: Any) -> Any:
+        collection(rows)
+        return filter(rows, col("v") > 9), filter(rows, col("v") < 9)
+
+    return iterate(select(source(scope), "v"), body)
+
+
 def feedback(scope: Any, results: Path) -> object:
     handle, stream = scope.feedback(ROW)
     handle.connect(source(scope))
@@ -72,10 +80,11 @@ def own_operator(scope: Any, results: Path) -> object:
 
 
 REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
-    "collection": (
-        lambda scope, results: collection(select(source(scope), "at", "v"), time="at").distinct().changes(),
-        ("updates", "does not say what it keeps"),
+    "a collection's delay": (
+        lambda scope, results: collection(select(source(scope), "at", "v"), time="at").delay(3),
+        ("delay", "delay(until=)"),
     ),
+    "a collection made in a loop": (in_a_loop, ("updates", "outside of loops")),
     "loop": (loop, ("union", "is in a loop")),
     "state behind outputs": (output_first, ("mine", "before its outputs", "recovery=")),
     "an operator of one's own": (own_operator, ("mine", "state_moves(builder, tables)")),

@@ -1,0 +1,9 @@
+"""Collections under recovery: the rows that come in are kept and come again, and what was handed out does not."""
+
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.collections.saved.coming_in import KeptRows, came_again
+    from tokenring.operators.collections.saved.handed_out import exported, handed_out_once
+
+__all__ = ["KeptRows", "came_again", "exported", "handed_out_once"]

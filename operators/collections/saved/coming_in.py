@@ -1,0 +1,99 @@
+"""What comes into collections under recovery: it is kept, added up, beside what is made of it, and comes again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tokenring.engine import InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token
+from tokenring.operators.collections.saved.handed_out import HandedOut
+from tokenring.operators.collections.updates import Sealed, Spine
+from tokenring.operators.migrate import made_again, saving_of
+
+if TYPE_CHECKING:
+    from tokenring.operators.recovery import SavedRows
+
+_PIECE_ROWS = 1 << 14
+
+
+class Trace(Protocol):
+    """What is needed of an arrangement's; see there."""
+
+    spine: Spine
+    pending: Callable[[], np.ndarray]
+
+    def hold(self, since: int) -> Any:
+        """Begin to read nothing, but be able to ask at this time and later."""
+
+
+class KeptRows:
+    """What an arrangement of the root scope has, as of the times that somebody who gets something of it may still tell
+    apart. sealed: the arrangement's stream."""
+
+    def __init__(self, sealed: Stream, trace: Trace, name: str) -> None:
+        self._handed_out = sealed.scope.kept(HandedOut)
+        self._trace = trace
+        self._held = trace.hold(0)
+        sealed.sink(f"{name}.since", self._construct, notify=Notify.NEVER)
+        made_again(sealed.scope)
+
+    def _construct(self, context: OperatorContext) -> Callable[[InputPort], None]:
+        def logic(rows: InputPort) -> None:
+            for _ in rows:
+                pass
+            self._forget()
+
+        return logic
+
+    def _forget(self) -> int:
+        """Nobody asks any more for what was before; since when."""
+        since = max(self._held.since[0][0], self._handed_out.least(self._trace.spine.upper))
+        self._held.since = [(since,)]
+        return since
+
+    def finished(self) -> np.ndarray:
+        """The updates of finished times, added up, int64 (columns, rows)."""
+        batches = [batch.words for batch in self._trace.spine.batches()]
+        if not batches:
+            return np.empty((self._trace.spine.columns, 0), np.int64)
+        table = np.concatenate(batches, axis=1)
+        np.maximum(table[-2], self._forget(), out=table[-2])
+        return Sealed.of(table).words
+
+    def pending(self) -> np.ndarray:
+        """What is not finished, as it came, int64 (columns, rows)."""
+        return self._trace.pending()
+
+
+def came_again(scope: Any, schema: Schema, saved: SavedRows, tables: int = 1) -> Stream:
+    """What was saved of updates of `schema`, in its first tables: a source that sends it before a time is finished."""
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+        pieces = (
+            rows.slice(first, min(first + _PIECE_ROWS, rows.rows))
+            for table in range(tables)
+            for rows in saved.share(table, context.worker_index, context.peers)
+            for first in range(0, rows.rows, _PIECE_ROWS)
+        )
+
+        def logic(output: OutputPort) -> None:
+            if not token.live:
+                return
+            context.activate()
+            if context.congested:
+                return
+            piece = next(pieces, None)
+            if piece is None:
+                token.drop()
+            else:
+                output.give(token, piece)
+
+        return logic
+
+    made: tuple[Stream, ...] = scope.source(f"{saved.name}.again", schema, construct)
+    saving = saving_of(scope)
+    made_again(scope)
+    saving.entries.add(made[0].source.operator)
+    return made[0]

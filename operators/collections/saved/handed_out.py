@@ -1,0 +1,100 @@
+"""What leaves collections under recovery: up to where it had left when a snapshot was taken, so that what is made again
+of the rows before is not handed out twice, and views are read from where they could be.
+
+All that is handed out is of finished times, and everything that was finished has been handed out: whatever stands still
+between two steps, it is the frontier behind it that tells the two apart.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Probe,
+    Schema,
+    Stream,
+    Time,
+    Token,
+)
+from tokenring.operators.migrate import Table, saving_of, state_moves
+
+_UNTIL, _SINCE = Schema("until"), Schema("since")
+
+
+class Exported(Protocol):
+    """A view."""
+
+    @property
+    def since(self) -> Time:
+        """The earliest time that can be read."""
+
+
+class HandedOut:
+    """What one dataflow hands out of its collections, on this worker."""
+
+    def __init__(self) -> None:
+        self.probes: list[Probe] = []
+        """Of streams of changes."""
+        self.views: list[Exported] = []
+
+    def least(self, upper: Time) -> Time:
+        """Times up to here nobody tells apart any more, of rows that were finished before `upper`: whatever comes of
+        them, anywhere, was handed out."""
+        uppers = [upper, *[probe.frontier for probe in self.probes], *[view.since + 1 for view in self.views]]
+        least = min(uppers)
+        return 0 if least == COMPLETE else max(least - 1, 0)
+
+
+def handed_out_once(stream: Stream, time: str, name: str) -> Stream:
+    """A stream of changes that leaves collections, with their times in the column `time`: what had left before the
+    snapshot that a run goes on from is left out."""
+    scope, saving = stream.scope, saving_of(stream.scope)
+    if saving is None:
+        return stream
+    probe = scope.root.watch(stream.source)
+    scope.kept(HandedOut).probes.append(probe)
+    saving.exits.add(stream.source.operator)
+    rows = saving.rows(name, [Table(_UNTIL, ())])
+    until = int(rows.all(0)["until"].max()) if rows.is_resumed else 0
+    rows.take_out = lambda: [Batch(_UNTIL, {"until": [max(until, probe.frontier)]})]
+    return _only_new(stream, time, until, f"{name}.new") if rows.is_resumed else stream
+
+
+def _only_new(stream: Stream, time: str, until: Time, name: str) -> Stream:
+    """The rows from a time on, in messages that are no earlier."""
+    at = stream.schema.position(time)
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        token.drop()
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            for reference, batch in rows:
+                is_new = batch.columns[at] >= until
+                if is_new.any():
+                    new = batch if is_new.all() else batch.filter(is_new)
+                    output.give(reference, new, max(reference.time, until))
+
+        return logic
+
+    builder = stream.operator(name, Notify.NEVER)
+    builder.input(stream)
+    state_moves(builder)
+    made = builder.output(stream.schema)
+    builder.build(construct)
+    return made
+
+
+def exported(scope: Any, view: Exported, name: str) -> Time:
+    """A view is declared: from which time on it is to be readable."""
+    saving = saving_of(scope)
+    if saving is None:
+        return 0
+    scope.kept(HandedOut).views.append(view)
+    rows = saving.rows(name, [Table(_SINCE, ())])
+    rows.take_out = lambda: [Batch(_SINCE, {"since": [view.since]})]
+    return int(rows.all(0)["since"].max()) if rows.is_resumed else 0
