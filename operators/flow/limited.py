@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tokenring.engine import Notify, OperatorContext, Schema, Scope, Stream, Token, UnderWay, UsageError
+from tokenring.engine import GraphError, Notify, OperatorContext, Schema, Scope, Stream, Token, UnderWay, UsageError
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.flow.entry import compiled_entry
 from tokenring.operators.flow.gate import BYTES, ROWS, TIMES, Gate, new_gate
@@ -43,21 +43,28 @@ def limited(
     reads must be among `streams`, which are of one scope; sources lie outside. Streams that it returns, alone, in a
     tuple or a list, leave it; anything else is returned as it is.
 
-    UsageError for another unit or a bound below 1, GraphError for a region that reads what it was not given. Memory:
-    one message for each stream, at most.
+    UsageError for another unit or a bound below 1, GraphError for a region that reads what it was not given, and, under
+    recovery, makes a collection. Memory: one message for each stream, at most.
     """
     given = [streams] if isinstance(streams, Stream) else list(streams)
     unit, most = _bound(name, given, most, per)
     scope = given[0].scope
     gate = new_gate(unit, most, len(given))
     saving = saving_of(scope)
+    entries = set()
     if saving is not None:
         saving.rests_when(lambda: gate.is_open)
+        entries = set(saving.entries)
     with scope.region(name):
         handles: list[UnderWay | None] = [None, None]
         entered = [_entry(stream, number, gate, handles) for number, stream in enumerate(given)]
         with scope.part() as part:
             made = _each_stream(region(*entered), _leave)
+        if saving is not None and saving.entries != entries:
+            raise GraphError(
+                f"limited region {name!r}: a collection is made of a stream within it, whose rows come again, under "
+                f"recovery, without being let in: make it of a stream that the region returns, or run without recovery="
+            )
         part.require_fed_by([stream.source for stream in (*entered, *_control(scope))], f"limited region {name!r}")
         if unit != TIMES:
             part.put_before_inputs("meter", lambda schema: Meter(gate, schema))

@@ -350,7 +350,8 @@ def _step(
     limit = None
     # Where state moves regions wait for the clock, some hundredths of a second each time.
     is_limited = random.random() < (0.01 if trial.bins else 0.3)
-    if is_limited and not operator.in_order:
+    is_refused = trial.name.startswith("recovery") and _is_interned(does)
+    if is_limited and not operator.in_order and not is_refused:
         limit = random.choice(["rows", "bytes", "times"]), random.choice([1, 7, 60, 2000])
     plan = None
     if does.startswith("collections"):

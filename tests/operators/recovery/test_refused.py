@@ -32,6 +32,7 @@ from tokenring.operators import (
     interval_join,
     iterate,
     join,
+    limited,
     read_parquet,
     select,
     state_moves,
@@ -85,6 +86,10 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         ("delay", "delay(until=)"),
     ),
     "a collection made in a loop": (in_a_loop, ("updates", "outside of loops")),
+    "a collection within a limit": (
+        lambda scope, results: limited(select(source(scope), "v"), lambda rows: collection(rows).changes("at", "add")),
+        ("limited", "collection", "recovery="),
+    ),
     "loop": (loop, ("union", "is in a loop")),
     "state behind outputs": (output_first, ("mine", "before its outputs", "recovery=")),
     "an operator of one's own": (own_operator, ("mine", "state_moves(builder, tables)")),
