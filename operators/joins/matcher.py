@@ -181,8 +181,9 @@ class Matcher:
         if self._ended[1 - side]:
             if side != self._unique:
                 return
-            # Nobody looks there any more, but a second row is told all the same; what is kept has a right elsewhere.
-            if alone[side] and self.changes is not None:
+            # Nobody looks there any more, but a second row is told all the same. What is kept would have a right
+            # elsewhere, and be sent alone once more by who goes on from a snapshot.
+            if alone[side]:
                 self._columns.require_one(side, batch, everything, self.sides[side].bar(slots, everything))
                 everything = everything[:0]
         elif alone[side] and len(rows if beside else slots):

@@ -44,6 +44,7 @@ from tokenring.operators.joins.kept import (
     add,
     add_at_slots,
     add_bounded,
+    bar,
     take_chains,
 )
 
@@ -170,8 +171,13 @@ def keep_unique(world, me, state, side, message, slots, wanted, met):  # type: i
                 alone[count] = row
                 count += 1
         send_alone(world, me, state, side, message, alone[:count], time_of(message))
-    _note_least(state, side, time_of(message))
-    done = _keep(world, state, side, message, slots, wanted, True, own)
+    if state[ALONE + side] and state[ENDED + 1 - side]:
+        # Nobody looks there any more, and kept rows would be sent alone once more by who goes on from a snapshot; but a
+        # second row is told all the same.
+        done = bar(heads_of(state, side_at(JOINED, side)), slots, wanted)
+    else:
+        _note_least(state, side, time_of(message))
+        done = _keep(world, state, side, message, slots, wanted, True, own)
     if done < len(wanted):
         fail(world, me, TWICE, side, slots[wanted[done]], 0)
         return False

@@ -51,9 +51,6 @@ def collecting(scope):
 
 def streaming(scope):
     return rows_of(scope)
-
-def latest(scope):
-    return rows_of(scope).latest("key")
 """
 
 

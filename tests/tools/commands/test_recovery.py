@@ -87,7 +87,7 @@ def test_it_goes_back_to_a_snapshot_on_purpose(job: Job) -> None:
     assert not newer & job.parts() and job.results() == expected()
 
 
-@pytest.mark.parametrize("function", ["collecting", "streaming", "latest"])
+@pytest.mark.parametrize("function", ["collecting", "streaming"])
 def test_what_would_be_lost_is_refused(job: Job, function: str) -> None:
     with job.start(function=function, workers=1) as command:
         status, out, err = command.end()
