@@ -19,7 +19,7 @@ from tokenring.engine import (
     UnderWay,
 )
 from tokenring.engine.columns import NO_HEAP
-from tokenring.engine.graph import Source, columns_read, rows_cross
+from tokenring.engine.graph import Graph, Source, columns_read, rows_cross
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import has_end
 from tokenring.operators.sources.throttle import Sent, Throttle
@@ -122,18 +122,22 @@ def behind_source(scope: ScopeOf[Any]) -> UnderWay:
 def columns_wanted(scope: ScopeOf[Any]) -> Callable[[], set[str] | None]:
     """Tells, once all is declared, which columns are looked at of the source that is declared next; None if that may be
     all of them."""
-    assert isinstance(scope, Scope), "sources are of the root scope"
-    graph, number = scope.graph, len(scope.graph.operators)
-    return lambda: columns_read(graph, (Source(number, 0), Source(number, 1)))
+    graph, outputs = _outputs_to_come(scope)
+    return lambda: columns_read(graph, outputs)
 
 
 def rows_a_message(scope: ScopeOf[Any]) -> Callable[[int], int]:
     """Tells, once all is declared, how many rows of the source that is declared next, of so many workers, to put into a
     message where nobody says. What a message costs is shared by its rows; those that cross wait for room."""
+    graph, outputs = _outputs_to_come(scope)
+    return lambda workers: _CROSSING_ROWS if workers > 1 and rows_cross(graph, outputs) else _STAYING_ROWS
+
+
+def _outputs_to_come(scope: ScopeOf[Any]) -> tuple[Graph, tuple[Source, Source]]:
+    """Those of the source that is declared next."""
     assert isinstance(scope, Scope), "sources are of the root scope"
-    graph, number = scope.graph, len(scope.graph.operators)
-    origins = Source(number, 0), Source(number, 1)
-    return lambda workers: _CROSSING_ROWS if workers > 1 and rows_cross(graph, origins) else _STAYING_ROWS
+    number = len(scope.graph.operators)
+    return scope.graph, (Source(number, 0), Source(number, 1))
 
 
 _CROSSING_ROWS, _STAYING_ROWS = 1 << 14, 1 << 15

@@ -50,7 +50,7 @@ class TimedEvents(Events):
         return self._timed(stream, columns).select(*columns.split(), end=end).collection(time="end")
 
     def _timed(self, stream: str, columns: str) -> Stream:
-        read = [*{*columns.split(), "date_time"}]
+        read = [*dict.fromkeys([*columns.split(), "date_time"])]
         rows = self.scope.read_parquet(self.folder / f"{stream}.parquet", columns=read, time="date_time", batch_rows=64)
         return rows.inspect(self._pause) if self.pause_s else rows
 
