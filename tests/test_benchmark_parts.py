@@ -16,6 +16,7 @@ from scripts.benchmarks.references.answers import require_equal_results
 from tests.errors import raises
 from tokenring.engine import COMPLETE, Config, Worker
 from tokenring.engine.worker.simulation import SimulatedGroup
+from tokenring.nexmark.measure import verdict
 from tokenring.nexmark.queries.q7 import WINDOW_NS
 from tokenring.nexmark.run.runner import Plan
 from tokenring.shm.queues.progress_ring import CHANGE_WORDS
@@ -26,7 +27,8 @@ pytestmark = pytest.mark.usefixtures("no_memory_made_ready")
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("rate", [None, 100_000.0])
-def test_the_floor_passes_every_row(workers: int, rate: float | None) -> None:
+def test_the_floor_passes_every_row(workers: int, rate: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict, "BEHIND_NS", 2**62)  # a machine that stands still for a second ends no run here
     keys, values = np.arange(7_001) % 97, np.arange(7_001)
     plan = Plan("floor", "", workers, rate=rate, block=1_000)
     outcome = floor.measure_floor(keys, values, workers, plan, 50_003)

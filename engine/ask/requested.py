@@ -46,6 +46,7 @@ class Request:
         deadline = time.monotonic() + timeout_s
         while not condition():
             if not self.lasts:
+                self._meanwhile()  # a launcher that asks has its workers' own account, which says why
                 raise WorkerError(f"the group of process {self.group.launcher} has ended")
             if time.monotonic() > deadline:
                 raise WorkerError(

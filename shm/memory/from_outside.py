@@ -43,5 +43,8 @@ def lines_in(read: Read, base: int) -> Lines | None:
     layout = Layout(*(header[word] for word in (words_of.HEADER_WORKERS, words_of.HEADER_RING, words_of.HEADER_QUEUE)))
     first = layout.worker(0) // LINE_WORDS
     size_bytes = (first + layout.workers) * LINE_WORDS * WORD_BYTES
-    lines = np.frombuffer(read(base, size_bytes), np.int64).reshape(-1, LINE_WORDS)
+    words = read(base, size_bytes)
+    if len(words) < size_bytes:
+        return None  # it has ended between the two reads
+    lines = np.frombuffer(words, np.int64).reshape(-1, LINE_WORDS)
     return Lines(layout, lines[:first], lines[first:])

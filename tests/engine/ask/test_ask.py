@@ -23,7 +23,7 @@ from tokenring.engine.ask.answer import question_folder
 from tokenring.engine.ask.asker import Group, ask, running_groups
 from tokenring.engine.ask.places import private_folder
 from tokenring.engine.ask.questions import asking_in, made_in, question_in, require_private, write_whole
-from tokenring.engine.ask.requested import requested
+from tokenring.engine.ask.requested import Request, requested
 from tokenring.shm.memory import hold
 
 WATCHDOG_S = 60
@@ -323,3 +323,17 @@ def test_questions_change_nothing_in_a_busy_run(tmp_path: Path) -> None:
         finally:
             launcher.kill()
     assert sum(counted for _, counted in results) == sum(100 * sent for sent, _ in results)
+
+
+def test_who_launched_a_group_that_has_ended_learns_why(tmp_path: Path) -> None:
+    """Its workers may end between two looks at what they told, which says more than that they have ended."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+
+    def look() -> None:
+        raise UsageError("what they told")
+
+    with raises(UsageError, "what they told"):
+        Request(Group(os.getpid(), (ended.pid,), ""), tmp_path, look).answers(WATCHDOG_S)
+    with raises(WorkerError, "has ended"):
+        Request(Group(os.getpid(), (ended.pid,), ""), tmp_path, lambda: None).answers(WATCHDOG_S)

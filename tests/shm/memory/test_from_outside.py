@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 from tokenring.shm.memory import WORKER_PROCESS, Layout, Segment, line_in, lines_in
-from tokenring.shm.memory.layout import HEADER_VERSION
+from tokenring.shm.memory.layout import HEADER_VERSION, LINE_WORDS, WORD_BYTES
 
 
 def test_the_line_of_a_worker_is_found_once_it_has_said_who_it_is() -> None:
@@ -29,3 +29,14 @@ def test_the_line_of_a_worker_is_found_once_it_has_said_who_it_is() -> None:
 def test_a_process_that_has_just_ended_has_no_lines() -> None:
     """Its memory, opened before, reads as nothing."""
     assert lines_in(lambda address, count: b"", 4096) is None
+
+
+def test_a_process_that_ends_while_it_is_read_has_no_lines() -> None:
+    """Its header was there; all that comes after is nothing, or less than all."""
+    segment = Segment.private(Layout(2, 64, 256))
+    base = segment.address(0)
+    header = ctypes.string_at(base, LINE_WORDS * WORD_BYTES)
+    for rest in (b"", header, header * 2 + b"1"):
+        reads = iter([header, rest])
+        assert lines_in(lambda address, count, reads=reads: next(reads), base) is None  # type: ignore[misc]
+    segment.close()
