@@ -10,7 +10,7 @@ with later(__name__):
     from tokenring.engine.data.output_port import OutputPort
     from tokenring.engine.data.plane import DataPlane, Receiver
     from tokenring.engine.data.raised import raised_at
-    from tokenring.engine.data.remote_channel import BurstEnd, RemoteChannel
+    from tokenring.engine.data.remote_channel import BurstEnd, RemoteChannel, Thinning
     from tokenring.engine.data.routes import CheckedChannel
     from tokenring.engine.data.runtime import Operator, Runtime, Schedule
     from tokenring.engine.data.session import SendSession
@@ -45,6 +45,7 @@ __all__ = [
     "SendSession",
     "StageRun",
     "TextRows",
+    "Thinning",
     "WordRows",
     "compile_stages",
     "made_of_good",

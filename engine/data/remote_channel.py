@@ -16,6 +16,8 @@ from tokenring.engine.texts import heap_of_words
 from tokenring.shm.queues import HEADER_WORDS, PAD, STAMP, partition_for
 
 BURST_COLUMNS = 8  # of the exchange kernels that are compiled ahead (engine/group/warm_up.py); wider bursts are split
+_LEAST_ROWS = 64  # of fewer, it is not worth the while to leave out some
+_LONGEST_PAUSE = 31
 Rows = Any
 """What a carrier keeps of a batch to send pieces of it."""
 
@@ -47,6 +49,31 @@ class Carrier(Protocol):
         """How much they are."""
 
 
+class Thinning:
+    """What leaves out rows of messages (see Exchange), asked as long as that pays: after messages at which it did not,
+    ever more pass as they are, up to so many, and small ones always."""
+
+    __slots__ = ("_pause", "_rests", "_thin")
+
+    def __init__(self, thin: Callable[[Batch], Batch | None]) -> None:
+        self._thin = thin
+        self._pause = self._rests = 0
+
+    def left_of(self, batch: Batch) -> Batch:
+        """The rows that are to be sent."""
+        if batch.rows < _LEAST_ROWS:
+            return batch
+        if self._rests:
+            self._rests -= 1
+            return batch
+        left = self._thin(batch)
+        if left is None:
+            self._rests = self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
+            return batch
+        self._pause = 0
+        return left
+
+
 class RemoteChannel:
     """An edge between workers: rows go through the data queues, all of them or none; what does not fit waits in
     `pending`.
@@ -65,16 +92,15 @@ class RemoteChannel:
         schema: Schema,
         depth: int,
         carrier: Carrier,
-        thin: Callable[[Batch], Batch] | None = None,
+        thinning: Thinning | None = None,
     ) -> None:
-        """origin: the location of the output; schema, depth: of what arrives at the inbox, and of its times; thin: see
-        Exchange."""
+        """origin: the location of the output; schema, depth: of what arrives at the inbox, and of its times."""
         self.log = runtime.log
         self.inbox = inbox
         self._plane = plane = runtime.plane
         self.carrier = carrier
         self._whole_rows = carrier.whole_rows
-        self._thin = thin
+        self._thinning = thinning
         self.source_location = origin
         self.number = plane.add_channel(self)
         self._schema = schema
@@ -87,8 +113,8 @@ class RemoteChannel:
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
         carrier = self.carrier
-        if self._thin is not None:
-            batch = self._thin(batch)
+        if self._thinning is not None:
+            batch = self._thinning.left_of(batch)
         columns = carrier.prepared(batch)
         rows = batch.rows
         if rows <= self._whole_rows and time.__class__ is int and not self.pending:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tokenring.engine.columns import Batch
 
-Thins = Callable[[], Callable[["Batch"], "Batch"]]
-"""Gives each worker a function that leaves out rows of a message, in order, that make no difference to who gets them.
-"""
+Thins = Callable[[], Callable[["Batch"], "Batch | None"]]
+"""Gives each worker a function that leaves out rows of a message, in order, that make no difference to who gets them;
+None says that they are too few to be worth it."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from tokenring.engine.data import (
     RemoteChannel,
     SelectChannel,
     TextRows,
+    Thinning,
     WordRows,
     compile_stages,
     needs_queues,
@@ -151,8 +152,8 @@ def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow)
                 else:
                     carrier = WordRows(runtime.plane, carried, port.schema, declared.pact, port.describe)
                 thins = declared.pact.thins if isinstance(declared.pact, Exchange) else None
-                thin = None if thins is None else thins()
-                remote = RemoteChannel(runtime, origin.location, port.inbox, port.schema, port.depth, carrier, thin)
+                thinning = None if thins is None else Thinning(thins())
+                remote = RemoteChannel(runtime, origin.location, port.inbox, port.schema, port.depth, carrier, thinning)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
             elif isinstance(declared.pact, Route):

@@ -25,14 +25,12 @@ from tokenring.engine import (
 )
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, can_match, present
 from tokenring.operators.migrate import has_bins, key_words, saving_of
-from tokenring.operators.rows import has_known_end, is_filtered
+from tokenring.operators.rows import has_known_end, is_filtered, read_first, rows_known
 
 _MOST_KEYS = 1 << 19  # of more, none is looked for
 _BITS = 22  # log2 of the filter's size: 8 bits a key, half a MiB; one row in twenty passes that has no partner
 _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-_LEAST_ROWS = 64  # of fewer, it is not worth the while
 _PIECE_ROWS = 4096  # after which it is asked whether it pays
-_RESTED = 31  # messages, after one of which most rows had a partner
 _KEYS = Schema.of({"key": "int64"})
 
 
@@ -76,7 +74,6 @@ class _Partners:
         self._bits: np.ndarray | None = np.zeros(1 << (_BITS - 6), np.int64)
         self._keys = 0
         self._is_whole = False
-        self._rests = 0
 
     def take(self, rows: InputPort) -> None:
         """Keys arrived, or all have."""
@@ -88,24 +85,21 @@ class _Partners:
                 add_keys(np.ascontiguousarray(batch["key"]), self._bits)
         self._is_whole = rows.frontier == COMPLETE
 
-    def thin(self, batch: Batch) -> Batch:
-        """The rows that may have a partner, where those are few."""
-        if not self._is_whole or self._bits is None or batch.rows < _LEAST_ROWS:
+    def thin(self, batch: Batch) -> Batch | None:
+        """The rows that may have a partner; None where those are most."""
+        if not self._is_whole:
             return batch
-        if self._rests:
-            self._rests -= 1
-            return batch
+        if self._bits is None:
+            return None
         chosen = np.empty(batch.rows, np.int64)
         left = with_partners(key_words(batch, self._by), self._bits, chosen)
-        if left < 0:
-            self._rests = _RESTED
-            return batch
-        return batch.take(chosen[:left])
+        return None if left < 0 else batch.take(chosen[:left])
 
 
 def partners_known(columns: JoinedColumns, sides: tuple[AnyStream, Stream], unique: int) -> list[Thins | None]:
     """For each side what leaves out its rows that have no partner (see Exchange). None where those would be missed, as
-    they are sent alone, or a second row of a key is an error; and where little is to be had by it."""
+    they are sent alone, or a second row of a key is an error; and where little is to be had by it. The side whose keys
+    are asked for is read first, else the smaller one."""
     scope = sides[LEFT].scope
     thins: list[Thins | None] = [None, None]
     if scope.depth > 1 or has_bins(scope) or saving_of(scope) is not None:
@@ -113,12 +107,14 @@ def partners_known(columns: JoinedColumns, sides: tuple[AnyStream, Stream], uniq
     for side, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
         narrow = columns.where[other] is not None or is_filtered(sides[other])
         if narrow and has_known_end(sides[other]) and not columns.how.alone[side] and side != unique:
-            thins[side] = _spread(columns, sides[other], other)
-            break
+            thins[side] = _spread(columns, sides, other)
+            return thins
+    smaller = LEFT if rows_known(sides[LEFT]) < rows_known(sides[RIGHT]) else RIGHT
+    read_first(sides[smaller], sides[1 - smaller])
     return thins
 
 
-def _spread(columns: JoinedColumns, stream: AnyStream, side: int) -> Thins:
+def _spread(columns: JoinedColumns, sides: tuple[AnyStream, Stream], side: int) -> Thins:
     """Have the keys of one side on every worker; what asks the other side's rows for them."""
     partners = _Partners(columns.on[1 - side])
     by, where, sent = columns.on[side], columns.where[side], 0
@@ -133,12 +129,13 @@ def _spread(columns: JoinedColumns, stream: AnyStream, side: int) -> Thins:
         sent += batch.rows
         return Batch.wrap(_KEYS, (key_words(batch, by),), batch.rows, ())
 
-    keys = stream.apply(f"{columns.operator}.keys", _KEYS, keys_of)
+    keys = sides[side].apply(f"{columns.operator}.keys", _KEYS, keys_of)
     builder = keys.operator(f"{columns.operator}.keys", Notify.ALWAYS)
     builder.input(keys, Broadcast())
+    read_first(sides[side], sides[1 - side], builder.probe(0))
     builder.build(lambda context: partners.take)
 
-    def asks() -> Callable[[Batch], Batch]:  # where rows cross, with more than one worker
+    def asks() -> Callable[[Batch], Batch | None]:  # where rows cross, with more than one worker
         partners.is_asked = True
         return partners.thin
 

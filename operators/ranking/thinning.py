@@ -1,7 +1,7 @@
 """Rows that cannot be the best of their key, since one of the same message is better, need not go to who owns the key.
 
 A small table says which row may be the best of a key; where another key has taken its cell, the key gets a second row.
-Messages that keep most of their rows pass as they are; now and then one is looked at again.
+Messages that keep most of their rows pass as they are.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,7 @@ from tokenring.operators.ranking.top_state import comes_before
 from tokenring.operators.time import order_words, ranked
 
 _CELL_BITS = 12  # so that the table stays in a core's innermost cache
-_LEAST_ROWS = 64  # of fewer, it is not worth the while
 _PIECE_ROWS = 4096  # after which it is asked whether it pays
-_RESTED = 31
 _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -62,14 +60,8 @@ class _Thinner:
         self._by, self._order, self._ties, self._largest = by, order, ties, largest
         self._equal_wins = int(equal_wins)
         self._cells = np.zeros(1 << _CELL_BITS, np.int64)
-        self._rests = 0
 
-    def __call__(self, batch: Batch) -> Batch:
-        if batch.rows < _LEAST_ROWS:
-            return batch
-        if self._rests:
-            self._rests -= 1
-            return batch
+    def __call__(self, batch: Batch) -> Batch | None:
         chosen = ranked(batch, self._order)
         rows = batch if chosen is None else batch.filter(chosen)
         columns = [np.ascontiguousarray(rows.words(name)) for name in self._by]
@@ -83,10 +75,7 @@ class _Thinner:
         orders = order_words(rows, self._order, self._ties, self._largest)
         best = np.empty(rows.rows, np.int64)
         left = thin(key_words(rows, self._by), keys, orders, self._equal_wins, self._cells, best)
-        if left < 0:
-            self._rests = _RESTED
-            return batch
-        return rows.take(best[:left])
+        return None if left < 0 else rows.take(best[:left])
 
 
 def thinned(by: tuple[str, ...], order: str, ties: tuple[str, ...], largest: bool, equal_wins: bool = False) -> Thins:
@@ -94,7 +83,7 @@ def thinned(by: tuple[str, ...], order: str, ties: tuple[str, ...], largest: boo
     of those with the largest (or smallest) `order`, none of them text; of equal ones the first, or the last with
     equal_wins. by: columns of the key."""
 
-    def make() -> Callable[[Batch], Batch]:
+    def make() -> Callable[[Batch], Batch | None]:
         return _Thinner(by, order, ties, largest, equal_wins)
 
     return make

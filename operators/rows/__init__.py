@@ -19,7 +19,16 @@ with later(__name__):
         with_key,
         without_unnamed,
     )
-    from tokenring.operators.rows.known_streams import has_end, has_known_end, has_unique, is_filtered, unique_columns
+    from tokenring.operators.rows.known_streams import (
+        has_end,
+        has_known_end,
+        has_unique,
+        is_filtered,
+        read_first,
+        rows_known,
+        unique_columns,
+        waits_of,
+    )
     from tokenring.operators.rows.on_error import ERROR, OnError, gives_failed
     from tokenring.operators.rows.passed_on import passing_on
     from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
@@ -68,13 +77,16 @@ __all__ = [
     "mask_of",
     "partition",
     "passing_on",
+    "read_first",
     "rename",
     "rows_of",
+    "rows_known",
     "select",
     "filter",
     "with_arrival",
     "with_columns",
     "with_key",
     "unnamed",
+    "waits_of",
     "without_unnamed",
 ]

@@ -1,9 +1,10 @@
 """What is known of a stream by its source and the stateless operators behind it: operators use it untold."""
 
 from collections.abc import Collection, Iterator
+from math import inf
 from typing import Any
 
-from tokenring.engine import Stream
+from tokenring.engine import Probe, Stream
 from tokenring.engine.graph import Source
 from tokenring.operators.expressions import Part
 
@@ -14,6 +15,15 @@ class _Known:
     def __init__(self) -> None:
         self.unique: dict[Source, frozenset[str]] = {}
         self.ending: set[Source] = set()
+        self.rows: dict[int, int] = {}
+        """Of the sources that can be read at any time, by number among the operators."""
+        self.tables: set[Source] = set()
+        self.waits: dict[int, list[tuple[int, Probe]]] = {}
+        """By a source's number: for which others it waits, and what it watches of each."""
+
+    def waits_for(self, source: int, other: int) -> bool:
+        """Whether a source is another, or waits for it, or for one that does."""
+        return source == other or any([self.waits_for(first, other) for first, _ in self.waits.get(source, ())])
 
 
 def has_unique(stream: Stream, columns: Collection[str]) -> None:
@@ -33,14 +43,47 @@ def unique_columns(stream: Stream) -> frozenset[str]:
     return known
 
 
-def has_end(stream: Stream) -> None:
-    """Say that this stream of a source ends by itself: files do."""
-    stream.scope.kept(_Known).ending.add(stream.source)
+def has_end(stream: Stream, rows: int | None = None, is_table: bool = False) -> None:
+    """Say that this stream of a source ends by itself: files do. rows: about how many there are, which can be read at
+    any time; None: not known, or not at any. is_table: all are of one time, so that nothing is finished before the end.
+    """
+    known = stream.scope.kept(_Known)
+    known.ending.add(stream.source)
+    if rows is not None:
+        known.rows[stream.source.operator] = rows
+        if is_table:
+            known.tables.add(stream.source)
 
 
 def has_known_end(stream: Stream) -> bool:
     """Whether a stream is of a source that ends by itself, whatever stateless operators lie between."""
     return stream.source in stream.scope.kept(_Known).ending
+
+
+def rows_known(stream: Stream) -> float:
+    """About how many rows the source has that a stream is of, whatever stateless operators lie between; infinity if
+    nobody knows."""
+    return stream.scope.kept(_Known).rows.get(stream.source.operator, inf)
+
+
+def read_first(first: Stream, then: Stream, whole: Probe | None = None) -> None:
+    """If `first` is a table, have all sources behind `then` wait until it has come, so that an operator that keeps it
+    need not keep the others' rows, as databases build before they probe; but for sources that cannot wait, or for which
+    that table waits itself. whole: what is done when it has come; its stream's frontier if nothing better is."""
+    known, table = first.scope.kept(_Known), first.source.operator
+    if first.source not in known.tables:
+        return
+    behind = sorted(then.scope.graph.behind(then.source, then.stage)[0])
+    waiting = [source for source in behind if source in known.rows and not known.waits_for(table, source)]
+    if waiting:
+        whole = whole or first.scope.probe(first)
+        for source in waiting:
+            known.waits.setdefault(source, []).append((table, whole))
+
+
+def waits_of(stream: Stream) -> list[Probe]:
+    """What a source's stream waits for, until each is done. To be asked once all is declared."""
+    return [whole for _, whole in stream.scope.kept(_Known).waits.get(stream.source.operator, ())]
 
 
 def is_filtered(stream: Stream) -> bool:

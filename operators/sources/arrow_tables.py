@@ -71,7 +71,7 @@ def read_arrow(
             batch = Batch.from_arrow(read.least, whole.slice(start, batch_rows))
             yield Piece(read.whole(parts_of(batch), batch.rows), floor, place, start + batch_rows * shares)
 
-    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts)
+    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=whole.num_rows)
 
 
 class ZoneWarning(UserWarning):

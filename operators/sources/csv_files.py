@@ -9,7 +9,7 @@ from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.csv_rows import CsvRows, first_row_at
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
-from tokenring.operators.sources.files import Paths, facts_of, files_of
+from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.lines import Block, blocks_of, lines_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
@@ -100,4 +100,4 @@ def read_csv(
                 batch, place = rows.batch(columns[block.file], block.file, at, data)
                 yield Piece(read.whole(parts_of(batch), batch.rows), None, place, number + shares)
 
-    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)
+    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))

@@ -21,7 +21,7 @@ from tokenring.engine import (
 from tokenring.engine.columns import NO_HEAP
 from tokenring.engine.graph import Graph, Source, columns_read, rows_cross
 from tokenring.operators.migrate import saving_of
-from tokenring.operators.rows import has_end
+from tokenring.operators.rows import has_end, waits_of
 from tokenring.operators.sources.throttle import Sent, Throttle
 from tokenring.operators.time import Clock, RowOrigin, Timing, require_root, with_late
 
@@ -57,10 +57,11 @@ def feed(
     live: bool = False,
     *,
     contents: Callable[[], Any] | None = None,
+    rows: int | None = None,
 ) -> Any:
     """A source of every worker's pieces, which ends when they do, or, if it is live, when the run is to stop: a stream,
     or, where `timing.late`, that and the one of late rows. contents: what is read, in plain values, alike as long as it
-    is the same; None: it cannot be read again from a position.
+    is the same; None: it cannot be read again from a position. rows: see `has_end`.
     """
     require_root(scope, f"source {timing.name!r}")
     chosen = Throttle() if throttle is None else throttle
@@ -83,6 +84,9 @@ def feed(
         mine = pieces(context.worker_index, sharing, None) if context.worker_index < sharing else iter(())
         clock = timing.clock(token, *late)
         sent = chosen.attach(behind, context.activate, context.activate_after)
+        waits = waits_of(first)
+        for whole in waits:
+            context.run_on_advance(whole)
         if live and context.stopping:  # asked here, so that we are run when it changes
             context.activate()
 
@@ -94,6 +98,10 @@ def feed(
                 return
             if not token.live or sent.must_wait(token.time):
                 return
+            if waits:
+                if not all([whole.done() for whole in waits]):
+                    return  # it is run again when one is
+                waits.clear()
             context.activate()
             if context.congested:
                 return
@@ -107,8 +115,9 @@ def feed(
         return logic
 
     streams = declare(scope, timing.name, schema, construct, timing.late)
+    first = streams[0] if timing.late else streams
     if not live:
-        has_end(streams[0] if timing.late else streams)
+        has_end(first, rows, is_table=timing.column is None)
     return streams
 
 

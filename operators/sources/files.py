@@ -7,6 +7,8 @@ from typing import Any
 
 from tokenring.engine import UsageError
 
+_LINE_BYTES = 64
+
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -35,6 +37,11 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     if not found:
         raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
     return found
+
+
+def rows_at_a_guess(files: Iterable[str | Path]) -> int:
+    """About how many rows there are in files of lines."""
+    return sum([os.stat(path).st_size for path in files]) // _LINE_BYTES
 
 
 def facts_of(name: str, files: Iterable[str | Path], **cut: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from tokenring.engine import AnyStream, Schema, ScopeOf, Time
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
-from tokenring.operators.sources.files import Paths, facts_of, files_of
+from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
 from tokenring.operators.sources.lines import Block, blocks_of, lines_before, lines_of
 from tokenring.operators.sources.throttle import Throttle
@@ -81,4 +81,4 @@ def read_json_lines(
 
             yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, number + shares)
 
-    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)
+    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))

@@ -110,7 +110,7 @@ def read_parquet(
         import pyarrow as pa
 
         columns = ReadColumns(chosen, wanted(), timing.column)
-        rows = told(shares) if batch_rows is None else batch_rows
+        at_once = told(shares) if batch_rows is None else batch_rows
         first, done = (share, 0) if position is None else position
         numbers = range(first, len(groups), shares)
         mine = [groups[number] for number in numbers]
@@ -121,7 +121,7 @@ def read_parquet(
         for number, group, floor in zip(numbers, mine, floors, strict=True):
             try:
                 if done < group.rows:
-                    yield from _read(group, columns, timing.column, floor, rows, number, done)
+                    yield from _read(group, columns, timing.column, floor, at_once, number, done)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
                 raise UsageError(
@@ -129,7 +129,8 @@ def read_parquet(
                 ) from None
             done = 0
 
-    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts)
+    rows = sum([group.rows for group in groups])
+    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=rows)
 
 
 def _read(

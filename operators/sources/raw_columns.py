@@ -102,7 +102,7 @@ def read_columns(
                 for column in mapped:
                     column.release_before(start)
 
-    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)
+    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows)
 
 
 class _Mapped:

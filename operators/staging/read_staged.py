@@ -95,6 +95,6 @@ def read_staged(
 
     # The manifest's checksum is one of the columns' checksums, against which those are held whenever they are read.
     facts = {"folder": str(staged.folder), "checksum": staged.manifest["checksum"], "batch_rows": batch_rows}
-    rows: AnyStream = feed(scope, schema, timing, pieces, throttle, contents=lambda: facts)
+    rows: AnyStream = feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=staged.rows)
     has_unique(rows, staged.unique)
     return select(rows, *chosen) if is_extra else rows

@@ -43,9 +43,9 @@ class Seen:
             if keys._is_whole:
                 self._keys_are_here.append(True)
 
-        def thinned(keys: partners._Partners, batch: Batch) -> Batch:
+        def thinned(keys: partners._Partners, batch: Batch) -> Batch | None:
             made = thin(keys, batch)
-            self._counts += batch.rows, made.rows
+            self._counts += batch.rows, batch.rows if made is None else made.rows
             return made
 
         monkeypatch.setattr(partners._Partners, "take", taken)
@@ -194,7 +194,7 @@ def test_where_it_does_not_pay_all_rows_cross(why: str, seen: Seen, monkeypatch:
     assert seen.left == seen.rows
 
 
-def test_messages_of_which_most_rows_stay_pass_and_are_looked_at_again(seen: Seen) -> None:
+def test_messages_of_which_most_rows_stay_pass_as_they_are(seen: Seen) -> None:
     """Most of a worker's messages are not even looked at."""
     left = table_of(random.Random(6), "int64", ROWS)
     right = pa.table({"k": [None, -1, 0, 2**63 - 1, -(2**63) + 1, *range(400)], "n": list(range(405))})
@@ -206,4 +206,4 @@ def test_messages_of_which_most_rows_stay_pass_and_are_looked_at_again(seen: See
     answer = tr.run(dataflow, workers=2)
     wanted = joined(left, right.slice(0, 400), "inner", ("k",))
     assert Counter(zip(*answer.to_pydict().values(), strict=True)) == wanted
-    assert seen.left == seen.rows == ROWS
+    assert 0 < seen.left == seen.rows < ROWS / 2
