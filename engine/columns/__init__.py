@@ -3,7 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.engine.columns.arrow import arrow_type
+    from tokenring.engine.columns.arrow import ArrowRows, arrow_type, heap_addresses
     from tokenring.engine.columns.batch import Batch, Heaps
     from tokenring.engine.columns.exact import day_in, day_of, decimal_in, holding, shown, word_of
     from tokenring.engine.columns.instants import instant_of, instants_of
@@ -34,6 +34,7 @@ with later(__name__):
     )
 
 __all__ = [
+    "ArrowRows",
     "Batch",
     "FLOAT",
     "MOST_DIGITS",
@@ -56,6 +57,7 @@ __all__ = [
     "gather",
     "hash_keys",
     "heap_address",
+    "heap_addresses",
     "holding",
     "instant_of",
     "instants_of",

@@ -1,8 +1,8 @@
-"""Apache Arrow's types for kinds, and columns as Arrow arrays. pyarrow is imported when it is first needed: many
-dataflows never do.
+"""Apache Arrow's types for kinds, columns as Arrow arrays, and rows put together as record batches. pyarrow is imported
+when it is first needed: many dataflows never do.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,24 @@ from tokenring.engine.columns.kinds import MOST_DIGITS, Kind, decimal_of
 from tokenring.engine.columns.offered import table_of
 from tokenring.engine.columns.text_kernels import heap_address, lay_out
 from tokenring.engine.errors import SchemaError
+from tokenring.shm.kernels import LENGTH_MASK, TABLE, WORDS, address_of, bytes_at, copy_text, int64, kernel, words_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tokenring.engine.columns.batch import Batch
+    from tokenring.engine.columns.schema import Schema
+
 Column = tuple[np.ndarray, np.ndarray | None]
 """Words, and the heap of a column of text."""
+
+_ROWS = 1 << 15  # of a record batch that is put together
+_MANY_ROWS = 1 << 13  # are one by themselves
+_TEXT_BYTES = 1 << 20  # of a column, at first
+
+# Of a column's memory: where its words, or its texts' offsets, are, its texts' bytes, and which are null; how many
+# bytes there are, and how many are used.
+_WORDS, _BYTES, _NULLS, _ROOM, _USED = range(5)
 
 
 def arrow_type(kind: Kind) -> "pa.DataType":
@@ -118,19 +130,20 @@ def is_binary(found: Any) -> bool:
     )
 
 
-def column_to(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
-    """A column as an Arrow array; numbers without nulls are not copied. SchemaError for what its type does not hold."""
+def column_to(name: str, kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
+    """A column as an Arrow array; numbers without nulls are not copied. SchemaError for a sum of more digits than a
+    decimal has."""
     import pyarrow as pa
 
     if heap is not None:
         return text_array(words, heap, kind.name == "string")
     nulls = kind.nulls(words) if kind.nullable else np.isnat(words.view("datetime64[ns]")) if kind.is_instant else None
     validity, count = (None, 0) if nulls is None else _validity(nulls)
-    values = _laid_out(kind, words, nulls)
+    values = _laid_out(name, kind, words, nulls)
     return pa.Array.from_buffers(arrow_type(kind), len(words), [validity, pa.py_buffer(values)], count)
 
 
-def _laid_out(kind: Kind, words: np.ndarray, nulls: np.ndarray | None) -> np.ndarray:
+def _laid_out(name: str, kind: Kind, words: np.ndarray, nulls: np.ndarray | None) -> np.ndarray:
     """Words as they lie in Arrow's memory."""
     if kind.family == "bool":
         return np.packbits(words == 1, bitorder="little")
@@ -144,7 +157,7 @@ def _laid_out(kind: Kind, words: np.ndarray, nulls: np.ndarray | None) -> np.nda
 
         row = int(np.flatnonzero(beyond)[0])
         raise SchemaError(
-            f"row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; sum up "
+            f"column {name!r}: row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; sum up "
             f'.cast("float64") of the column, or fewer rows'
         )
     if kind.is_date:
@@ -165,11 +178,123 @@ def _validity(nulls: np.ndarray) -> tuple[Any, int]:
 
 def text_array(words: np.ndarray, heap: np.ndarray, is_text: bool) -> Any:
     """Text as a large_string or large_binary array, over bytes of its own."""
-    import pyarrow as pa
-
     offsets = np.empty(len(words) + 1, np.int64)
     data = np.empty(lay_out(words, 0, offsets, 0), np.uint8)
     lay_out(words, heap_address(heap), offsets, heap_address(data))
-    validity, count = _validity(words < 0)
+    return text_over(offsets, data, words < 0, is_text)
+
+
+def text_over(offsets: np.ndarray, data: np.ndarray, nulls: np.ndarray, is_text: bool) -> Any:
+    """The same over these bytes, text i at offsets[i] ... offsets[i + 1]. nulls: bool of shape (rows,)."""
+    import pyarrow as pa
+
+    validity, count = _validity(nulls)
     kind = pa.large_string() if is_text else pa.large_binary()
-    return pa.Array.from_buffers(kind, len(words), [validity, pa.py_buffer(offsets), pa.py_buffer(data)], count)
+    return pa.Array.from_buffers(kind, len(nulls), [validity, pa.py_buffer(offsets), pa.py_buffer(data)], count)
+
+
+def heap_addresses(batch: "Batch") -> np.ndarray:
+    """Where the columns' texts lie, 0 for columns of others: int64 (columns,)."""
+    heaps = batch.heaps or (None,) * len(batch.columns)
+    return np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
+
+
+@kernel(int64(WORDS, WORDS, int64, int64, int64, TABLE))
+def append(columns, heaps, start, stop, at, memory):  # type: ignore[no-untyped-def]
+    """Copy rows from `start` to `stop` into memory, from row `at` on. Returns -1; or, having done nothing, the first
+    column whose texts have no room.
+
+    columns, heaps: int64 (columns,), addresses, 0 for the heaps of columns that have none. memory: int64 (columns, 5),
+    see above.
+    """
+    for column in range(len(columns)):
+        if heaps[column] != 0:
+            words, wanted = words_at(columns[column], stop), np.int64(0)
+            for row in range(start, stop):
+                wanted += words[row] & LENGTH_MASK if words[row] >= 0 else 0
+            if memory[column, _USED] + wanted > memory[column, _ROOM]:
+                return column
+    for column in range(len(columns)):
+        own, words = memory[column], words_at(columns[column], stop)
+        made = words_at(own[_WORDS], at + stop - start + 1)
+        if heaps[column] == 0:
+            made[at : at + stop - start] = words[start:stop]
+            continue
+        used, nulls = own[_USED], bytes_at(own[_NULLS], at + stop - start)
+        for row in range(start, stop):
+            word = words[row]
+            if word >= 0:
+                copy_text(word, heaps[column], own[_BYTES], used)
+                used += word & LENGTH_MASK
+            nulls[at + row - start] = word < 0
+            made[at + row - start + 1] = used
+        own[_USED] = used
+    return -1
+
+
+class ArrowRows:
+    """Puts rows together in memory that is used again and again, and hands on as many as are enough at once."""
+
+    def __init__(self, schema: "Schema", write: Callable[["pa.RecordBatch"], None]) -> None:
+        """write: gets record batches, whose memory is used again when it returns."""
+        self._schema, self._write = schema, write
+        self._rows = 0
+        self._words = [np.zeros(_ROWS + 1, np.int64) for _ in schema.names]
+        texts = [kind.is_text for kind in schema.kinds]
+        self._bytes = [np.empty(_TEXT_BYTES if is_text else 0, np.uint8) for is_text in texts]
+        self._nulls = [np.empty(_ROWS if is_text else 0, np.uint8) for is_text in texts]
+        self._memory = np.zeros((len(texts), 5), np.int64)
+        for column in range(len(texts)):
+            self._memory[column, _WORDS] = address_of(self._words[column])
+            self._memory[column, _NULLS] = address_of(self._nulls[column])
+            self._link(column)
+
+    def _link(self, column: int) -> None:
+        found = self._bytes[column]
+        self._memory[column, _BYTES], self._memory[column, _ROOM] = heap_address(found), len(found)
+
+    def add(self, batch: "Batch") -> None:
+        """Copy its rows, and hand on what is enough; many at once are handed on as they are."""
+        if batch.rows >= _MANY_ROWS:
+            self.hand_on()
+            self._write(batch.to_arrow())
+            return
+        columns = [np.ascontiguousarray(column) for column in batch.columns]
+        addresses = np.array([address_of(column) for column in columns], np.int64)
+        heaps, start = heap_addresses(batch), 0
+        while start < batch.rows:
+            stop = min(batch.rows, start + _ROWS - self._rows)
+            lacks = int(append(addresses, heaps, start, stop, self._rows, self._memory))
+            if lacks >= 0:
+                self._make_room(lacks, batch.columns[lacks][start:stop])
+                continue
+            self._rows += stop - start
+            start = stop
+            if self._rows == _ROWS:
+                self.hand_on()
+
+    def _make_room(self, column: int, words: np.ndarray) -> None:
+        """For texts of these words, twice as much as there was, or what they take."""
+        own = self._memory[column]
+        wanted = int((words[words >= 0] & LENGTH_MASK).sum()) + int(own[_USED])
+        larger = np.empty(max(wanted, 2 * len(self._bytes[column])), np.uint8)
+        larger[: own[_USED]] = self._bytes[column][: own[_USED]]
+        self._bytes[column] = larger
+        self._link(column)
+
+    def hand_on(self) -> None:
+        """Hand on what there is, if there is any. SchemaError for a sum of more digits than a decimal has."""
+        import pyarrow as pa
+
+        if not self._rows:
+            return
+        arrays = []
+        for column, (name, kind) in enumerate(zip(self._schema.names, self._schema.kinds, strict=True)):
+            words = self._words[column]
+            if kind.is_text:
+                nulls = self._nulls[column][: self._rows].view(np.bool_)
+                arrays.append(text_over(words[: self._rows + 1], self._bytes[column], nulls, kind.name == "string"))
+            else:
+                arrays.append(column_to(name, kind, words[: self._rows].view(kind.dtype), None))
+        self._rows, self._memory[:, _USED] = 0, 0
+        self._write(pa.RecordBatch.from_arrays(arrays, schema=self._schema.to_arrow()))

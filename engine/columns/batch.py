@@ -165,10 +165,7 @@ class Batch:
         position = self.schema.position(name)
         if self.lent is not None:
             self._own(position)
-        try:
-            return column_to(self.schema.kinds[position], self.columns[position], self._heap(position))
-        except SchemaError as error:
-            raise SchemaError(f"column {name!r}: {error}") from None
+        return column_to(name, self.schema.kinds[position], self.columns[position], self._heap(position))
 
     def to_arrow(self) -> "pa.RecordBatch":
         """All columns, with the schema's `to_arrow()`."""

@@ -95,7 +95,7 @@ def _with_nulls(name: str, kind: Kind, values: Any) -> np.ndarray:
         mask = missing if mask is None else mask | missing
         array = _objects(name, kind, [None if none else value for value, none in zip(given, mask, strict=True)])
     elif array.dtype.kind == "f" and isinstance(values, Sequence) and not kind.is_decimal:
-        _require_no_integer_lost(name, values)
+        array = _whole(name, kind, values, array)
     if mask is not None and mask.any():
         if not kind.nullable:
             raise SchemaError(f"column {name!r} holds nulls, but its kind is {kind}; make it {kind}? or fill them")
@@ -116,9 +116,10 @@ def _objects(name: str, kind: Kind, values: list[Any]) -> np.ndarray:
         read = date_word if kind.is_date else decimal_word
         return np.array([0 if value is None else read(kind, value) for value in values], np.int64).view(_WORDS)
     filler = False if kind.family == "bool" else 0
-    array = np.array([filler if value is None else value for value in values])
+    there = [filler if value is None else value for value in values]
+    array = np.array(there)
     if array.dtype.kind == "f":
-        _require_no_integer_lost(name, values)
+        array = _whole(name, kind, there, array)
     if array.dtype != object:
         return array
     import pyarrow as pa
@@ -134,11 +135,15 @@ def _nullable(kind: Kind) -> Kind:
     return kind if kind.nullable else kind_of(f"{kind.name}?", "")
 
 
-def _require_no_integer_lost(name: str, values: Sequence[Any]) -> None:
-    """SchemaError for integers of which numpy has made a double, since there are fractions, and not the same."""
+def _whole(name: str, kind: Kind, values: Sequence[Any], doubles: np.ndarray) -> np.ndarray:
+    """What numpy has made doubles of, since some are fractions, or some beyond int64 and others not. SchemaError for an
+    integer that no double holds, but where all are integers of uint64."""
     for value in values:
         if isinstance(value, int) and not -_WHOLE <= value <= _WHOLE:
+            if kind.dtype == np.uint64 and all([isinstance(each, int) and 0 <= each < 2**64 for each in values]):
+                return np.array(values, np.uint64)
             raise SchemaError(f"column {name!r} holds {value}, but not integers alone, and no double holds it")
+    return doubles
 
 
 def _instants(name: str, values: list[Any]) -> np.ndarray:

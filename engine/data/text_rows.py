@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine.columns import Batch, Kind, Schema, hash_keys, heap_address
+from tokenring.engine.columns import Batch, Kind, Schema, hash_keys, heap_addresses
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.data.routes import worker_numbers
 from tokenring.engine.data.word_rows import most_rows
@@ -50,14 +50,8 @@ class _Rows:
         self.is_common = common is not None
         self.batch = batch if common is None else common  # keeps what the addresses point to
         self.columns = np.array([address_of(column) for column in self.batch.columns], np.int64)
-        self.heaps = np.zeros(len(self.columns), np.int64) if self.is_common else _heaps_of(batch)
+        self.heaps = np.zeros(len(self.columns), np.int64) if self.is_common else heap_addresses(batch)
         self.keys = keys
-
-
-def _heaps_of(batch: Batch) -> np.ndarray:
-    """The addresses of a batch's heaps, 0 for columns that have none: int64 (columns,)."""
-    heaps = batch.heaps or (None,) * len(batch.columns)
-    return np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
 
 
 class TextRows:
@@ -112,7 +106,7 @@ class TextRows:
         rows = _Rows(selected)
         if self.is_hashed:
             rows.keys = np.empty(batch.rows, np.int64)
-            heaps = _heaps_of(rows.batch)
+            heaps = heap_addresses(rows.batch)
             hash_keys(rows.columns[self._keys], heaps[self._keys], self._floats, rows.keys)
         elif self.left_behind:
             rows.keys = np.ascontiguousarray(batch.words(self.left_behind))

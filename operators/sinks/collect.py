@@ -33,16 +33,14 @@ from tokenring.operators.time import require_total_order
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tokenring.engine.columns import ArrowRows
+
 _KEY = Schema("key")
 _TIME = "#time"
 
 
 class RowsKept(list[str]):
     """The names of a dataflow's sinks that keep rows."""
-
-
-_FEW_ROWS, _ENOUGH_ROWS = 1 << 11, 1 << 13
-"""Messages of fewer are put together, into as many as are enough, before they are handed on."""
 
 
 class Collected:
@@ -54,6 +52,7 @@ class Collected:
         self._rows = 0
         self._read: Callable[[], Batch] | None = None
         self._write: Callable[[Any], None] | None = None
+        self._out: ArrowRows | None = None
 
     def follow(self, read: Callable[[], Batch]) -> None:
         """Be the rows that `read` says, instead of those that are added."""
@@ -64,13 +63,21 @@ class Collected:
         """Within the block rows are not kept but handed on as they come, as record batches of Arrow's: `write` is done
         with one when it returns. All have been when the block is left without an error."""
         self._write = write
+        if self._read is None:
+            from tokenring.engine.columns import ArrowRows
+
+            self._out = ArrowRows(self.schema, write)
+            for piece in self._pieces:
+                self._out.add(piece)
+            self._pieces = []
         try:
             yield
-            self._hand_on_pieces()
-            if self._read is not None:
+            if self._out is not None:
+                self._out.hand_on()
+            elif self._read is not None:
                 self.hand_on(self._read())
         finally:
-            self._write = None
+            self._write = self._out = None
 
     def hand_on(self, rows: Batch) -> bool:
         """Hand rows on, if they are handed on at all; whether they are."""
@@ -80,24 +87,16 @@ class Collected:
             self._write(rows.to_arrow())
         return True
 
-    def _hand_on_pieces(self) -> None:
-        if self._pieces:
-            self.hand_on(Batch.concatenate(self._pieces))
-            self._pieces, self._rows = [], 0
-
     def __len__(self) -> int:
         return self._read().rows if self._read is not None else self._rows
 
     def add(self, batch: Batch) -> None:
         """Keep a copy of rows, or hand them on."""
-        if self._write is not None and batch.rows >= _FEW_ROWS:
-            self._hand_on_pieces()
-            self.hand_on(batch)
-            return
-        self._pieces.append(batch.copy())
         self._rows += batch.rows
-        if self._write is not None and self._rows >= _ENOUGH_ROWS:
-            self._hand_on_pieces()
+        if self._out is None:
+            self._pieces.append(batch.copy())
+        else:
+            self._out.add(batch)
 
     def batch(self) -> Batch:
         """All rows as one batch."""

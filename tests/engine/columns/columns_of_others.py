@@ -82,6 +82,8 @@ OFFERED: Final[dict[str, Offered]] = {
     "list of NA": (lambda: [1, pd.NA], [1, None], "int64"),
     "list among fractions": (lambda: [BIG, 0.5], [BIG, 0.5], ""),
     "list among fractions and None": (lambda: [BIG, 0.5, None], [BIG, 0.5, None], ""),
+    "list far apart": (lambda: [1, 2**64 - 2], [1, 2**64 - 2], "uint64"),
+    "list far apart and None": (lambda: [1, 2**64 - 2, None], [1, 2**64 - 2, None], "uint64"),
     "list beyond": (lambda: [2**64, None], [2**64, None], ""),
     "list of both signs": (lambda: [2**63, -1], [2**63, -1], ""),
     "list of Decimals": (lambda: [Decimal("1.5"), None], [Decimal("1.5"), None], "float64"),
