@@ -4,8 +4,9 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.columns.arrow import ArrowRows, arrow_type, heap_addresses
-    from tokenring.engine.columns.batch import Batch, Heaps
+    from tokenring.engine.columns.batch import Batch, Heaps, batch_from_arrow
     from tokenring.engine.columns.exact import day_in, day_of, decimal_in, holding, shown, word_of
+    from tokenring.engine.columns.from_arrow import Dictionaries
     from tokenring.engine.columns.instants import instant_of, instants_of
     from tokenring.engine.columns.kinds import (
         FLOAT,
@@ -36,6 +37,7 @@ with later(__name__):
 __all__ = [
     "ArrowRows",
     "Batch",
+    "Dictionaries",
     "FLOAT",
     "MOST_DIGITS",
     "SIGNED",
@@ -46,6 +48,7 @@ __all__ = [
     "Schema",
     "Strings",
     "arrow_type",
+    "batch_from_arrow",
     "columns_of",
     "is_masked",
     "day_in",

@@ -7,6 +7,7 @@ import numpy as np
 
 from tokenring.engine.columns.arrow import column_to
 from tokenring.engine.columns.convert import to_column
+from tokenring.engine.columns.from_arrow import Dictionaries
 from tokenring.engine.columns.kinds import Kind
 from tokenring.engine.columns.offered import columns_of, table_of
 from tokenring.engine.columns.schema import Schema
@@ -91,15 +92,7 @@ class Batch:
         are left out; text and numbers without nulls are not copied. SchemaError where a column is missing or does not
         fit.
         """
-        source = table_of(source)
-        columns, heaps = [], []
-        for name, kind in zip(schema.names, schema.kinds, strict=True):
-            if name not in source.schema.names:
-                raise SchemaError(f"no column {name!r}; Arrow's columns are {', '.join(source.schema.names)}")
-            words, heap = to_column(name, kind, source.column(name))
-            columns.append(words)
-            heaps.append(heap)
-        return cls.wrap(schema, tuple(columns), source.num_rows, tuple(heaps) if schema.has_text else ())
+        return batch_from_arrow(schema, source)
 
     def __getitem__(self, name: str) -> Any:
         schema = self.schema
@@ -256,6 +249,19 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"Batch({self.rows} rows of {', '.join(self.schema.names)})"
+
+
+def batch_from_arrow(schema: Schema, source: Any, dictionaries: Dictionaries | None = None) -> Batch:
+    """`Batch.from_arrow`, of what a reader with these dictionaries reads."""
+    source = table_of(source)
+    columns, heaps = [], []
+    for name, kind in zip(schema.names, schema.kinds, strict=True):
+        if name not in source.schema.names:
+            raise SchemaError(f"no column {name!r}; Arrow's columns are {', '.join(source.schema.names)}")
+        words, heap = to_column(name, kind, source.column(name), dictionaries)
+        columns.append(words)
+        heaps.append(heap)
+    return Batch.wrap(schema, tuple(columns), source.num_rows, tuple(heaps) if schema.has_text else ())
 
 
 def _settled(array: np.ndarray) -> np.ndarray:

@@ -5,12 +5,13 @@ Conversions that lose nothing are made; everything else is a SchemaError that sa
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine.columns.arrow import Column
-from tokenring.engine.columns.from_arrow import column_from, require_values, scaled
+from tokenring.engine.columns.from_arrow import Dictionaries, column_from, require_values, scaled
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import NO_FLOATS, Kind, kind_of
 from tokenring.engine.columns.offered import arrow_of, is_masked, is_missing
@@ -22,8 +23,9 @@ _WORDS = np.dtype([("word", np.int64)])
 _WHOLE = 2**53  # up to here a double holds every integer
 
 
-def to_column(name: str, kind: Kind, values: Any) -> Column:
-    """Words of shape (rows,), contiguous, and the heap of a column of text; SchemaError naming the column."""
+def to_column(name: str, kind: Kind, values: Any, dictionaries: Dictionaries | None = None) -> Column:
+    """Words of shape (rows,), contiguous, and the heap of a column of text; SchemaError naming the column.
+    dictionaries: of the reader whose Arrow array it is."""
     heap = None
     try:
         if isinstance(values, np.ndarray) and kind.is_plain and not is_masked(values):
@@ -31,7 +33,8 @@ def to_column(name: str, kind: Kind, values: Any) -> Column:
         elif isinstance(values, Strings):
             words, heap = _text(name, kind, values)
         elif (offered := arrow_of(values)) is not None:
-            words, heap = column_from(kind, offered)
+            known = None if dictionaries is None else partial(dictionaries.of, name)
+            words, heap = column_from(kind, offered, known)
         elif kind.is_text:
             words, heap = _text(name, kind, values)
         else:

@@ -1,5 +1,6 @@
 """Arrow arrays as columns: by conversions that lose nothing; all else is a SchemaError that names the cast."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,7 @@ from tokenring.engine.columns.text_kernels import NO_HEAP
 from tokenring.engine.errors import SchemaError
 from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
 
+OfDictionary = Callable[[Kind, Any], Column]
 _SHORT = 1 << 14
 """Longer lists of text are quicker made by Arrow, once that has loaded pandas."""
 _PAIR = np.dtype([("low", np.int64), ("high", np.int64)])
@@ -20,8 +22,30 @@ _PAIR = np.dtype([("low", np.int64), ("high", np.int64)])
 _EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
 
 
-def column_from(kind: Kind, values: Any) -> Column:
-    """An Arrow array (chunked, dictionary or run-end encoded, or plain) as a column; SchemaError if it does not fit."""
+class Dictionaries:
+    """The dictionaries that one reader's columns of text had last, as words and a heap into which nobody writes. One
+    that comes again, as it does within a row group of Parquet, is the same heap: what became of its texts need not be
+    found out again.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Any, Column]] = {}
+
+    def of(self, name: str, kind: Kind, dictionary: Any) -> Column:
+        """The texts of a column's dictionary."""
+        last = self._last.get(name)
+        if last is not None and last[0].equals(dictionary):
+            return last[1]
+        words, heap = _dictionary(kind, dictionary)
+        if heap is not None:
+            heap.flags.writeable = False
+        self._last[name] = dictionary, (words, heap)
+        return words, heap
+
+
+def column_from(kind: Kind, values: Any, of_dictionary: OfDictionary | None = None) -> Column:
+    """An Arrow array (chunked, dictionary or run-end encoded, or plain) as a column; SchemaError if it does not fit.
+    of_dictionary: gives the texts of a dictionary, if that is known."""
     import pyarrow as pa
 
     values = _one_array(values)
@@ -34,7 +58,7 @@ def column_from(kind: Kind, values: Any) -> Column:
     if values.null_count and not kind.nullable:
         raise SchemaError(f"{values.null_count} null(s) where the kind is {kind}; make it {kind}? or fill them")
     if kind.is_text:
-        return _text_column(kind, values)
+        return _text_column(kind, values, of_dictionary or _dictionary)
     values = _converted(kind, values)
     words, nulls = _words(kind, values), _nulls(values)
     if nulls is None:
@@ -223,13 +247,17 @@ def _require_few_digits(values: Any) -> None:
         )
 
 
-def _text_column(kind: Kind, values: Any) -> Column:
+def _dictionary(kind: Kind, values: Any) -> Column:
+    return _text_column(kind_of(f"{kind.name}?", ""), _one_array(values))
+
+
+def _text_column(kind: Kind, values: Any, of_dictionary: OfDictionary = _dictionary) -> Column:
     import pyarrow as pa
 
     wanted, given = arrow_type(kind), values.type
     try:
         if pa.types.is_dictionary(given):
-            words, heap = _text_column(kind_of(f"{kind.name}?", ""), _one_array(values.dictionary))
+            words, heap = of_dictionary(kind, values.dictionary)
             indices, nulls = values.indices, _nulls(values.indices)
             sign = "u" if pa.types.is_unsigned_integer(indices.type) else "i"
             numbers = _numbers(indices, f"{sign}{indices.type.bit_width // 8}")

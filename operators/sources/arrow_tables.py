@@ -68,7 +68,7 @@ def read_arrow(
             def place(row: int, start: int = start) -> str:
                 return f"row {start + row}"
 
-            batch = Batch.from_arrow(read.least, whole.slice(start, batch_rows))
+            batch = read.batch_of(read.least, whole.slice(start, batch_rows))
             yield Piece(read.whole(parts_of(batch), batch.rows), floor, place, start + batch_rows * shares)
 
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=whole.num_rows)

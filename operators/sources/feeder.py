@@ -18,7 +18,7 @@ from tokenring.engine import (
     Token,
     UnderWay,
 )
-from tokenring.engine.columns import NO_HEAP
+from tokenring.engine.columns import NO_HEAP, Dictionaries, batch_from_arrow
 from tokenring.engine.graph import Graph, Source, columns_read, rows_cross
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import has_end, waits_of
@@ -165,6 +165,11 @@ class ReadColumns:
         self.least = schema.select(self.names or schema.names[:1])
         """The schema of what is read where rows cannot be counted without a column."""
         self._nothing = np.zeros(0, np.int64)
+        self._dictionaries = Dictionaries()
+
+    def batch_of(self, schema: Schema, arrow: Any) -> Batch:
+        """Columns that were read as Arrow's."""
+        return batch_from_arrow(schema, arrow, self._dictionaries)
 
     def whole(self, there: Parts, rows: int) -> Batch:
         """So many rows of the source's schema, of these columns."""

@@ -164,7 +164,7 @@ def _read(
                 arrow, start = arrow.slice(done - start), done
 
             try:
-                there = parts_of(Batch.from_arrow(schema.select(names), arrow)) if names else {}
+                there = parts_of(columns.batch_of(schema.select(names), arrow)) if names else {}
             except SchemaError as error:
                 where = f"{group.file} row {group.first_row + start} and the {arrow.num_rows - 1} after it"
                 raise SchemaError(f"{where}: {error}") from None
