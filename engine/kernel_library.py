@@ -8,7 +8,6 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 from tokenring.engine.errors import KernelError, UsageError
-from tokenring.how_to_install import how_to_install
 from tokenring.shm.kernels import LEVELS, LIBRARY_FOLDER, kernels_to_make_ready, library
 
 __all__ = ["import_everything", "library", "make"]
@@ -55,6 +54,8 @@ def make(
     except ModuleNotFoundError as error:
         if error.name not in ("numba", "llvmlite"):
             raise
+        from tokenring.how_to_install import how_to_install
+
         raise KernelError(
             f"kernels are compiled by numba, which is not installed: {how_to_install('kernels')}"
         ) from None

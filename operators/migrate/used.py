@@ -57,7 +57,7 @@ def has_bins(scope: Scope) -> bool:
 
 def saving_of(scope: Any) -> Any:
     """What this worker saves of the dataflow that is being declared (`Saving`); None where nothing is saved."""
-    return getattr(scope.root, "saving", None)
+    return vars(scope.root).get("saving")  # not by getattr, which looks for what may be meant
 
 
 def made_again(scope: Any) -> None:
