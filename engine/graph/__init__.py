@@ -9,7 +9,7 @@ with later(__name__):
     from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route, Thins
     from tokenring.engine.graph.paths import Paths, identity_paths
     from tokenring.engine.graph.reachability import Reachability
-    from tokenring.engine.graph.reading import columns_read, rows_cross
+    from tokenring.engine.graph.reading import columns_read, functions_behind, rows_cross
     from tokenring.engine.graph.sharing import shared
     from tokenring.engine.graph.signal import Signal
     from tokenring.engine.graph.spec import Constructor, InputSpec, OperatorSpec, arriving_schema
@@ -44,6 +44,7 @@ __all__ = [
     "Updates",
     "arriving_schema",
     "columns_read",
+    "functions_behind",
     "rows_cross",
     "identity_paths",
     "shared",

@@ -7,6 +7,7 @@ machine/      the kernel that runs them, and its operations
 stages/       the same in the inner loop, over all messages
 hoist         functions of text taken out of steps, between runs of the machine; texts are these functions
 remembered    results that are made once for each word
+ranges        what conditions can be, by the least and the greatest values of columns
 fuse          neighbouring operators as one function: batch_runs, and stages of the inner loop: compiled_runs
 """
 
@@ -17,6 +18,7 @@ with later(__name__):
     from tokenring.operators.expressions.fuse import Computation, Part
     from tokenring.operators.expressions.node import Alias, column_named_by, with_aliased
     from tokenring.operators.expressions.program import Step
+    from tokenring.operators.expressions.ranges import Range, RangeOf, may_pass
     from tokenring.operators.expressions.terms import Term, column_term
     from tokenring.operators.expressions.tree import (
         Condition,
@@ -37,6 +39,8 @@ __all__ = [
     "Condition",
     "Expression",
     "Part",
+    "Range",
+    "RangeOf",
     "Step",
     "Term",
     "When",
@@ -46,6 +50,7 @@ __all__ = [
     "greatest",
     "least",
     "lit",
+    "may_pass",
     "said_of_row",
     "typed",
     "when",

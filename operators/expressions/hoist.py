@@ -76,8 +76,9 @@ def _columns_of(term: Term) -> dict[str, str]:
     return {name: kind for argument in term.arguments for name, kind in _columns_of(argument).items()}
 
 
-def _may_raise(term: Term) -> bool:
-    return OPERATIONS.get(term.operation) in CHECKED or any(_may_raise(argument) for argument in term.arguments)
+def may_raise(term: Term) -> bool:
+    """Whether it fails for some values."""
+    return OPERATIONS.get(term.operation) in CHECKED or any(may_raise(argument) for argument in term.arguments)
 
 
 class _Hoist:
@@ -117,7 +118,7 @@ class _Hoist:
         from tokenring.operators.expressions.texts import REPEATED
 
         columns = _columns_of(term)
-        if 0 < len(columns) <= self._most_columns and not _may_raise(term) and set(columns.values()) <= set(TEXTS):
+        if 0 < len(columns) <= self._most_columns and not may_raise(term) and set(columns.values()) <= set(TEXTS):
             alone.setdefault(tuple(columns), []).append(term)
         elif (
             term.operation == "text"

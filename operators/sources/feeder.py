@@ -19,13 +19,14 @@ from tokenring.engine import (
     UnderWay,
 )
 from tokenring.engine.columns import NO_HEAP, Dictionaries, batch_from_arrow
-from tokenring.engine.graph import Graph, Source, columns_read, rows_cross
+from tokenring.engine.graph import Graph, Source, columns_read, functions_behind, rows_cross
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import has_end, waits_of
 from tokenring.operators.sources.throttle import Sent, Throttle
 from tokenring.operators.time import Clock, RowOrigin, Timing, require_root, with_late
 
 if TYPE_CHECKING:
+    from tokenring.operators.expressions import RangeOf
     from tokenring.operators.recovery import Saving
 
 Position = Any
@@ -133,6 +134,22 @@ def columns_wanted(scope: ScopeOf[Any]) -> Callable[[], set[str] | None]:
     all of them."""
     graph, outputs = _outputs_to_come(scope)
     return lambda: columns_read(graph, outputs)
+
+
+def rows_may_pass(scope: ScopeOf[Any]) -> "Callable[[RangeOf], bool]":
+    """Tells, once all is declared, of rows of the source that is declared next, whose columns have such ranges, whether
+    one may come through the filters behind it, to whoever."""
+    graph, outputs = _outputs_to_come(scope)
+
+    def found(range_of: "RangeOf") -> bool:
+        readers = functions_behind(graph, outputs)
+        if not all(readers):
+            return True
+        from tokenring.operators.expressions import may_pass
+
+        return not readers or any([may_pass(functions, range_of) for functions in readers])
+
+    return found
 
 
 def rows_a_message(scope: ScopeOf[Any]) -> Callable[[int], int]:

@@ -1,6 +1,8 @@
 """read_parquet: Parquet files, their row groups dealt to the workers and streamed."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -18,6 +20,7 @@ from tokenring.operators.sources.feeder import (
     feed,
     parts_of,
     rows_a_message,
+    rows_may_pass,
 )
 from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.throttle import Throttle
@@ -25,6 +28,8 @@ from tokenring.operators.time import Timing, floors_after
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
+
+    from tokenring.operators.expressions import Range
 
 
 class _RowGroup(NamedTuple):
@@ -73,7 +78,9 @@ def read_parquet(
     The schema is that of the files, of all columns or the named ones, nullable where their statistics say that there
     are nulls or say nothing; or the one given, to which columns are converted. Row groups are dealt to workers in turn
     and sent in messages of `batch_rows`; None: 32,768 where rows stay on their worker, 16,384 where they go to others.
-    Columns at which no operator looks are neither read nor checked.
+    Columns at which no operator looks are neither read nor checked, nor are row groups of which the files' statistics
+    say that no row comes through the filters behind the source (of expressions of columns and constants that cannot
+    fail: comparisons, `is_in`, `is_null`, `&`, `|`, `~`).
 
     time: a column of int64, uint64 or timestamp (ns), or one time for all rows. Rows may be in any order where the
     files' statistics have that column's least values (nearly all files do); else each worker's must be in order, up to
@@ -104,7 +111,11 @@ def read_parquet(
     if timing.disorder is None and any(group.least is None for group in groups):
         timing.disorder = 0
 
-    wanted, told = columns_wanted(scope), rows_a_message(scope)
+    wanted, told, may_pass = columns_wanted(scope), rows_a_message(scope), rows_may_pass(scope)
+    footer_of = dict(zip(files, footers, strict=True))
+
+    def is_wanted(group: _RowGroup) -> bool:
+        return may_pass(partial(_range, footer_of[group.file].row_group(group.number), chosen))
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         import pyarrow as pa
@@ -112,22 +123,22 @@ def read_parquet(
         columns = ReadColumns(chosen, wanted(), timing.column)
         at_once = told(shares) if batch_rows is None else batch_rows
         first, done = (share, 0) if position is None else position
-        numbers = range(first, len(groups), shares)
+        numbers = [number for number in range(first, len(groups), shares) if is_wanted(groups[number])]
         mine = [groups[number] for number in numbers]
         known = [group.least for group in mine if group.least is not None]
         floors: list[Time | None] = [None] * len(mine)
         if timing.column is not None and len(known) == len(mine):
             floors = [*floors_after(known)]
         for number, group, floor in zip(numbers, mine, floors, strict=True):
+            behind = done if number == first else 0
             try:
-                if done < group.rows:
-                    yield from _read(group, columns, timing.column, floor, at_once, number, done)
+                if behind < group.rows:
+                    yield from _read(group, columns, timing.column, floor, at_once, number, behind)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
                 raise UsageError(
                     f"source {name!r}: {group.file} is damaged in row group {group.number}: {said}"
                 ) from None
-            done = 0
 
     rows = sum([group.rows for group in groups])
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=rows)
@@ -233,6 +244,32 @@ def _has_dictionary(column: Any) -> bool:
     return column.has_dictionary_page and column.total_uncompressed_size <= numbers_bytes
 
 
+def _range(group: "pq.RowGroupMetaData", schema: Schema, name: str) -> "Range | None":
+    """What a row group's statistics say of a column of the schema; None if that is nothing, or of values that are
+    converted."""
+    from tokenring.operators.expressions import Range
+
+    columns = [group.column(at) for at in range(group.num_columns)]
+    found = next((column for column in columns if column.path_in_schema == name), None)
+    statistics = None if found is None else found.statistics
+    if statistics is None:
+        return None
+    if statistics.has_null_count and statistics.null_count == group.num_rows:
+        return Range(None, None, has_null=True)
+    if not statistics.has_min_max:
+        return None
+    family, told = schema.kind(name).family, orjson.loads(statistics.logical_type.to_json())
+    if (family, statistics.physical_type, told["Type"]) not in _AS_THEY_ARE:
+        return None
+    bounds = statistics.min_raw, statistics.max_raw
+    if family in ("int64", "uint64"):
+        bounds = statistics.min, statistics.max  # of unsigned ones, too
+    elif family == "timestamp":
+        least, greatest = (bound * _NS[told["timeUnit"]] for bound in bounds)
+        bounds = least, greatest
+    return Range(*bounds, not statistics.has_null_count or statistics.null_count > 0)
+
+
 def _least(statistics: Any) -> Time | None:
     """The least time of a row group in ns, or as the integer it is; None if its statistics do not say."""
     if statistics is None or not statistics.has_min_max:
@@ -249,4 +286,10 @@ def _least(statistics: Any) -> Time | None:
 _DECODED_ROWS = 1 << 16  # at once, however few go into a message
 _DICTIONARY_BYTES = 1 << 20
 """So long a dictionary is, at most, before writers give it up."""
+_AS_THEY_ARE = {
+    *product(("int64", "uint64"), ("INT32", "INT64"), ("Int", "None")), ("timestamp", "INT64", "Timestamp"),
+    *product(("float64",), ("FLOAT", "DOUBLE"), ("None",)), ("date", "INT32", "Date"), ("bool", "BOOLEAN", "None"),
+    ("string", "BYTE_ARRAY", "String"), ("bytes", "BYTE_ARRAY", "None"),
+}  # fmt: skip
+"""Kinds, and the physical and logical types whose statistics are of their words."""
 _NS = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "days": 86_400 * 10**9}

@@ -15,7 +15,6 @@ from weakref import WeakSet
 
 import numpy as np
 
-from tokenring.how_to_install import how_to_install
 from tokenring.shm.errors import KernelError, KernelInWorkerWarning
 from tokenring.shm.kernels.signatures import COLUMN, Type, resolved, tuple_of
 
@@ -142,6 +141,8 @@ class Kernel:
         except ModuleNotFoundError as error:
             if error.name != "numba":
                 raise
+            from tokenring.how_to_install import how_to_install
+
             found, why = import_module(_LIBRARY).library()
             if found is not None:
                 why = "its sources are not those that the library was made of"
