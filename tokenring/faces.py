@@ -9,6 +9,7 @@ taken from its names in the class's body becomes methods that are found when the
 """
 
 import builtins
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,20 @@ class _Later:
         return _Later(self._module, *self._names, name)
 
     def found(self) -> Any:
-        """Import it."""
+        """Import it. Nothing of what is loaded is garbage, and to look for some takes a tenth of a start: what was made
+        meanwhile counts as old afterwards, so that nobody looks through it at once."""
+        if not gc.isenabled():
+            return self._imported()
+        gc.disable()
+        try:
+            return self._imported()
+        finally:
+            if not gc.get_freeze_count():  # else somebody has frozen what is to stay so
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
+
+    def _imported(self) -> Any:
         value: Any = __import__(self._module, fromlist=self._names[:1])
         for name in self._names:
             value = getattr(value, name)

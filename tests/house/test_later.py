@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,3 +74,50 @@ def test_a_method_is_found_when_it_is_looked_at() -> None:
     assert Person().greet() == Person.again() == "hello"
     assert Person.greet.__doc__ == "Says it."
     assert vars(Person)["again"] is sys.modules["lazy_house.greet"].greet
+
+
+def run_alone(program: str) -> str:
+    """What a program prints in a process of its own, where nothing of ours is loaded."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout.strip()
+
+
+LOADING = """
+import gc
+looks = []
+gc.callbacks.append(lambda phase, about: looks.append(phase))
+{before}
+import tokenring as tr
+gc.collect(0)
+del looks[:]
+tr.run, tr.Count, tr.Recovery
+print(gc.isenabled(), gc.get_freeze_count() > 0, len(looks) < {most})
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("", "True False True"),
+        ("gc.disable()", "False False True"),
+        ("gc.freeze()", "True True True"),
+    ],
+)
+def test_nobody_looks_for_garbage_among_what_is_loaded(before: str, said: str) -> None:
+    """Else a look at every 700 new objects. What somebody has frozen stays so, and a collector that was off is off."""
+    assert run_alone(LOADING.format(before=before, most=40)) == said
+
+
+def test_garbage_made_meanwhile_is_found_by_a_look_at_all() -> None:
+    program = """
+import gc, weakref
+import tokenring as tr
+class Ring: pass
+ring = Ring(); ring.itself = ring
+gone = weakref.ref(ring)
+del ring
+tr.run
+gc.collect()
+print(gone() is None)
+"""
+    assert run_alone(program) == "True"
