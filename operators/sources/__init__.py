@@ -18,7 +18,7 @@ with later(__name__):
     from tokenring.operators.sources.arrow_tables import ZoneWarning, has_nulls, read_arrow, schema_of
     from tokenring.operators.sources.csv_files import read_csv
     from tokenring.operators.sources.engine_events import engine_events
-    from tokenring.operators.sources.feeder import Piece, Position, columns_wanted, feed
+    from tokenring.operators.sources.feeder import Piece, Position, columns_wanted, feed, rows_may_pass
     from tokenring.operators.sources.files import Paths, files_of
     from tokenring.operators.sources.generated import from_generator
     from tokenring.operators.sources.json_lines import read_json_lines
@@ -39,6 +39,7 @@ __all__ = [
     "ZoneWarning",
     "chosen_columns",
     "columns_wanted",
+    "rows_may_pass",
     "engine_events",
     "feed",
     "files_of",

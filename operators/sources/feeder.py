@@ -2,6 +2,7 @@
 recovery each share of a source goes on from where it was, on whichever worker."""
 
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -140,14 +141,14 @@ def rows_may_pass(scope: ScopeOf[Any]) -> "Callable[[RangeOf], bool]":
     """Tells, once all is declared, of rows of the source that is declared next, whose columns have such ranges, whether
     one may come through the filters behind it, to whoever."""
     graph, outputs = _outputs_to_come(scope)
+    readers = cache(partial(functions_behind, graph, outputs))
 
     def found(range_of: "RangeOf") -> bool:
-        readers = functions_behind(graph, outputs)
-        if not all(readers):
+        if not readers() or not all(readers()):
             return True
         from tokenring.operators.expressions import may_pass
 
-        return not readers or any([may_pass(functions, range_of) for functions in readers])
+        return any([may_pass(functions, range_of) for functions in readers()])
 
     return found
 

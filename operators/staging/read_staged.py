@@ -16,6 +16,7 @@ from tokenring.operators.sources import (
     columns_wanted,
     feed,
     require_positive,
+    rows_may_pass,
 )
 from tokenring.operators.staging.staged_table import StagedTable
 from tokenring.operators.time import NOTHING, Timing
@@ -37,7 +38,8 @@ def read_staged(
     table: may be left out where the folder has one alone. columns: all, or the named ones; nullable where there are
     nulls. Blocks of `batch_rows` rows are dealt to workers in turn, one message each, as views into the mapped files;
     text is words into a heap of distinct texts. Columns at which no operator looks are neither read nor checked; the
-    others are held against their checksums before they are sent, each by one worker.
+    others are held against their checksums before they are sent, each by one worker. Blocks are left out whose times
+    come through no filter behind the source (see `read_parquet`).
 
     time: the column by which the table was staged, which is what is taken unless given, or one time for all rows.
     Columns that were staged as unique are known to be so by joins of this stream, and of what `filter`, `select` and
@@ -62,7 +64,7 @@ def read_staged(
     is_extra = isinstance(time, str) and time not in chosen
     schema = staged.schema.select([*chosen, staged.time] if is_extra else chosen)
     timing = Timing(name, schema, time, None)
-    wanted = columns_wanted(scope)
+    wanted, may_pass = columns_wanted(scope), rows_may_pass(scope)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         looked_at = wanted()
@@ -78,9 +80,21 @@ def read_staged(
                 for name, kind in zip(schema.names, schema.kinds, strict=True)
             ]
         )
+        order = None if staged.time not in read else words[schema.position(staged.time)]
+
+        def is_wanted(start: int, stop: int) -> bool:
+            from tokenring.operators.expressions import Range
+
+            if order is None:
+                return True
+            within = Range(int(order[start]), int(order[stop - 1]), has_null=False)
+            return may_pass(lambda name: within if name == staged.time else None)
+
         step = batch_rows * shares
         for start in range(share * batch_rows if position is None else position, staged.rows, step):
             stop, ahead = min(start + batch_rows, staged.rows), start + step
+            if not is_wanted(start, stop):
+                continue
             floor = None if times is None else int(times[ahead]) if ahead < staged.rows else NOTHING
             sent = [
                 nothing[: stop - start].view(dtype) if column is None else np.asarray(column[start:stop])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from datetime import date
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+import tokenring as tr
 from tests.errors import Fact, raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import MAX_TIME, Schema, SchemaError, Stream, UsageError
@@ -437,3 +439,30 @@ def test_a_folder_of_files_names_its_table(tmp_path: Path) -> None:
     assert stage_files(tmp_path / "my orders.parquet", tmp_path / "staged", time="at")["table"] == "my_orders"
     files = [tmp_path / "my orders.parquet" / "part-00000.parquet"]
     assert stage_files(files, tmp_path / "staged", time="at")["table"] == "part-00000"
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("time", [None, 0])
+def test_blocks_of_other_times_are_left_out(
+    time: int | None, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of times before, after, and of none, whether rows come at their times or at one."""
+    table = orders()
+    folder = staged(tmp_path, table)
+    instants = sorted(table["at"].cast(pa.int64()).to_pylist())
+    least, most = instants[500], instants[900]
+    module = import_module("tokenring.operators.staging.read_staged")
+    piece = module.Piece
+
+    low, high = (np.datetime64(each, "ms") for each in (least, most))
+
+    def flow(scope: tr.Scope) -> Any:
+        rows = scope.read_staged(folder, "orders", batch_rows=64, time=time)
+        return rows.filter((tr.col("at") >= low) & (tr.col("at") <= high)).select("id").collect()
+
+    with (tmp_path / "sent").open("ab", buffering=0) as noted:
+        monkeypatch.setattr(module, "Piece", lambda batch, *more: (noted.write(b"."), piece(batch, *more))[1])
+        found = tr.run(flow, workers=workers)["id"].to_pylist()
+    ids, ats = table["id"].to_pylist(), table["at"].cast(pa.int64()).to_pylist()
+    assert sorted(found) == sorted(one for one, at in zip(ids, ats, strict=True) if least <= at <= most)
+    assert (tmp_path / "sent").stat().st_size <= 400 // 64 + 3
