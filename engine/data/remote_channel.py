@@ -1,13 +1,13 @@
 """Channels between workers: a push is exchanged and counted, or kept until a full queue drains."""
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
 from tokenring.engine.columns import Batch, Heaps, Schema
 from tokenring.engine.data.burst import Burst
+from tokenring.engine.data.channel import Thinning
 from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.data.runtime import Runtime
@@ -16,8 +16,6 @@ from tokenring.engine.texts import heap_of_words
 from tokenring.shm.queues import HEADER_WORDS, PAD, STAMP, partition_for
 
 BURST_COLUMNS = 8  # of the exchange kernels that are compiled ahead (engine/group/warm_up.py); wider bursts are split
-_LEAST_ROWS = 64  # of fewer, it is not worth the while to leave out some
-_LONGEST_PAUSE = 31
 Rows = Any
 """What a carrier keeps of a batch to send pieces of it."""
 
@@ -47,31 +45,6 @@ class Carrier(Protocol):
 
     def size_bytes(self, columns: Rows) -> int:
         """How much they are."""
-
-
-class Thinning:
-    """What leaves out rows of messages (see Exchange), asked as long as that pays: after messages at which it did not,
-    ever more pass as they are, up to so many, and small ones always."""
-
-    __slots__ = ("_pause", "_rests", "_thin")
-
-    def __init__(self, thin: Callable[[Batch], Batch | None]) -> None:
-        self._thin = thin
-        self._pause = self._rests = 0
-
-    def left_of(self, batch: Batch) -> Batch:
-        """The rows that are to be sent."""
-        if batch.rows < _LEAST_ROWS:
-            return batch
-        if self._rests:
-            self._rests -= 1
-            return batch
-        left = self._thin(batch)
-        if left is None:
-            self._rests = self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
-            return batch
-        self._pause = 0
-        return left
 
 
 class RemoteChannel:

@@ -139,6 +139,8 @@ def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow)
             origin = running[declared.origin.operator].outputs[declared.origin.port]
             stage = declared.stage
             carried = origin.schema if stage is None else stage.schema
+            thins = declared.pact.thins if isinstance(declared.pact, Exchange) else None
+            thinning = None if thins is None else Thinning(thins())
             channel: Edge
             if spec.relay is not None and spec.depth == spec.input_depth:
                 onward = RelayChannel(spec.relay, operator.outputs[0].channels)
@@ -151,8 +153,6 @@ def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow)
                     carrier = TextRows(runtime.plane, port.schema, declared.pact, worker.peers, port.describe)
                 else:
                     carrier = WordRows(runtime.plane, carried, port.schema, declared.pact, port.describe)
-                thins = declared.pact.thins if isinstance(declared.pact, Exchange) else None
-                thinning = None if thins is None else Thinning(thins())
                 remote = RemoteChannel(runtime, origin.location, port.inbox, port.schema, port.depth, carrier, thinning)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
@@ -160,8 +160,8 @@ def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow)
                 channel = CheckedChannel(
                     SelectChannel(Channel(runtime.log, port.inbox), port.schema), declared.pact, port.describe
                 )
-            elif port.schema != carried:
-                channel = SelectChannel(Channel(runtime.log, port.inbox), port.schema)
+            elif port.schema != carried or thinning is not None:
+                channel = SelectChannel(Channel(runtime.log, port.inbox), port.schema, thinning)
             else:
                 channel = Channel(runtime.log, port.inbox)
             if stage is None:

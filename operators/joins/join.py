@@ -77,7 +77,7 @@ def join(
     whose key has a column that was staged as unique (see `read_staged`) is taken for that without being named.
     Of sides that are files' rows at one time (`time=0`), the smaller one is read first, whole, so that rows of the
     other one are not kept. Where one side is of files and filtered, its keys go to all workers, and once it has ended,
-    rows of the other side that match nothing, and are not sent alone, do not cross.
+    rows of the other side that match nothing, and are not sent alone, are left out before they cross.
 
     left_where, right_where: the rows of that side for which an expression is true; the result is that of a filter
     before the join. Said here, of a side that is unique, rows of the other side do not wait for those that the filter

@@ -1,4 +1,4 @@
-"""Rows of one side of a join that have no partner stay on their worker: the keys of the other side go to every worker,
+"""Rows of one side of a join that have no partner do not come to it: the keys of the other side go to every worker,
 where that side ends and is filtered, so that many rows have none.
 
 This is the semi-join of databases ("sideways information passing"), with Bloom's filter for the keys.
@@ -135,7 +135,7 @@ def _spread(columns: JoinedColumns, sides: tuple[AnyStream, Stream], side: int) 
     read_first(sides[side], sides[1 - side], builder.probe(0))
     builder.build(lambda context: partners.take)
 
-    def asks() -> Callable[[Batch], Batch | None]:  # where rows cross, with more than one worker
+    def asks() -> Callable[[Batch], Batch | None]:
         partners.is_asked = True
         return partners.thin
 

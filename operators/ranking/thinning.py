@@ -1,4 +1,4 @@
-"""Rows that cannot be the best of their key, since one of the same message is better, need not go to who owns the key.
+"""Rows that cannot be the best of their key, since one of the same message is better, need not go to who ranks them.
 
 A small table says which row may be the best of a key; where another key has taken its cell, the key gets a second row.
 Messages that keep most of their rows pass as they are.

@@ -109,8 +109,8 @@ def joined(left: pa.Table, right: pa.Table, how: str, on: tuple[str, ...]) -> Co
 
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("on", [("k",), ("k", "j")])
-@pytest.mark.parametrize("kind", KEYS)
-def test_the_join_is_what_it_was(kind: str, on: tuple[str, ...], how: str, seen: Seen) -> None:
+@pytest.mark.parametrize(("kind", "workers"), [("int64", 2), ("text", 1), ("text", 2), ("float64", 2)])
+def test_the_join_is_what_it_was(kind: str, workers: int, on: tuple[str, ...], how: str, seen: Seen) -> None:
     dice = random.Random(f"{kind} {on} {how}")
     left, right = table_of(dice, kind, ROWS), table_of(dice, kind, 60)
 
@@ -121,7 +121,7 @@ def test_the_join_is_what_it_was(kind: str, on: tuple[str, ...], how: str, seen:
         return many.join(few, on=" ".join(on), how=how, columns=columns).collect()
 
     waits = how not in ("left", "full", "anti")  # those want the left's rows that match nothing
-    answer = tr.run(dataflow, workers=2)
+    answer = tr.run(dataflow, workers=workers)
     assert Counter(zip(*answer.to_pydict().values(), strict=True)) == joined(left, right.slice(0, 20), how, on)
     if waits:
         assert seen.left < ROWS / 4 and seen.rows == ROWS
@@ -173,7 +173,7 @@ def test_a_second_row_of_a_unique_side_is_found_although_it_has_no_partner(seen:
     assert seen.rows == 0
 
 
-@pytest.mark.parametrize("why", ["not filtered", "too many", "one worker", "may not end"])
+@pytest.mark.parametrize("why", ["not filtered", "too many", "may not end"])
 def test_where_it_does_not_pay_all_rows_cross(why: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(why)
     left, right = table_of(dice, "int64", ROWS), table_of(dice, "int64", 60)
@@ -188,7 +188,7 @@ def test_where_it_does_not_pay_all_rows_cross(why: str, seen: Seen, monkeypatch:
         columns = {"left": "left.n", "right": "right.n"}
         return seen.after_keys(scope, left, waits=why == "too many").join(few, on="k", columns=columns).collect()
 
-    answer = tr.run(dataflow, workers=1 if why == "one worker" else 2)
+    answer = tr.run(dataflow, workers=2)
     wanted = joined(left, right.slice(0, 60 if why == "not filtered" else 20), "inner", ("k",))
     assert Counter(zip(*answer.to_pydict().values(), strict=True)) == wanted
     assert seen.left == seen.rows
