@@ -4,7 +4,7 @@ Conversions that lose nothing are made; everything else is a SchemaError that sa
 """
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,8 @@ from tokenring.engine.errors import SchemaError
 
 _WORDS = np.dtype([("word", np.int64)])
 """Of what is words of the kind already, of dates and decimals."""
+_NAT = -(2**63)
+_EPOCH, _EPOCH_IN_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _WHOLE = 2**53  # up to here a double holds every integer
 
 
@@ -153,30 +155,40 @@ def _instants(name: str, values: list[Any]) -> np.ndarray:
     """datetime64[ns] of Python's datetimes (those with a zone are brought to UTC), dates, numpy's and pandas' times,
     integers of ns, or of ISO 8601 texts; NaT for None.
     """
-    import pyarrow as pa
-
     try:
         if any(isinstance(value, str) for value in values):
+            import pyarrow as pa
+
             found = instants_of(pa.array(values, pa.large_string()))
-        else:
-            found = pa.array([_instant(value) for value in values], pa.timestamp("ns", "UTC"))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, TypeError, OverflowError) as error:
+            return np.asarray(found.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False))
+        # Not by `pa.array`, which loads pandas at its first use, where it is installed: a fifth of a second.
+        return np.array([_instant(value) for value in values], np.int64).view("datetime64[ns]")
+    except (ValueError, TypeError, OverflowError) as error:  # Arrow's are among them
         raise SchemaError(
             f"column {name!r} holds something that is no time, or none that nanoseconds in 64 bits reach (1677 to "
             f"2262): {error}"
         ) from None
-    return np.asarray(found.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False))
 
 
-def _instant(value: Any) -> Any:
-    """A time as Arrow takes it."""
+def _instant(value: Any) -> int:
+    """A time in ns since 1970, NaT's for None."""
+    if value is None:
+        return _NAT
     if isinstance(value, np.datetime64):
         return int(_nanoseconds("", np.array([value]))[0].view(np.int64))
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return datetime(value.year, value.month, value.day)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer | datetime)):
+    if isinstance(value, datetime):
+        since = value - (_EPOCH if value.tzinfo is None else _EPOCH_IN_UTC)
+        found = (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1_000
+        found += getattr(value, "nanosecond", 0)  # of pandas' times
+    elif isinstance(value, date):
+        found = (value - _EPOCH.date()).days * 86_400 * 10**9
+    elif isinstance(value, int | np.integer) and not isinstance(value, bool):
+        found = int(value)
+    else:
         raise TypeError(f"{value!r:.40} ({type(value).__name__})")
-    return value
+    if not _NAT < found < 2**63:
+        raise OverflowError(f"{value!r:.40}")
+    return found
 
 
 def _nanoseconds(name: str, values: np.ndarray) -> np.ndarray:
