@@ -485,7 +485,7 @@ def tumbling_average(step: Step, number: int, a: Value) -> Value:
 def averages(step: Step, number: int, a: Value, most: int, order: bool) -> Value:
     found = []
     for (k,), rows in by_key(numbers(a), "k").items():
-        ordered = sorted(rows, key=lambda row: (row.at, row.id)) if order else rows
+        ordered = sorted(rows, key=lambda row: (row.at, row.id, row.v)) if order else rows
         for at in range(len(rows)):
             values = [row.v for row in ordered[max(0, at + 1 - most) : at + 1]]
             mean = sum(values) // len(values)

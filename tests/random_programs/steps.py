@@ -441,7 +441,7 @@ def tumbling_average_here(step: Step, number: int, a: Stream) -> Stream:
 
 
 def average_of_last(step: Step, number: int, a: Stream) -> Stream:
-    found = operators.average_of_last(numbers(a), "k", "v", rows=2, order="at id")
+    found = operators.average_of_last(numbers(a), "k", "v", rows=2, order="at id v")
     return unknown(row(found, k="k", v="average", id=digest(col("k"), col("average"), col("count"))), number)
 
 
