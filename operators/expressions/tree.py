@@ -1,6 +1,6 @@
 """Expressions: what a user writes of columns, `col("price") * 89 // 100`; a tree that no stream knows yet."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from datetime import timedelta
 from typing import Any
 
@@ -140,6 +140,8 @@ class Expression(Node):
 
     def is_in(self, values: Collection[Any]) -> "Expression":
         """Whether this is one of some constants: bool; null where this is null."""
+        if isinstance(values, Set):  # in an order that all processes have
+            values = sorted(values, key=repr)
         return Expression("is_in", (self, *[lit(value) for value in values]))
 
     def cast(self, kind: str) -> "Expression":

@@ -393,6 +393,13 @@ def test_each_of_many_values_is_found_and_nothing_between_them(count: int) -> No
     assert listed(found, ["a"]) == [(n in values,) for n in asked]
 
 
+def test_a_set_of_constants_is_told_in_one_order() -> None:
+    """In all processes: workers compare what they have declared, and a run that goes on what was saved."""
+    assert repr(col("n").is_in({"b", "a", "c"})) == "n.is_in('a', 'b', 'c')"
+    assert repr(col("n").is_in(frozenset(["c", "a", "b"]))) == "n.is_in('a', 'b', 'c')"
+    assert repr(col("n").is_in(["b", "a"])) == "n.is_in('b', 'a')"
+
+
 DAY = 86_400 * SECOND
 
 
