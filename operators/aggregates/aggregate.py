@@ -11,7 +11,7 @@ from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, Sche
 from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import errors_of_views, require_alone, totals_that_change
 from tokenring.operators.aggregates.local_panes import LocalPanes
-from tokenring.operators.aggregates.moving_windows import window_tables
+from tokenring.operators.aggregates.moving_windows import said_of, window_tables
 from tokenring.operators.aggregates.pane_state import PANE
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.durations import Span
@@ -19,6 +19,7 @@ from tokenring.operators.expressions import Alias, col, with_aliased
 from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
+from tokenring.operators.migrate import of_version
 from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, with_key
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
@@ -168,7 +169,7 @@ def aggregate(
         stream, late_rows = split_late(stream, name, due, window.time)
     stream, names = with_key(stream, name, by, shown=True)
     stream, planned = with_conditions(stream, name, aggregates)
-    plan = Plan.of(name, stream.schema, names, planned).ordered_by(window.time)
+    plan = Plan.of(name, stream.schema, names, planned, said_of(window)).ordered_by(window.time)
     schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
     stream, plan = _needed(stream, plan, window.time)
     if isinstance(window, Session):
@@ -216,7 +217,7 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
     merging = plan.merging(partial)
     pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
     exchanged = plan.by or (() if together else (PANE,))
-    moves = window_tables(merging, exchanged, fold_kinds(merging))
+    moves = of_version(window_tables(merging, exchanged, fold_kinds(merging)), plan.said)
 
     def make() -> Windows:
         return Windows(merging, panes, schema, True, Accumulators, exchanged, moves)
@@ -249,7 +250,7 @@ def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema
     """The rows themselves cross."""
     edge, plan, _ = to_owners(stream, plan, panes.time)
     in_kernels = can_fold(plan) and panes.clock is None and panes.is_tumbling
-    moves = window_tables(plan, plan.by, fold_kinds(plan))
+    moves = of_version(window_tables(plan, plan.by, fold_kinds(plan)), plan.said)
     return mechanism_of(stream.scope).timed(
         plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators, plan.by, moves),
         Notify.IF_TOKEN, (lambda: _compiled_windows(plan, panes, False, plan.by, moves)) if in_kernels else None, moves,
@@ -258,7 +259,7 @@ def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema
 
 def _by_sessions(stream: AnyStream, plan: Plan, window: Session, lateness: int, schema: Schema) -> AnyStream:
     edge, plan, by = to_owners(stream, plan, window.time)
-    moves = sessions.session_tables(plan, by)
+    moves = of_version(sessions.session_tables(plan, by), plan.said)
     return mechanism_of(stream.scope).timed(
         plan.operator,
         [edge],

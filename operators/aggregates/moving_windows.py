@@ -1,6 +1,7 @@
 """The state of windows as tables: of each open pane and key, with how far windows have been sent where it was."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ from tokenring.operators.folds import Plan
 from tokenring.operators.migrate import Leaving, Table
 from tokenring.operators.state import joined
 from tokenring.operators.state.moving import Kept, KeySlots, rows_out, slots_by_table, tables_of
+from tokenring.operators.time import Window
 
 _CLOSED = "#closed"
 
@@ -33,6 +35,11 @@ class OpenPanes(Protocol):
 
     def least(self) -> Time:
         """The least time at which output is pending."""
+
+
+def said_of(window: Window) -> str:
+    """How a window cuts time, in words: not what its bounds are called."""
+    return repr(replace(window, start=None, end=None))
 
 
 def window_tables(plan: Plan, exchanged: Sequence[str], kinds: Sequence[Mapping[str, str]]) -> list[Table]:

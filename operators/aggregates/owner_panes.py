@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Notify, Schema, SchemaError, Thins
-from tokenring.operators.aggregates.moving_windows import window_tables
+from tokenring.operators.aggregates.moving_windows import said_of, window_tables
 from tokenring.operators.aggregates.pane_state import MovingState
 from tokenring.operators.aggregates.window_results import Windows
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import CompiledLogic, mechanism_of
-from tokenring.operators.migrate import Table
+from tokenring.operators.migrate import Table, of_version
 from tokenring.operators.state import HeapedColumns, Keys, RowStore, chain, grown, members_of
 from tokenring.operators.state.moving import Rows
 from tokenring.operators.time import FOREVER, Sliding, Tumbling, behind_window, checked_window, panes_of
@@ -47,9 +47,10 @@ def windowed(
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
         panes = panes_of(window, 0)
         schema = behind_window(name, window, stream.schema, schema.spec())
+    said = plan.said, said_of(window) if window is not None else ""
     edge, plan, names = to_owners(stream, plan, panes.time, whole=True, thins=thins)
     way = mechanism_of(stream.scope)
-    moves = window_tables(plan, plan.by, [{}, rows.spec()])
+    moves = of_version(window_tables(plan, plan.by, [{}, rows.spec()]), *said)
     return way.timed(
         name, [edge], schema, lambda: Windows(plan, panes, schema, False, make, plan.by, moves), Notify.IF_TOKEN,
         compiled=None if compiled is None else lambda: compiled(plan, names, moves), moves=moves,

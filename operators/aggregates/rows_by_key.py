@@ -8,7 +8,7 @@ from tokenring.operators import collections, running
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.folds import Count, Plan
 from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.migrate import offer
+from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.rows import Columns, exchanged_by, with_key, without_unnamed
 from tokenring.operators.state import Keys, require_rows
 from tokenring.operators.state.moving import KeyedMoves, MovingKeys
@@ -38,7 +38,7 @@ def distinct(stream: AnyStream, by: Columns = (), *, name: str = "distinct") -> 
 
     edge = stream, Exchange(exchanged_by(names))
     schema = stream.schema
-    moves = running.moved_keys(plan.schema, names)
+    moves = of_version(running.moved_keys(plan.schema, names), plan.said)
     firsts = mechanism_of(stream.scope).respond(
         name, edge, schema, make, compiled=lambda: running.compiled_firsts(schema, names), moves=moves
     )

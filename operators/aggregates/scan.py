@@ -11,7 +11,7 @@ import orjson
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Strings, TokenRingError, UsageError
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import Answer, mechanism_of
-from tokenring.operators.migrate import offer
+from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.rows import Columns, Row, batch_of, rows_of, with_key
 from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows
 from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows, tables_of
@@ -68,7 +68,7 @@ def scan(
     rows, after = stream.schema, Schema.of(plan.keys | schema.spec())
     edge, plan, key = to_owners(stream, plan, "", whole=True)
     ours = rows.select(names) if names else None
-    moves = tables_of(plan.schema.select(key), key, [{_STATE: "bytes?"}])
+    moves = of_version(tables_of(plan.schema.select(key), key, [{_STATE: "bytes?"}]), plan.said)
 
     def make() -> Answer:
         made = _Scan(Keys(plan.schema, key), rows, ours, schema, after, function, initial)

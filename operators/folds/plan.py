@@ -24,10 +24,15 @@ class Plan:
     folds: tuple[Fold, ...]
     results: tuple[Result, ...]
     names: tuple[str, ...]
+    said: str
+    """What is kept of groups, in words: groups of which other ones were said are not put together."""
 
     @classmethod
-    def of(cls, operator: str, schema: Schema, by: Sequence[str], aggregates: Mapping[str, Aggregate]) -> "Plan":
-        """SchemaError, naming the operator, for columns that are not there or do not fit, and names that clash."""
+    def of(
+        cls, operator: str, schema: Schema, by: Sequence[str], aggregates: Mapping[str, Aggregate], *more: object
+    ) -> "Plan":
+        """more: what is said besides of what is kept. SchemaError, naming the operator, for columns that are not there
+        or do not fit, and names that clash."""
         for name in by:
             if name not in schema.positions:
                 raise SchemaError(f"operator {operator!r}: {schema.missing(name, 'to group by')}")
@@ -50,7 +55,8 @@ class Plan:
             if name in by:
                 raise SchemaError(f"operator {operator!r}: {name!r} is a column to group by; call the result otherwise")
             results.append(aggregate.plan(schema, f"operator {operator!r}, {name}", ask))
-        return cls(operator, schema, tuple(by), tuple(folds), tuple(results), tuple(aggregates))
+        said = "; ".join([f"by {', '.join(by) or 'nothing'}", *map(str, aggregates.values()), *map(str, more)])
+        return cls(operator, schema, tuple(by), tuple(folds), tuple(results), tuple(aggregates), said)
 
     @property
     def keys(self) -> dict[str, str]:

@@ -24,7 +24,7 @@ from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, 
 from tokenring.operators.joins.matcher import Matcher
 from tokenring.operators.joins.moving_rights import declare_moving
 from tokenring.operators.joins.sent import answer
-from tokenring.operators.migrate import has_bins, hears_of_ends, offer, state_moves
+from tokenring.operators.migrate import has_bins, hears_of_ends, of_version, offer, state_moves
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -52,7 +52,9 @@ def declare(
         hears_of_ends(builder)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side], thins=thins[side]))
-    has_due = state_moves(builder, join_tables(columns, extents is not None), pends=waits)
+    has_due = state_moves(
+        builder, of_version(join_tables(columns, extents is not None), extents or ""), pends=waits
+    )
     made = builder.output(columns.schema)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
 

@@ -35,7 +35,7 @@ from tokenring.operators.joins.kept import (
     versions_tables,
     with_found,
 )
-from tokenring.operators.migrate import Leaving, Table, offer, state_moves
+from tokenring.operators.migrate import Leaving, Table, of_version, offer, state_moves
 from tokenring.operators.state import require_newest
 from tokenring.operators.state.moving import MovingKeys
 from tokenring.operators.time import require_total_order
@@ -58,7 +58,9 @@ def declare_versioned(
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
-    has_due = state_moves(builder, versions_tables(columns, arriving[LEFT]), pends=True)
+    has_due = state_moves(
+        builder, of_version(versions_tables(columns, arriving[LEFT]), times), pends=True
+    )
     made = builder.output(columns.schema)
 
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:

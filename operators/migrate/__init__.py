@@ -15,11 +15,13 @@ with later(__name__):
         Staying,
         Table,
         hears_of_ends,
+        of_version,
         offer,
         offers_to,
         require_movable,
         state_moves,
         staying,
+        without_addresses,
     )
     from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
     from tokenring.operators.migrate.plans import PLANS, Step
@@ -55,11 +57,13 @@ __all__ = [
     "key_words",
     "made_again",
     "offer",
+    "of_version",
     "offers_to",
     "require_movable",
     "saving_of",
     "state_moves",
     "staying",
     "use_bins",
+    "without_addresses",
     "workers_of",
 ]

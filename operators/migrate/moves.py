@@ -1,5 +1,6 @@
 """What an operator says of its keyed state where bins move: which tables it is, taken out and put in as columns."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from tokenring.engine import Batch, Exchange, GraphError, OperatorBuilder, OperatorContext, Pact, Schema, Time
 from tokenring.operators.migrate.bins import Bins, Leaving
 
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 DUE = Schema("due")
 """Of the messages that bring the right to send what became pending when state was put in."""
 
@@ -33,6 +35,19 @@ class Table(NamedTuple):
     """Its columns of the operator's key, of the kinds and in the order that the exchange has."""
     is_anywhere: bool = False
     """Whether rows are on whatever worker they came to: what is saved of them may go on on the key's."""
+    version: str = ""
+    """What the columns do not tell of what rows mean, in any words: rows of another version are not put in."""
+
+
+def of_version(tables: Sequence[Table], *version: object) -> list[Table]:
+    """The same tables, of what rows mean in these words besides those that they have."""
+    said = without_addresses("; ".join([one for one in map(str, version) if one]))
+    return [table._replace(version="; ".join(filter(None, (table.version, said)))) for table in tables]
+
+
+def without_addresses(text: str) -> str:
+    """What is said of functions and the like, without where they lie in this process."""
+    return _ADDRESS.sub("", text)
 
 
 class Moves(Protocol):

@@ -7,6 +7,7 @@ from tokenring.operators import collections
 from tokenring.operators.aggregates import require_alone, windowed
 from tokenring.operators.folds import Plan
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
+from tokenring.operators.migrate import of_version
 from tokenring.operators.ranking.best import Best, best_tables
 from tokenring.operators.ranking.compiled_best import compiled_best
 from tokenring.operators.ranking.compiled_top import compiled_final_top
@@ -55,7 +56,7 @@ def last_by(
     stream, names = with_key(stream, name, by)
     require_newest(name, before, names)
     stream, (last,) = with_key(stream, name, (order,))
-    plan = Plan.of(name, stream.schema, names, {})
+    plan = Plan.of(name, stream.schema, names, {}, f"the last {last}")
     check_order(name, stream.schema, (last,))
 
     schema = stream.schema
@@ -78,6 +79,6 @@ def last_by(
         name, edge, schema, lambda: Best(schema, names, last, (), True, True, mode == EACH).winners,
         compiled=(lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)))
         if is_word else None,
-        moves=best_tables(schema, names, 1),
+        moves=of_version(best_tables(schema, names, 1), plan.said),
     )  # fmt: skip
     return without_unnamed(updates_by(newest, name, names), name)

@@ -11,7 +11,7 @@ from tokenring.operators.aggregates import Gathered, as_named, first_that_change
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import EACH, FINAL, Answer, answer_each, emission, mechanism_of
-from tokenring.operators.migrate import offer
+from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.ranking.best import Best, best_tables
 from tokenring.operators.ranking.compiled_best import compiled_best
 from tokenring.operators.ranking.compiled_top import compiled_final_top, compiled_top
@@ -97,7 +97,8 @@ def top(
         )
     stream, key = with_key(stream, name, by)
     stream, (best, *others) = with_key(stream, name, (order, *(() if all_ties else columns_of(ties))))
-    plan = Plan.of(name, stream.schema, key, {})
+    said = f"{k} of the {'largest' if largest else 'least'} {best}", *(("all ties",) if all_ties else others)
+    plan = Plan.of(name, stream.schema, key, {}, *said)
     check_order(name, stream.schema, (best, *others))
     if not isinstance(k, int) or k < 1:
         raise SchemaError(f"operator {name!r}: k is an integer of at least 1, not {k!r}")
@@ -139,7 +140,7 @@ def top(
             name, edge, schema, lambda: _first(Best(*one), rows, schema),
             compiled=(lambda: compiled_best(plan.schema, names, ranked, largest, False, mode == EACH, True, len(rows)))
             if are_words else None,
-            moves=best_tables(plan.schema, names, len(ranked)),
+            moves=of_version(best_tables(plan.schema, names, len(ranked)), plan.said),
         )  # fmt: skip
         return without_unnamed(updates_by(firsts, name, key), name)
 
@@ -153,7 +154,7 @@ def top(
         name, edge, schema, make,
         compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, mode == EACH, len(rows)))
         if are_words else None,
-        moves=top_tables(plan.schema, names, rows),
+        moves=of_version(top_tables(plan.schema, names, rows), plan.said),
     )  # fmt: skip
     return without_unnamed(updates_by(changed, name, (*key, rank)), name)
 

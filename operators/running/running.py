@@ -6,7 +6,7 @@ from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schem
 from tokenring.operators.folds import ALL, Accumulators, Plan, can_fold, distinct_slots
 from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import Answer, answer_each, can_be_compiled, compile_with, mechanism_of, respond
-from tokenring.operators.migrate import offer, state_moves
+from tokenring.operators.migrate import of_version, offer, state_moves
 from tokenring.operators.rows import exchanged_by
 from tokenring.operators.running.combining import combined, combined_schema
 from tokenring.operators.running.compiled_running import compiled_all, compiled_changes
@@ -33,7 +33,9 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
             return answer_each(answer, plan.schema, plan.by) if each else answer
 
         in_kernels = (lambda: compiled_changes(plan, each)) if can_fold(plan) else None
-        return way.respond(name, (stream, pact), schema, make, compiled=in_kernels, moves=moved_tables(plan))
+        return way.respond(
+            name, (stream, pact), schema, make, compiled=in_kernels, moves=of_version(moved_tables(plan), plan.said)
+        )  # fmt: skip
     if each:
         raise SchemaError(
             f"operator {name!r}: emit='each' of all rows would have one worker see each of them, as workers add up "
@@ -57,7 +59,8 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
     )  # fmt: skip
     return way.respond(
         name, (local, Exchange(ALL)), schema, lambda: _all_so_far(merging, schema), Notify.NEVER,
-        compiled=(lambda: compiled_all(merging, False)) if foldable else None, moves=moved_group(merging),
+        compiled=(lambda: compiled_all(merging, False)) if foldable else None,
+        moves=of_version(moved_group(merging), plan.said),
     )  # fmt: skip
 
 

@@ -11,6 +11,12 @@ from tokenring.operators.migrate import Table
 from tokenring.operators.state import HeapedColumns, KeptTexts, RowStore, joined, wrapped
 
 
+def said_of(columns: JoinedColumns) -> str:
+    """Of which rows what a join keeps is, in words."""
+    on = [f"{left} = {right}" for left, right in zip(*columns.on, strict=True)]
+    return f"on {', '.join(on)}; {columns.how}; where {columns.where}"
+
+
 def keys_table(columns: JoinedColumns) -> Table:
     """The key's columns alone."""
     kinds = {f"key {number}": columns.sides[LEFT].kind(name).name for number, name in enumerate(columns.on[LEFT])}

@@ -7,7 +7,7 @@ import numpy as np
 from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.joins.kept.kernels import BARRED, END, HAS_ROW, MATCHED, NO_ROW, START, TIME
-from tokenring.operators.joins.kept.moved_columns import MovedColumns, keys_table, rows_table
+from tokenring.operators.joins.kept.moved_columns import MovedColumns, keys_table, rows_table, said_of
 from tokenring.operators.joins.kept.moving_kernels import (
     forget_dues,
     put_at_slots,
@@ -19,7 +19,7 @@ from tokenring.operators.joins.kept.moving_kernels import (
 from tokenring.operators.joins.kept.side import Side
 from tokenring.operators.joins.kept.unique_kernels import AFTER, HERE, LAST, SINCE
 from tokenring.operators.joins.kept.unique_side import UniqueSide
-from tokenring.operators.migrate import Leaving, Table
+from tokenring.operators.migrate import Leaving, Table, of_version
 from tokenring.operators.state import KeptTexts, grown, joined, wrapped
 from tokenring.operators.state.moving import KeySlots
 
@@ -32,7 +32,8 @@ def join_tables(columns: JoinedColumns, bounded: bool) -> list[Table]:
     """What the state of a join is as it moves. bounded: whether rows expire."""
     words = ("time", *_BOUNDED) if bounded else ("time",)
     tables = [rows_table(columns, side, *words) for side in (LEFT, RIGHT)]
-    return [*tables, _flags_table(columns)] if _has_flags(columns, bounded) else tables
+    tables += [_flags_table(columns)] if _has_flags(columns, bounded) else []
+    return of_version(tables, said_of(columns))
 
 
 def _has_flags(columns: JoinedColumns, bounded: bool) -> bool:

@@ -7,18 +7,18 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import RIGHT, JoinedColumns
-from tokenring.operators.joins.kept.moved_columns import MovedColumns, rows_table, waiting_table
+from tokenring.operators.joins.kept.moved_columns import MovedColumns, rows_table, said_of, waiting_table
 from tokenring.operators.joins.kept.moving_kernels import take_kept
 from tokenring.operators.joins.kept.side import Side
 from tokenring.operators.joins.kept.version_kernels import TIME, add_versions
-from tokenring.operators.migrate import Leaving, Table
+from tokenring.operators.migrate import Leaving, Table, of_version
 from tokenring.operators.state import LEAST, KeptTexts
 from tokenring.operators.state.moving import KeySlots
 
 
 def versions_tables(columns: JoinedColumns, rows: Schema) -> list[Table]:
     """What the state of a join with versions is as it moves. rows: the schema of the left side's messages."""
-    return [rows_table(columns, RIGHT, "time"), waiting_table(columns, rows)]
+    return of_version([rows_table(columns, RIGHT, "time"), waiting_table(columns, rows)], said_of(columns))
 
 
 class Waiting(Protocol):
