@@ -149,9 +149,7 @@ class Arranged:
         rejected.is_read_by(view, sealed)
         view.dataflow = scope.graph.name
         scope.kept(Views).add(view)
-        since = exported(scope, view, f"export {name}")
-        if since:
-            reader.since = [(since,)]
+        exported(scope, view, f"export {name}", reader)
         sealed.sink(f"export {name}", exporting(view))
         made_again(scope)
         return view
@@ -168,7 +166,7 @@ class Arranged:
         trace = Trace(len(self.keys), len(data), self.trace.depth)
         taken = self.by_key
         builder = taken.sealed.operator(name, Notify.IF_TOKEN)
-        made_again(taken.sealed.scope)
+        made_again(taken.sealed.scope, name, data, what, most, totals.tolist())
         builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))

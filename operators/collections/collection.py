@@ -94,7 +94,7 @@ class Collection(Rows):
             prepare = Parts(len(keys), len(data), summed, kinds_table(data.kinds))
         trace = Trace(len(keys), len(made), self.depth, folder)
         builder = self.stream.operator(name, Notify.IF_TOKEN)
-        made_again(self.stream.scope)
+        made_again(self.stream.scope, "arranged", made, *([] if summed is None else summed.tolist()))  # by any name
         if spread == ():
             builder.input(self.stream, Pipeline())
         else:

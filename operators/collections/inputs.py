@@ -23,13 +23,12 @@ from tokenring.engine import (
 )
 from tokenring.operators.collections.collection import Collection
 from tokenring.operators.collections.joins import Columns, names_of
-from tokenring.operators.collections.saved import KeptRows, came_again
+from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import schema_of_updates, stamped
 from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.migrate import Table, saving_of
-from tokenring.operators.rows import union
 from tokenring.operators.state import require_rows
 
 _MOST = 2**63 - 1  # times that a row is there
@@ -79,14 +78,14 @@ def _entering(rows: Collection, name: str) -> Collection:
         )
     name, schema = f"{name}.kept", rows.stream.schema
     saving.entries.add(rows.stream.source.operator)
-    saved = saving.rows(name, [Table(schema, ())])
+    saved = saving.rows(name, [Table(schema, ())], rows.stream)
+    saving.arrives(saved, rows.stream)
     if saved.is_resumed:
-        again = came_again(rows.stream.scope, schema, saved)
-        rows = Collection(union(rows.stream, again, name=f"{name}.all"), rows.schema)
+        rows = Collection(with_those_saved(rows.stream, saved), rows.schema)
 
     def keep() -> None:
         arranged = rows._first_arranged or rows._arranged(rows.schema.names, name)
-        kept = KeptRows(arranged.sealed, arranged.trace, name)
+        kept = KeptRows(arranged.sealed, arranged.trace, saved)
         in_turn = [*map(arranged.schema.position, rows.schema.names), -2, -1]
         saved.take_out = lambda: [batch_of(schema, np.concatenate([kept.finished(), kept.pending()], axis=1)[in_turn])]
 

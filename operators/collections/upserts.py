@@ -23,7 +23,7 @@ from tokenring.engine import (
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import arranging, spread_by_key
 from tokenring.operators.collections.joins import Columns, names_of
-from tokenring.operators.collections.saved import KeptRows, came_again
+from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import ORDER, numbered, schema_of_updates, schema_of_words, stamped
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
 from tokenring.operators.collections.updates import (
@@ -40,7 +40,7 @@ from tokenring.operators.collections.updates import (
 from tokenring.operators.collections.words import Entering, key_in_words
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.migrate import Table, made_again, saving_of
-from tokenring.operators.rows import select, union
+from tokenring.operators.rows import select
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.collection import Collection
@@ -70,13 +70,14 @@ def from_upserts(
     arriving = Schema.of(data.spec() | {GONE: "bool"})
     whole, saving = schema_of_updates(numbered(arriving), 1), saving_of(stream.scope)
     tables = [Table(schema, ()) for schema in (whole, whole, _BEGIN)]
-    saved = None if saving is None else saving.rows(name, tables)
+    saved = None if saving is None else saving.rows(name, tables, given)
     numbers = _Numbers(saved)
     said = stamped(given, arriving, time, None, f"{name}.times", numbers.first)
     if saved is not None:
         saving.entries.add(said.source.operator)
+        saving.arrives(saved, said)
         if saved.is_resumed:
-            said = union(said, came_again(said.scope, whole, saved, 2), name=f"{name}.all")
+            said = with_those_saved(said, saved, 2)
     trace = Trace(len(keys), len(data), 1)
     schema = schema_of_words(data, 1)
     builder = said.operator(name, Notify.IF_TOKEN)
@@ -86,7 +87,7 @@ def from_upserts(
     replaced = partial(_replaced, trace=trace, own=trace.read_all())
     builder.build(arranging(trace, Entering(name, whole), schema, replaced))
     if saved is not None:
-        kept = KeptRows(sealed, trace, name)
+        kept = KeptRows(sealed, trace, saved)
         saved.take_out = lambda: [
             batch_of(whole, _as_said(kept.finished())),
             batch_of(whole, kept.pending()),

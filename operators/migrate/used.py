@@ -60,10 +60,13 @@ def saving_of(scope: Any) -> Any:
     return vars(scope.root).get("saving")  # not by getattr, which looks for what may be meant
 
 
-def made_again(scope: Any) -> None:
+def made_again(scope: Any, *says: object) -> None:
     """Say of the operator that was declared last that where the run goes on from a snapshot it is sent all that it ever
-    was, and so has again what it keeps. Where nothing is saved it means nothing."""
+    was, and so has again what it keeps. Where nothing is saved it means nothing. says: what it makes of its rows, where
+    name and columns do not tell, or tell more than that."""
     saving = saving_of(scope)
     if saving is not None:
+        if says:
+            saving.says[len(scope.graph.operators) - 1] = " ".join(map(repr, says))
         saving.accounted.append(scope.graph.operators[-1])
         saving.made_again.append(scope.graph.operators[-1])

@@ -4,7 +4,15 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.recovery.export import operators_of, require_operator, write_state
-    from tokenring.operators.recovery.folder import JobFolder, Snapshot, Wanted, inserted_until, number_of, say_inserted
+    from tokenring.operators.recovery.folder import (
+        JobFolder,
+        Snapshot,
+        Wanted,
+        inserted_until,
+        number_of,
+        outbox_of,
+        say_inserted,
+    )
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.options import Recovery
     from tokenring.operators.recovery.saving import SavedRows, SavedSink, SavedSource, Saving
@@ -24,6 +32,7 @@ __all__ = [
     "inserted_until",
     "number_of",
     "operators_of",
+    "outbox_of",
     "require_operator",
     "say_inserted",
     "take_now",

@@ -33,7 +33,7 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         self._saving.accounted.append(self._spec)
         if not tables:
             return False
-        self._state = state = self._saving.state(self._spec, tables)
+        self._state = state = self._saving.state(self._spec, tables, pends)
         if pends:
             super().input(self._rights(state), Pipeline())
         return pends

@@ -12,7 +12,7 @@ from tokenring.operators.recovery.folder import Snapshot
 def operators_of(snapshot: Snapshot) -> list[dict[str, Any]]:
     """Of each operator with state, its name, and of its tables, in their order, number, columns, rows and bytes; those
     that had no rows are left out."""
-    return [{"name": name, "tables": list(_tables_of(snapshot, name))} for name in snapshot.manifest["operators"]]
+    return [{"name": name, "tables": list(_tables_of(snapshot, name))} for name in snapshot.operators]
 
 
 def _tables_of(snapshot: Snapshot, operator: str) -> Iterator[dict[str, Any]]:
@@ -27,7 +27,7 @@ def _tables_of(snapshot: Snapshot, operator: str) -> Iterator[dict[str, Any]]:
 
 def require_operator(snapshot: Snapshot, operator: str) -> list[int]:
     """The tables of an operator that have rows. RecoveryError where it is not there, or none has."""
-    names = snapshot.manifest["operators"]
+    names = list(snapshot.operators)
     if operator not in names:
         cure = did_you_mean(operator, names) or f"; there are: {', '.join(map(repr, names)) or 'none'}"
         if snapshot.is_end:

@@ -18,21 +18,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import orjson
 
 from tokenring.engine import Batch, RecoveryError, Schema
 from tokenring.engine.whole_files import sync
 
-FORMAT = 1
-"""Of manifests and tables: a snapshot of another one is refused."""
+FORMAT = 2
+"""Of manifests and tables that are written."""
+_READ = (1, FORMAT)
+"""Those that are read. The first says nothing of places and versions, and lists operators by name alone."""
 MANIFEST = "manifest.json"
-_LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to
+_LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to; where all lie
 _INSERTED = "inserted.json"  # beside results that go into a database: the number of the newest ones that are in it
 WANTED, TOLD = "wanted-", "told-"
 """How files in a job's folder begin: who makes the one wants a snapshot now, and is told in the other what came of it.
 """
 LOCK = "lock"
+_OUTBOX = "outbox"
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
 _CHUNK = 1 << 20
 _LOCK_S = 10.0
@@ -120,6 +124,17 @@ def read_table(folder: Path, told: dict[str, Any], schema: Schema) -> Batch:
         return Batch.from_arrow(schema, pa.ipc.open_file(file).read_all())
 
 
+def outbox_of(job: Path, sink: str) -> Path:
+    """Where a job has the results of a sink that takes them elsewhere."""
+    return job / _OUTBOX / quote(sink, safe="")
+
+
+def _sink_at(folder: str) -> str:
+    """By which the sink is known whose results lie there."""
+    path = Path(folder)
+    return unquote(path.name) if path.parent.name == _OUTBOX else folder
+
+
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
 
@@ -165,6 +180,35 @@ class Snapshot:
     def files(self) -> list[dict[str, Any]]:
         """What the manifest says of each table's file."""
         return [table for worker in self.manifest["workers"] for table in worker["tables"]]
+
+    @property
+    def operators(self) -> dict[str, dict[str, Any]]:
+        """Of each operator, by the id it has here, its place and tables, whether it is of what has left, and the
+        sources whose rows come to it."""
+        told = self.manifest["operators"]
+        if isinstance(told, dict):
+            return told
+        sources, found = list(self.contents), dict[str, dict[str, Any]]()
+        for name in told:
+            found[name] = {"place": "", "leaves": False, "sources": sources, "tables": []}
+        for file in self.files:
+            table = {"table": file["table"], "columns": file["columns"], "key": None, "version": None}
+            if table not in found[file["operator"]]["tables"]:
+                found[file["operator"]]["tables"].append(table)
+            found[file["operator"]]["leaves"] |= file["columns"] == {"until": "int64"}
+        return found
+
+    @property
+    def contents(self) -> dict[str, Any]:
+        """What each source read, by the id it has here."""
+        workers = self.manifest["workers"]
+        return dict(workers[0]["contents"]) if workers else {}
+
+    @property
+    def sinks(self) -> list[dict[str, Any]]:
+        """Of each sink its folder, the suffix of its files, by which it is known, and the table its rows go into: "" if
+        they stay in files, None if that is not told."""
+        return [{"known": _sink_at(sink["folder"]), "into": None} | sink for sink in self.manifest["sinks"]]
 
     @property
     def rows(self) -> int:
@@ -268,8 +312,9 @@ class JobFolder:
     def _read(self, path: Path) -> tuple[Snapshot | None, str]:
         try:
             manifest = orjson.loads((path / MANIFEST).read_bytes())
-            if manifest["format"] != FORMAT:
-                return None, f"{path} has format {manifest['format']}, and this version reads format {FORMAT}"
+            if manifest["format"] not in _READ:
+                formats = " and ".join(map(str, _READ))
+                return None, f"{path} has format {manifest['format']}, and this version reads formats {formats}"
             if manifest.pop("sum") != _sum_of(manifest):
                 return None, f"{path / MANIFEST} is not what was written: its checksum differs"
             snapshot = Snapshot(path, manifest)
@@ -309,20 +354,35 @@ class JobFolder:
         """The number of the newest snapshot whose results have appeared, or begun to; 0: none has."""
         return self._last()[0]
 
-    def _last(self) -> tuple[int, bool]:
-        """The same, and whether they all have."""
+    def _last(self) -> tuple[int, bool, list[dict[str, Any]]]:
+        """The same, and whether they all have; of the sinks of newer snapshots than the oldest, of whichever program,
+        folders, suffixes, and the last snapshots with them."""
         try:
             told = orjson.loads((self.path / _LAST).read_bytes())
-            return int(told["number"]), bool(told["all"])
+            return int(told["number"]), bool(told["all"]), list(told.get("sinks", []))
         except FileNotFoundError:
-            return 0, True
-        except (ValueError, KeyError, TypeError, OSError):
+            return 0, True, []
+        except (ValueError, KeyError, TypeError, AttributeError, OSError):
             raise RecoveryError(f"{self.path / _LAST} is damaged: remove it, if nothing has come of this job") from None
+
+    def _say_last(self, snapshot: Snapshot, is_all: bool) -> None:
+        """The results of a snapshot have appeared, or begin to."""
+        oldest = number_of(self._numbered()[-1])
+        sinks = {sink["folder"]: sink for sink in self._last()[2] if sink["number"] > oldest}
+        for sink in snapshot.sinks:
+            sinks[sink["folder"]] = {"folder": sink["folder"], "suffix": sink["suffix"], "number": snapshot.number}
+        told = {"number": snapshot.number, "all": is_all, "sinks": list(sinks.values())}
+        write_json(self.path / _LAST, told)
+
+    def _sinks_of(self, snapshot: Snapshot) -> list[dict[str, Any]]:
+        """The sinks that have results of a snapshot, or of newer ones."""
+        found = [*snapshot.sinks, *self._last()[2]]
+        return list({sink["folder"]: sink for sink in found}.values())
 
     @property
     def whole(self) -> int:
         """The number of the newest snapshot whose results have all appeared; 0: none has."""
-        number, all_have = self._last()
+        number, all_have, _ = self._last()
         return number if all_have else number - 1
 
     @property
@@ -335,7 +395,7 @@ class JobFolder:
         """Take back results of newer snapshots, which come again: those cannot be used. Returns how many files."""
         self._require_retractable(snapshot)
         removed = 0
-        for sink in snapshot.manifest["sinks"]:
+        for sink in self._sinks_of(snapshot):
             folder = Path(sink["folder"])
             for path in folder.glob(f"part-*{sink['suffix']}") if folder.is_dir() else ():
                 number = path.name.split("-")[1]
@@ -348,7 +408,7 @@ class JobFolder:
 
     def _require_retractable(self, snapshot: Snapshot) -> None:
         """RecoveryError where results of newer snapshots are in a database, which gives none back."""
-        for sink in snapshot.manifest["sinks"]:
+        for sink in self._sinks_of(snapshot):
             folder = Path(sink["folder"])
             if (inserted := inserted_until(folder)) > snapshot.number:
                 raise RecoveryError(
@@ -405,9 +465,9 @@ class JobFolder:
     def deliver(self, snapshot: Snapshot) -> None:
         """Let the results of a snapshot appear that have not. RecoveryError for one that is nowhere."""
         parts = snapshot.manifest["parts"]
-        if self._last() >= (snapshot.number, True):  # whoever has them may take them elsewhere
+        if self._last()[:2] >= (snapshot.number, True):  # whoever has them may take them elsewhere
             return
-        write_json(self.path / _LAST, {"number": snapshot.number, "all": False})
+        self._say_last(snapshot, False)
         for sink in snapshot.manifest["sinks"]:
             folder = Path(sink["folder"])
             if not folder.is_dir():
@@ -428,7 +488,7 @@ class JobFolder:
             sync(folder)
         for part in parts:
             Path(part["made"]).unlink(missing_ok=True)
-        write_json(self.path / _LAST, {"number": snapshot.number, "all": True})
+        self._say_last(snapshot, True)
 
     def prune(self, keep: int) -> list[Path]:
         """Remove all snapshots but the `keep` newest ones; what was removed."""

@@ -33,13 +33,13 @@ from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.builder import RecoveringBuilder
 from tokenring.operators.recovery.folder import LOCK, TOLD, WANTED, JobFolder, Snapshot, Wanted, answer_to, part_name
 from tokenring.operators.recovery.options import Recovery
-from tokenring.operators.recovery.saving import SavedSink, Saving
+from tokenring.operators.recovery.saving import CHANGED, SavedSink, Saving
 
 _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for each part of a snapshot
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
 _WATCH_S = 1.0
 _MOST_ATTEMPTS = 1000
-_OF_WORKER = ("tables", "shares", "contents", "program", "inputs")  # what a manifest has of each
+_OF_WORKER = ("tables", "shares", "contents", "program", "inputs", "since")  # what a manifest has of each
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
 
@@ -121,6 +121,7 @@ def saved(program: Callable[[Any], Any], snapshot: Snapshot | None, keeper: "Kee
         saving = Saving()
         saving.resumed, saving.shares, saving.job, saving.folder = snapshot, shares, job, folder
         saving.report, saving.keep_program = worker.report, worker.keep_program
+        saving.may_go, saving.tells = keeper.may_go, worker.index == 0
         saving.builder_class = RecoveringBuilder
         worker.saving, worker.resumed = saving, saving.program_was(worker.index, worker.peers)
         # The first signal is to end the run: what an end in order drops would be missing from a job that is finished.
@@ -145,6 +146,8 @@ class Keeper:
         """By which the job is known outside of its folder."""
         self.number: int = max(snapshot.number if snapshot else 0, folder.last)
         """Of the newest snapshot."""
+        self.may_go = {*recovery.drop, *map(os.path.abspath, recovery.drop)}
+        """What may be lost, by name; sinks are called by their folders."""
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._last_parts: list[dict[str, Any]] = []
@@ -177,6 +180,8 @@ class Keeper:
                 self._last_parts += [
                     {"made": one, "folder": folder, "suffix": suffix, "worker": worker} for one in made
                 ]
+            elif isinstance(value, list) and value[:1] == [CHANGED]:
+                _say(value[1])
             elif on_note is not None:
                 on_note(worker, value)
 
@@ -196,7 +201,7 @@ class Keeper:
         parts = [part for part in self._last_parts if part["made"] not in self._delivered]
         manifest = {
             "number": number, "job": self.job, "finished": True, "made_at": _now(), "time": None, "shares": self.shares,
-            "seconds": {}, "operators": [], "workers": [], "sinks": list(self._sinks.values()),
+            "seconds": {}, "operators": {}, "workers": [], "sinks": list(self._sinks.values()),
             "parts": _named(number, parts),
         }  # fmt: skip
         self._deliver()

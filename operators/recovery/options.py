@@ -1,5 +1,6 @@
 """Recovery: where a run's snapshots go, and how often one is taken."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,9 @@ class Recovery:
     every: how long from one snapshot to the next, "10s" or ns. keep: how many snapshots stay, the newest ones.
     restarts: how often the group is started anew, after a worker died, within `within`; then the run fails, and a later
     call goes on from the newest snapshot. hang: a worker that has not come round for so long, being in one call, is
-    killed, and so dies; more than any function of the program takes.
+    killed, and so dies; more than any function of the program takes. drop: what may be lost of a snapshot that another
+    program has made, by the names that its error gives: operators whose state is of no use to this one, sources that it
+    does not read, sinks that it does not have. What it can go on with it does go on with, whether it is named or not.
     """
 
     folder: str | Path
@@ -24,11 +27,14 @@ class Recovery:
     restarts: int = 5
     within: str | int = "10min"
     hang: str | int = "60s"
+    drop: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("every", "within", "hang"):
             if self.nanoseconds(name) <= 0:
                 raise UsageError(f"Recovery: {name} must be longer than nothing, not {getattr(self, name)!r}")
+        if isinstance(self.drop, str):
+            raise UsageError(f"Recovery: drop is a list of names, [{self.drop!r}]")
         if self.keep < 1:
             raise UsageError(f"Recovery: keep must be at least 1, not {self.keep}")
         if self.restarts < 0:

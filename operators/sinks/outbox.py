@@ -16,8 +16,11 @@ from tokenring.operators.sinks.publication import PartWriter, require_new
 class _Outbox:
     """One worker's files: a SavedSink."""
 
-    def __init__(self, folder: Path, suffix: str, schema: Schema, writer: Callable[[Path, Schema], PartWriter]) -> None:
-        self.folder, self.suffix = folder, suffix
+    def __init__(
+        self, folder: Path, suffix: str, schema: Schema, writer: Callable[[Path, Schema], PartWriter], known: str,
+        into: str,
+    ) -> None:  # fmt: skip
+        self.folder, self.suffix, self.known, self.into = folder, suffix, known, into
         self._schema, self._writer = schema, writer
         self._numbers = count()
         self._worker = 0
@@ -65,17 +68,20 @@ def deliver(
     suffix: str,
     writer: Callable[[Path, Schema], PartWriter],
     saving: Saving,
+    known: str = "",
+    into: str = "",
 ) -> Probe:
-    """Write the stream's rows to files of `folder`, which appear with snapshots, and the last ones at the end."""
+    """Write the stream's rows to files of `folder`, which appear with snapshots, and the last ones at the end. known,
+    into: see SavedSink; "": by its folder."""
     scope = stream.scope
     if scope.depth > 1:
         raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
     target = Path(os.path.abspath(folder))
     if str(target) in saving.sinks:
         raise GraphError(f"operator {name!r}: another sink of this dataflow writes to {target}: give each a folder")
-    if saving.resumed is None:
+    if saving.resumed is None or str(target) not in {sink["folder"] for sink in saving.resumed.sinks}:
         require_new(target, name)
-    outbox = _Outbox(target, suffix, stream.schema, writer)
+    outbox = _Outbox(target, suffix, stream.schema, writer, known or str(target), into)
     saving.sinks[str(target)] = outbox
     builder = stream.operator(name)
     port = builder.input(stream)

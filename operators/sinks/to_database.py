@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import numpy as np
 
@@ -35,7 +34,7 @@ from tokenring.engine import (
     WhenStopped,
 )
 from tokenring.operators.migrate import saving_of, state_moves
-from tokenring.operators.recovery import Saving, Wanted, inserted_until, say_inserted
+from tokenring.operators.recovery import Saving, Wanted, inserted_until, outbox_of, say_inserted
 from tokenring.operators.sinks.database_table import LOCKED_S, DatabaseTable
 from tokenring.operators.sinks.outbox import deliver
 from tokenring.operators.sinks.part_files import arrow_parts
@@ -158,11 +157,11 @@ def _insert_once(
     stream: Stream, make: Callable[[str, Schema], DatabaseTable], table: str, name: str, saving: Saving
 ) -> Probe:
     """Rows go into files, as those of to_arrow_files do, and those that have appeared into the table."""
-    sink = saving.unique(name)
-    folder = saving.folder.path / "outbox" / quote(sink, safe="")
+    sink = saving.sink(name, table)
+    folder = outbox_of(saving.folder.path, sink)
     marked = ".".join([*table.split(".")[:-1], "tokenring_delivered"])
-    delivery = _Delivery(make(table, stream.schema), make(marked, _DELIVERED), folder, sink, saving)
-    written = deliver(stream, folder, name, ".arrow", arrow_parts(), saving)
+    delivery = _Delivery(make(table, stream.schema), make(marked, _DELIVERED), folder, sink, saving, stream.schema)
+    written = deliver(stream, folder, name, ".arrow", arrow_parts(), saving, sink, table)
     builder = stream.scope.operator(f"{name}.delivered", Notify.NEVER)
     builder.output(_NOTHING)
     state_moves(builder)
@@ -216,13 +215,17 @@ class _LastSnapshot:
 class _Delivery:
     """What brings files that have appeared into the table."""
 
-    def __init__(self, table: DatabaseTable, marked: DatabaseTable, folder: Path, sink: str, saving: Saving) -> None:
-        self._table, self._marked = table, marked
+    def __init__(
+        self, table: DatabaseTable, marked: DatabaseTable, folder: Path, sink: str, saving: Saving, schema: Schema
+    ) -> None:
+        self._table, self._marked, self._schema = table, marked, schema
         self._folder, self._sink, self._saving = folder, sink, saving
         self._where = f"job = {_text(saving.job)} AND sink = {_text(sink)}"
 
     def begin(self) -> None:
-        """Make the tables, if they are not there. RecoveryError for a table that is not as this job has left it."""
+        """Make the tables, if they are not there. RecoveryError for a table that is not as this job has left it, and
+        for rows of other columns that wait."""
+        self._require_same_columns()
         self._table.prepare()
         self._marked.prepare()
         first = f"INSERT INTO {self._marked.sql} VALUES ({_text(self._saving.job)}, {_text(self._sink)}, 0, 0)"
@@ -246,6 +249,17 @@ class _Delivery:
                 f"has inserted up to {inserted}: put both tables back to what they were, or begin anew in another "
                 f"folder"
             )
+
+    def _require_same_columns(self) -> None:
+        wanted = self._schema.to_arrow()
+        for path in sorted(self._folder.glob("part-*.arrow")):
+            waiting = _opened(path).schema
+            if not waiting.equals(wanted):
+                raise RecoveryError(
+                    f"operator {self._sink!r}: rows ({', '.join(waiting.names)}) wait in {path} to be inserted, and "
+                    f"this program's are ({', '.join(wanted.names)}), of other kinds or columns: let the program that "
+                    f"they are of run until they are in, or call this sink otherwise by name="
+                )
 
     def step(self) -> bool:
         """Insert some of what has appeared, in one transaction, and remove what is in; False if there is nothing."""
@@ -292,8 +306,14 @@ class _Delivery:
 def _read(paths: list[Path]) -> "pa.Table":
     import pyarrow as pa
 
-    # Mapped as buffers: as files, Arrow would read them by threads, which do not go well with later forks.
-    return pa.concat_tables([pa.ipc.open_file(pa.memory_map(str(path)).read_buffer()).read_all() for path in paths])
+    return pa.concat_tables([_opened(path).read_all() for path in paths])
+
+
+def _opened(path: Path) -> "pa.ipc.RecordBatchFileReader":
+    """Mapped as a buffer: as a file, Arrow would read it by threads, which do not go well with later forks."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path)).read_buffer())
 
 
 def _text(value: str) -> str:

@@ -253,19 +253,17 @@ class _SavedFeed:
                 f"source {timing.name!r} cannot be read again from where it was, so nothing goes on from it after a "
                 f"death: read files, or from_generator, whose function is called again; or run without recovery="
             )
-        self.name = saving.unique(timing.name)
         self._schema, self._timing, self._pieces, self._saving = schema, timing, pieces, saving
         self.contents = contents
         self._shares: list[_Share] = []
         self._stands = False
         self._activate: Callable[[], None] = lambda: None
-        saving.sources[self.name] = self
-        saving.require_contents(self.name, contents())
+        self.known = saving.source(timing.name, self)
 
     def begin(self, context: OperatorContext, sent: Sent, token: Token, late: Token | None) -> Callable[..., None]:
         """The logic on this worker, whose shares are those that fall to it by number. sent: what is under way."""
         self._activate = context.activate
-        saved = self._saving.shares_of(self.name)
+        saved = self._saving.shares_of(self.known)
         if context.worker_index < context.sharing:
             for number in range(context.worker_index, self._saving.shares, context.sharing):
                 tokens = token.clone(), None if late is None else late.clone()
@@ -299,6 +297,9 @@ class _SavedFeed:
         """A share as it begins, or goes on."""
         clock, shares = self._timing.clock(token, late), self._saving.shares
         if was is None:
+            token.downgrade(max(token.time, self._saving.begins_at(self.known)))
+            if late is not None:
+                late.downgrade(token.time)
             return _Share(number, clock, self._pieces(number, shares, None), None)
         clock.greatest = was["greatest"]
         if was["time"] is None:

@@ -11,6 +11,7 @@ from tokenring.engine import InputPort, Notify, OperatorContext, OutputPort, Sch
 from tokenring.operators.collections.saved.handed_out import HandedOut
 from tokenring.operators.collections.updates import Sealed, Spine
 from tokenring.operators.migrate import made_again, saving_of
+from tokenring.operators.rows import union
 
 if TYPE_CHECKING:
     from tokenring.operators.recovery import SavedRows
@@ -32,11 +33,12 @@ class KeptRows:
     """What an arrangement of the root scope has, as of the times that somebody who gets something of it may still tell
     apart. sealed: the arrangement's stream."""
 
-    def __init__(self, sealed: Stream, trace: Trace, name: str) -> None:
+    def __init__(self, sealed: Stream, trace: Trace, saved: SavedRows) -> None:
         self._handed_out = sealed.scope.kept(HandedOut)
         self._trace = trace
         self._held = trace.hold(0)
-        sealed.sink(f"{name}.since", self._construct, notify=Notify.NEVER)
+        saved.since = lambda: self._held.since[0][0]
+        sealed.sink(f"{saved.operator}.since", self._construct, notify=Notify.NEVER)
         made_again(sealed.scope)
 
     def _construct(self, context: OperatorContext) -> Callable[[InputPort], None]:
@@ -67,7 +69,16 @@ class KeptRows:
         return self._trace.pending()
 
 
-def came_again(scope: Any, schema: Schema, saved: SavedRows, tables: int = 1) -> Stream:
+def with_those_saved(stream: Stream, saved: SavedRows, tables: int = 1) -> Stream:
+    """Updates that come, and those that were saved of them, in the first tables."""
+    scope, saving = stream.scope, saving_of(stream.scope)
+    both = union(stream, _come_again(scope, stream.schema, saved, tables), name=f"{saved.operator}.all")
+    saving.patches.add(both.source.operator)
+    saving.arrives(saved, both)
+    return both
+
+
+def _come_again(scope: Any, schema: Schema, saved: SavedRows, tables: int) -> Stream:
     """What was saved of updates of `schema`, in its first tables: a source that sends it before a time is finished."""
 
     def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
@@ -92,7 +103,7 @@ def came_again(scope: Any, schema: Schema, saved: SavedRows, tables: int = 1) ->
 
         return logic
 
-    made: tuple[Stream, ...] = scope.source(f"{saved.name}.again", schema, construct)
+    made: tuple[Stream, ...] = scope.source(f"{saved.operator}.again", schema, construct)
     saving = saving_of(scope)
     made_again(scope)
     saving.entries.add(made[0].source.operator)

@@ -59,18 +59,29 @@ def handed_out_once(stream: Stream, time: str, name: str) -> Stream:
     probe = scope.root.watch(stream.source)
     scope.kept(HandedOut).probes.append(probe)
     saving.exits.add(stream.source.operator)
-    rows = saving.rows(name, [Table(_UNTIL, ())])
-    until = int(rows.all(0)["until"].max()) if rows.is_resumed else 0
+    rows = saving.rows(name, [Table(_UNTIL, ())], stream, leaves=True)
+
+    until = 0
+
+    def begin() -> None:
+        nonlocal until
+        until = int(rows.all(0)["until"].max(initial=0))
+
     rows.take_out = lambda: [Batch(_UNTIL, {"until": [max(until, probe.frontier)]})]
-    return _only_new(stream, time, until, f"{name}.new") if rows.is_resumed else stream
+    if not rows.is_resumed:
+        return stream
+    saving.when_found.append(begin)
+    return _only_new(stream, time, lambda: until, f"{name}.new")
 
 
-def _only_new(stream: Stream, time: str, until: Time, name: str) -> Stream:
+def _only_new(stream: Stream, time: str, from_time: Callable[[], Time], name: str) -> Stream:
     """The rows from a time on, in messages that are no earlier."""
     at = stream.schema.position(time)
+    saving_of(stream.scope).patches.add(len(stream.scope.graph.operators))
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
+        until = from_time()
 
         def logic(rows: InputPort, output: OutputPort) -> None:
             for reference, batch in rows:
@@ -89,12 +100,18 @@ def _only_new(stream: Stream, time: str, until: Time, name: str) -> Stream:
     return made
 
 
-def exported(scope: Any, view: Exported, name: str) -> Time:
-    """A view is declared: from which time on it is to be readable."""
+def exported(scope: Any, view: Exported, name: str, reader: Any) -> None:
+    """A view is declared, and who reads for it: that is to begin where it was; or, of a new one, where all that was
+    saved of rows can be told apart."""
     saving = saving_of(scope)
     if saving is None:
-        return 0
+        return
     scope.kept(HandedOut).views.append(view)
     rows = saving.rows(name, [Table(_SINCE, ())])
     rows.take_out = lambda: [Batch(_SINCE, {"since": [view.since]})]
-    return int(rows.all(0)["since"].max()) if rows.is_resumed else 0
+
+    def begin() -> None:
+        reader.since = [(int(rows.all(0)["since"].max()) if rows.known.was else saving.forgotten,)]
+
+    if rows.is_resumed:
+        saving.when_found.append(begin)

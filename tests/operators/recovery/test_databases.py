@@ -24,6 +24,7 @@ import tokenring as tr
 from tests.errors import raises
 from tests.operators.recovery.test_goes_on import EVERY, ROWS, dies_once, rows_of
 from tests.operators.recovery.test_instants import expected_windows, source
+from tests.operators.recovery.test_instants import rows_of as share_of
 from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine import GraphError, OperatorError, RecoveryError, UsageError
 from tokenring.engine.ask import write_whole
@@ -75,8 +76,6 @@ def windows(connect: Callable[[Path], Any]) -> Callable[[Any, Path], None]:
 
 
 def all_rows() -> Rows:
-    from tests.operators.recovery.test_instants import rows_of as share_of
-
     return Counter([row for share in range(2) for row in share_of(share) + share_of(share, 9, 3)])
 
 
@@ -319,6 +318,73 @@ def test_a_loop_is_refused(tmp_path: Path) -> None:
 
     with raises(GraphError, "to_database", "let the stream leave it"):
         begin(Job(tmp_path, declare))
+
+
+# Another program
+
+
+def tables(*names: str) -> Callable[[Any, Path], None]:
+    """A sink of one name for each table."""
+
+    def declare(scope: Any, results: Path) -> None:
+        results.mkdir(exist_ok=True)
+        rows = source(scope)
+        for name in names:
+            to_database(select(rows, "at", "k", "v"), results / "it.db", name)
+
+    return declare
+
+
+def with_rows_that_wait(path: Path) -> Job:
+    """A job whose last rows have appeared, and not come into the database."""
+    job = Job(path, tables("one", "two"))
+    with job.world(2, Random(1)) as world:
+        world.step(6)
+        world.take(copied=True)
+        world.step(6)
+        world.take()
+    for number in ("", "%232"):
+        assert list((job.folder.path / "outbox" / f"to_database{number}").glob("part-*"))
+    return job
+
+
+def test_sinks_are_told_apart_by_their_tables(tmp_path: Path) -> None:
+    job = with_rows_that_wait(tmp_path)
+    job.declare = tables("three", "two", "one")
+    with job.world(1, Random(1)) as world:
+        finish(world)
+    expected = Counter([row for share in range(2) for row in share_of(share)])
+    assert in_database(of_sqlite, job.results / "it.db", "one") == expected
+    assert in_database(of_sqlite, job.results / "it.db", "two") == expected
+    new = in_database(of_sqlite, job.results / "it.db", "three")
+    assert new < expected
+    assert new
+
+
+def test_rows_that_wait_for_a_sink_that_is_gone_are_refused_unless_they_may_be(tmp_path: Path) -> None:
+    job = with_rows_that_wait(tmp_path)
+    before = in_database(of_sqlite, job.results / "it.db", "one")
+    for declare in (tables("two"), tables("two", "three")):
+        job.declare = declare
+        with raises(RecoveryError, "sink 'to_database'", "--drop to_database,"):
+            begin(job)
+    with job.world(1, Random(1), drop=["to_database"]) as world:
+        finish(world)
+    assert in_database(of_sqlite, job.results / "it.db", "one") == before
+    assert job.is_finished
+
+
+def test_rows_that_wait_of_other_columns_are_refused(tmp_path: Path) -> None:
+    job = with_rows_that_wait(tmp_path)
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = source(scope)
+        to_database(select(rows, "at", "k", "v"), results / "it.db", "one")
+        to_database(select(rows, "at", "k"), results / "it.db", "two")
+
+    job.declare = declare
+    with raises(RecoveryError, "to_database#2", "(at, k, v)", "(at, k)", "name="):
+        begin(job)
 
 
 # Processes that die

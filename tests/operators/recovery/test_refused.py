@@ -17,11 +17,9 @@ from tests.operators.recovery.test_instants import ROW, source, windows
 from tests.operators.recovery.worlds import Job
 from tokenring.engine import Broadcast, GraphError, RecoveryError, Schema, Token, UsageError
 from tokenring.operators import (
-    Count,
     Roll,
     Table,
     Tumbling,
-    aggregate,
     col,
     collect,
     collection,
@@ -167,39 +165,6 @@ def resume(job: Job, declare: Callable[[Any, Path], None]) -> None:
     job.declare = declare
     with job.world(1, Random(1)) as world:
         world.finish()
-
-
-def more_windows(scope: Any, results: Path) -> None:
-    windows(scope, results, more=True)
-
-
-def no_windows(scope: Any, results: Path) -> None:
-    to_arrow_files(source(scope), results / "windows")
-    to_arrow_files(source(scope, "few", until=9, every=3), results / "few")
-
-
-def by_another_key(scope: Any, results: Path) -> None:
-    found = aggregate(source(scope), "v", window=Tumbling("at", 4), n=Count())
-    to_arrow_files(found, results / "windows")
-    source(scope, "few", until=9, every=3)
-
-
-@pytest.mark.parametrize(
-    ("declare", "facts"),
-    [(more_windows, ("more", "another program")), (no_windows, ("aggregate", "does not have"))],
-)
-def test_another_program_does_not_go_on(
-    tmp_path: Path, declare: Callable[[Any, Path], None], facts: tuple[Fact, ...]
-) -> None:
-    job = cut(tmp_path, windows)
-    with raises(RecoveryError, *facts):
-        resume(job, declare)
-
-
-def test_state_of_other_columns_is_refused(tmp_path: Path) -> None:
-    job = cut(tmp_path, windows)
-    with raises(RecoveryError, "aggregate", "run the program that it was saved by"):
-        resume(job, by_another_key)
 
 
 def test_another_function_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,9 @@ class Job:
         self.declare = declare
 
     @contextmanager
-    def world(self, workers: int, random: Random, keep: int = 2, **settings: Any) -> Iterator[World]:
+    def world(
+        self, workers: int, random: Random, keep: int = 2, drop: Sequence[str] = (), **settings: Any
+    ) -> Iterator[World]:
         """Workers that go on from the newest snapshot; in the end they are killed, wherever they are."""
         with self.folder.locked():
             snapshot = self.folder.newest()
@@ -69,7 +71,7 @@ class Job:
                 self.folder.deliver(snapshot)
             self._forget_the_dead()
             shutil.rmtree(self.asked, ignore_errors=True)
-            keeper = Keeper(self.folder, Recovery(self.folder.path, keep=keep), snapshot, workers)
+            keeper = Keeper(self.folder, Recovery(self.folder.path, keep=keep, drop=drop), snapshot, workers)
             with _no_syncs(), simulated(workers, worker_class=fluent.Worker, **settings) as group:
                 try:
                     yield World(self, group, keeper, random, saved(self._build(group), snapshot, keeper))

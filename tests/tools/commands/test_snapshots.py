@@ -19,7 +19,7 @@ from tests.tools.commands.jobs import KEYS, WINDOW, Job
 from tokenring.engine import RecoveryError
 from tokenring.nexmark.commands import main
 from tokenring.operators.recovery import JobFolder
-from tokenring.operators.recovery.folder import write_manifest
+from tokenring.operators.recovery.folder import write_json, write_manifest
 
 Capture = pytest.CaptureFixture[str]
 
@@ -89,7 +89,7 @@ def test_a_damaged_snapshot_is_told_and_another_used(capsys: Capture, kept: Path
     elif harm == "no JSON":
         manifest.write_bytes(manifest.read_bytes()[:-3])
     else:
-        manifest.write_bytes(manifest.read_bytes().replace(b'"format": 1', b'"format": 99'))
+        manifest.write_bytes(manifest.read_bytes().replace(b'"format": 2', b'"format": 99'))
     named = table if harm in ("flipped bit", "truncated", "gone") else folder if harm == "other format" else manifest
     broken, whole = listed(capsys, kept)["snapshots"]
     assert (broken["number"], broken["whole"]) == (newest, False) and str(named) in broken["problem"]
@@ -125,6 +125,7 @@ def test_after_going_back_newer_ones_and_their_results_are_gone(capsys: Capture,
     results.mkdir()
     folder = kept / f"snapshot-{before:06d}"
     write_manifest(folder, told_in(folder) | {"sinks": [{"folder": str(results), "suffix": ".parquet"}]})
+    write_json(kept / "last.json", {"number": newest, "all": True})
     for number in (before, newest, 1_000_000):
         (results / f"part-{number:06d}-00000.parquet").touch()
     said = JobFolder(kept).go_back(before)

@@ -1,0 +1,154 @@
+"""What of a snapshot a program goes on with, which need not be the program that it was made by.
+
+An operator with state, or a source, is known by its name. Where several have one name, it is the place that tells them
+apart: what their rows come of (places.py), or what a source reads. What is found again goes on, what is new begins with
+nothing, and what would be lost is refused, unless the run was told that it may be.
+"""
+
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tokenring.engine import RecoveryError
+from tokenring.operators.recovery.folder import Snapshot
+
+if TYPE_CHECKING:
+    from tokenring.operators.recovery.saving import SavedSink
+
+
+@dataclass(eq=False)
+class Known:
+    """Something of which snapshots have something. called: by the program, which may call others so."""
+
+    called: str
+    place: str = ""
+    """What tells those of one name apart."""
+    id: str = ""
+    """By which snapshots know it from now on."""
+    was: str = ""
+    """By which the one does that the run goes on from; "": that has nothing of it."""
+
+
+def match(known: Sequence[Known], saved: Mapping[str, str], may_go: Collection[str]) -> dict[str, list[str]]:
+    """Find each in what was saved: ids with their places ("": not known). may_go: ids that need not be found. Returns
+    the names of which it cannot be told whose is which, each with all ids that go by it."""
+    left = dict(saved)
+
+    def pair(ours: Sequence[Known], theirs: Sequence[str]) -> None:
+        for one, found in zip(ours, theirs, strict=True):
+            one.was = found
+            del left[found]
+
+    for one in known:
+        if "#" in one.called and one.called in left:  # it was the second of several, and is called so now
+            pair([one], [one.called])
+    unclear = {}
+    for name in dict.fromkeys([one.called for one in known]):
+        ours = [one for one in known if one.called == name and not one.was]
+        theirs = [found for found in left if called(found) == name]
+        is_told = any([left[found] for found in theirs])
+        if len(ours) == len(theirs) and (len(ours) == 1 or not is_told):
+            pair(ours, theirs)
+            continue
+        for place in dict.fromkeys([one.place for one in ours]):
+            here = [one for one in ours if one.place == place], [found for found in theirs if left.get(found) == place]
+            if len(here[0]) == len(here[1]):
+                pair(*here)
+        ours = [one for one in ours if not one.was]
+        theirs = [found for found in theirs if found in left]
+        stay = [found for found in theirs if found not in may_go]
+        if len(ours) == len(stay) == 1 < len(theirs):
+            pair(ours, stay)
+        elif ours and stay:
+            unclear[name] = [found for found in saved if called(found) == name]
+    return unclear
+
+
+def name_all(known: Iterable[Known], taken: set[str]) -> None:
+    """Give each an id that is not taken: the one that it had, or its name, with a number behind it if there must be."""
+    known = list(known)
+    for one in known:
+        if one.was:
+            one.id = one.was
+            taken.add(one.id)
+    for one in known:
+        number = 1
+        while not one.id or (one.id in taken and not one.was):
+            one.id = one.called if number == 1 else f"{one.called}#{number}"
+            number += 1
+        taken.add(one.id)
+
+
+def called(found: str) -> str:
+    """What the program called what a snapshot knows by an id."""
+    name, mark, number = found.rpartition("#")
+    return name if mark and number.isdigit() else found
+
+
+class Changes:
+    """How a program differs from the one that a snapshot was made by: what is new, and what would be lost."""
+
+    def __init__(self, snapshot: Snapshot | None, may_go: Collection[str]) -> None:
+        self._snapshot, self._may_go = snapshot, may_go
+        self._taken: set[str] = set()
+        self._new: list[str] = []
+        self._gone: list[str] = []
+        self._lost: list[str] = []
+        self._names: list[str] = []
+        """What is to be said to let go what would be lost."""
+        self._unclear: list[str] = []
+
+    def find(
+        self, what: str, known: Sequence[Known], saved: Mapping[str, str], why_not: Callable[[Known], str]
+    ) -> None:
+        """Find each in what was saved, and name it. why_not: of what was found, why it is of no use; "" if it is."""
+        for name, ids in match(known, saved, self._may_go).items():
+            self._unclear.append(
+                f"{what}s called {name!r} do not come of what they came of, and which of them goes on as "
+                f"{' or '.join(map(repr, ids))} cannot be told: give each this as its name=, new ones another, and say "
+                f"--drop of one that is gone"
+            )
+        for name in [name for name in saved if name not in {one.was for one in known}]:
+            self._is_lost(f"{what} {name!r}", name)
+        new = [one for one in known if not one.was]
+        for one in known:
+            if one.was and (why := why_not(one)):
+                self._is_lost(f"{what} {one.was!r}, which {why}", one.was)
+                one.was = ""
+        name_all(known, self._taken)
+        self._new += [f"{what} {one.id!r}" for one in new]
+
+    def find_sinks(self, sinks: Sequence["SavedSink"]) -> None:
+        """The same of sinks, which are known from the first."""
+        there = [] if self._snapshot is None else self._snapshot.sinks
+        known, were = [sink.known for sink in sinks], [was["known"] for was in there]
+        for name in [name for name in were if name not in known]:
+            self._is_lost(f"sink {name!r}", name)
+        self._new += [f"sink {name!r}" for name in known if name not in were]
+
+    def _is_lost(self, what: str, name: str) -> None:
+        """Something of the snapshot would be lost."""
+        if name in self._may_go:
+            self._gone.append(what)
+        else:
+            self._lost.append(what)
+            self._names.append(name)
+
+    def told(self) -> str:
+        """What differs, in a line; "" if nothing does. RecoveryError for what would be lost."""
+        if self._snapshot is None:
+            return ""
+        where = f"snapshot {self._snapshot.number} of {self._snapshot.folder.parent}"
+        new = f"; new in this program: {', '.join(self._new)}" if self._new else ""
+        if self._unclear:
+            raise RecoveryError(f"this program differs from that of {where}: {'; '.join(self._unclear)}{new}")
+        if self._lost:
+            options = " ".join([f"--drop {shlex.quote(name)}" for name in self._names])
+            given = ", ".join(map(repr, self._names))
+            raise RecoveryError(
+                f"this program would lose what {where} has of {'; '.join(self._lost)}. Bring that back; or give its "
+                f"name= to what is called otherwise now; or let it go: {options}, or Recovery(..., drop=[{given}]){new}"
+            )
+        said = [*[f"{what} is new" for what in self._new], *[f"{what} is let go" for what in self._gone]]
+        return f"this program differs from that of {where}: {'; '.join(said)}" if said else ""

@@ -1,0 +1,63 @@
+"""Where in a dataflow something stands: what its rows come of, in words that are the same wherever it is declared so.
+
+Numbers of operators are not: any other operator that is declared before changes them. So what lies before a place is
+told from there backwards, each operator once, in the order in which it is found. Functions of Python's are told by
+where they stand alone.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Set
+from typing import NamedTuple
+
+from tokenring.engine.graph import Graph, Source, Stage
+from tokenring.operators.migrate import without_addresses
+
+
+class Edge(NamedTuple):
+    """What an input reads: an output, seen through stateless operators if `stage` is one; `how` in words."""
+
+    origin: Source
+    stage: Stage | None
+    how: str = ""
+
+
+def place_of(
+    graph: Graph,
+    edges: Iterable[Edge],
+    about: str = "",
+    says: Mapping[int, str] = {},
+    patches: Set[int] = frozenset(),
+    ends: Mapping[Source, str] = {},
+) -> str:
+    """A digest of all that lies before some edges, and of what is said about the place itself. says: of operators, by
+    number, what is told in place of their names and columns. patches: those that are there only where a run goes on,
+    behind their first input. ends: outputs that are told by a name, and nothing of what lies before them."""
+    numbers: dict[int, int] = {}
+    found: list[int] = []
+
+    def told(edge: Edge) -> str:
+        origin, stage, how = edge
+        passed = []
+        while True:
+            while stage is not None:
+                function = repr(stage.function) if hasattr(stage.function, "fused") else ""
+                passed.append(f"{stage.name} {function} {stage.schema!r}")
+                stage = stage.parent
+            if origin in ends:
+                return f"{passed} of {ends[origin]}, {how}"
+            if origin.operator not in patches:
+                break
+            before = graph.operators[origin.operator].inputs[0]
+            origin, stage = before.origin, before.stage
+        if origin.operator not in numbers:
+            numbers[origin.operator] = len(found)
+            found.append(origin.operator)
+        return f"{passed} of {numbers[origin.operator]}.{origin.port}, {how}"
+
+    lines = [about, *map(told, edges)]
+    for number in found:  # which grows meanwhile
+        spec = graph.operators[number]
+        lines.append(says.get(number) or f"{spec.name} {spec.outputs!r}")
+        lines += [told(Edge(each.origin, each.stage, repr(each.pact))) for each in spec.inputs]
+    text = without_addresses("\n".join(lines)).encode()
+    return hashlib.blake2b(text, digest_size=8).hexdigest()

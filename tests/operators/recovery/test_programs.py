@@ -1,0 +1,732 @@
+"""A job goes on with another program: what is in both goes on, what is new begins with nothing, and what would be lost
+is refused, unless it may be. Against plain Python, which is told what had been read when the program changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from tests.engine.helpers import key_for
+from tests.errors import Fact, raises
+from tests.operators.recovery.test_instants import KEYS, ROW, Row, rows_of, source
+from tests.operators.recovery.worlds import Declare, Job, Rows
+from tokenring.engine import OperatorError, RecoveryError, Schema, Stream, UsageError, Worker, whole_files
+from tokenring.operators import (
+    Count,
+    Max,
+    Sliding,
+    Sum,
+    Table,
+    Tumbling,
+    aggregate,
+    col,
+    collection,
+    delay,
+    filter,
+    from_generator,
+    interval_join,
+    last_by,
+    latest,
+    map_batches,
+    scan,
+    select,
+    to_arrow_files,
+    top,
+    union,
+    when,
+    with_columns,
+)
+from tokenring.operators.migrate import of_version
+from tokenring.operators.recovery.folder import write_manifest
+
+ROOT = Path(__file__).parents[3]
+SHARES = 2  # of each source, by the workers that a job begins with
+AT_ONCE = 2  # rows of an item
+
+
+def cut(path: Path, declare: Declare, steps: int = 14, workers: int = SHARES) -> Job:
+    """A job that was cut in the middle."""
+    job = Job(path, declare)
+    with job.world(workers, Random(steps)) as world:
+        world.step(steps)
+        world.take()
+    return job
+
+
+def go_on(job: Job, declare: Declare, *drop: str, workers: int = 1) -> None:
+    """Let another program finish it; in the middle it is cut once more, and then told the same."""
+    job.declare = declare
+    with job.world(workers, Random(1), drop=drop) as world:
+        world.step(4)
+        world.take()
+    with job.world(workers, Random(1), drop=drop) as world:
+        world.finish()
+
+
+def read(job: Job, name: str = "rows", every: int = 1) -> tuple[list[Row], list[Row]]:
+    """What of a source had been read at the newest snapshot, and what had not."""
+    snapshot = job.folder.newest()
+    assert snapshot is not None
+    before, after = [], []
+    for worker in snapshot.manifest["workers"]:
+        for told in worker["shares"]:
+            if told["source"] == name:
+                rows = rows_of(told["state"]["share"], every=every)
+                taken = AT_ONCE * (told["state"]["position"] or 0)
+                before += rows[:taken]
+                after += rows[taken:]
+    assert before
+    assert after
+    return before, after
+
+
+def windows_of(rows: Iterable[Row], width: int = 4) -> Rows:
+    found: dict[Any, list[int]] = {}
+    for at, k, v in rows:
+        found.setdefault((k, at // width * width + width), []).append(v)
+    return Counter([(*key, len(values), sum(values)) for key, values in found.items()])
+
+
+def totals_of(rows: Iterable[Row]) -> Rows:
+    return Counter([(k, n, total) for (k, _, n, total), times in windows_of(rows, 1000).items() for _ in range(times)])
+
+
+def windowed(rows: Any, results: Path, sink: str, width: int = 4, **named: str) -> None:
+    found = aggregate(rows, "k", window=Tumbling("at", width), n=Count(), total=Sum("v"), **named)
+    to_arrow_files(select(found, "k", "window_end", "n", "total"), results / sink)
+
+
+def totaled(rows: Any, results: Path, sink: str, **named: str) -> None:
+    to_arrow_files(aggregate(rows, "k", n=Count(), total=Sum("v"), emit="final", **named), results / sink)
+
+
+def one(scope: Any, results: Path) -> None:
+    windowed(source(scope), results, "windows")
+
+
+def two(scope: Any, results: Path) -> None:
+    rows = source(scope)
+    totaled(rows, results, "more", name="more")
+    windowed(rows, results, "windows")
+
+
+def test_a_new_operator_begins_empty_and_others_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for steps in (6, 14, 20):
+        job = cut(tmp_path / f"{steps}", one, steps)
+        before, after = read(job)
+        go_on(job, two)
+        assert job.rows("windows") == windows_of(before + after)
+        assert job.rows("more") == totals_of(after)
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1, said  # not the second time
+        assert f"snapshot 1 of {job.folder.path}" in said
+        assert "operator 'more' is new" in said
+
+
+def test_what_would_be_lost_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = cut(tmp_path, two)
+    before, after = read(job)
+    more = str(tmp_path / "results" / "more")
+    facts = "operator 'more'", f"sink '{more}'", f"--drop more --drop {more}", f"drop=['more', '{more}']"
+    for drop in ((), ("aggregate",)):  # what can go on does, whether it may go or not
+        with raises(RecoveryError, *facts):
+            go_on(job, one, *drop)
+    with raises(RecoveryError, "--drop more,"):
+        go_on(job, one, more)
+    go_on(job, one, "more", more, "aggregate", "nothing that there is")
+    assert job.rows("windows") == windows_of(before + after)
+    assert not job.rows("more")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "operator 'more' is let go" in said
+    assert "aggregate" not in said
+
+
+def rows_and(scope: Any, other: Callable[[Any], Any], results: Path) -> None:
+    """What one operator called `it` makes of a source."""
+    made = other(with_columns(source(scope), w=col("v") % 7))
+    if isinstance(made, Stream):
+        to_arrow_files(made, results / "rows")
+
+
+def joined(rows: Any, **said: Any) -> Any:
+    others = select(rows, ra=col("at"), rk=col("k"), rw=col("w"))
+    return interval_join(
+        rows, others, left_time="at", right_time="ra", columns=["at", "ra"], name="it",
+        **{"on": {"k": "rk"}, "lower": -1, "upper": 1} | said,
+    )  # fmt: skip
+
+
+Made = Callable[[Any], Any]
+OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
+    "another key": (
+        lambda rows: aggregate(rows, "w", n=Count(), name="it"),
+        lambda rows: aggregate(rows, "v", n=Count(), name="it"),
+        ("by v; Count", "by w; Count"),
+    ),
+    "another function": (
+        lambda rows: aggregate(rows, "k", total=Sum("v"), name="it"),
+        lambda rows: aggregate(rows, "k", total=Max("v"), name="it"), ("Max(", "Sum("),
+    ),
+    "another column": (
+        lambda rows: aggregate(rows, "", total=Sum("v"), name="it"),
+        lambda rows: aggregate(rows, "", total=Sum("w"), name="it"), ("column=w", "column=v"),
+    ),
+    "another order of functions": (
+        lambda rows: aggregate(rows, "k", n=Sum("w"), total=Sum("v"), name="it"),
+        lambda rows: aggregate(rows, "k", total=Sum("v"), n=Sum("w"), name="it"), ("by k; Sum(column=v",),
+    ),
+    "another condition": (
+        lambda rows: aggregate(rows, "k", n=Count(where=col("w") > 1), name="it"),
+        lambda rows: aggregate(rows, "k", n=Count(where=col("w") > 2), name="it"), ("(w > 2)", "(w > 1)"),
+    ),
+    "another width": (
+        lambda rows: aggregate(rows, "k", n=Count(), window=Tumbling("at", 4), name="it"),
+        lambda rows: aggregate(rows, "k", n=Count(), window=Tumbling("at", 8), name="it"), ("width=8", "width=4"),
+    ),
+    "sliding": (
+        lambda rows: aggregate(rows, "k", n=Count(), window=Sliding("at", 8, 4), name="it"),
+        lambda rows: aggregate(rows, "k", n=Count(), window=Sliding("at", 12, 4), name="it"), ("width=12", "width=8"),
+    ),
+    "more of the best": (
+        lambda rows: top(rows, "k", order="v", k=2, name="it"), lambda rows: top(rows, "k", order="v", k=3, name="it"),
+        ("3 of the largest v", "2 of the largest v"),
+    ),
+    "the least": (
+        lambda rows: top(rows, "k", order="v", k=1, name="it"),
+        lambda rows: top(rows, "k", order="v", k=1, largest=False, name="it"), ("1 of the least v",),
+    ),
+    "the last by another": (
+        lambda rows: last_by(rows, "k", order="at", name="it"), lambda rows: last_by(rows, "k", order="v", name="it"),
+        ("the last v", "the last at"),
+    ),
+    "a join on another column": (
+        joined, lambda rows: joined(with_columns(rows, x=col("k")), on={"x": "rk"}), ("on x = rk", "on k = rk")
+    ),
+    "a join of other bounds": (joined, lambda rows: joined(rows, lower=-2), ("Extents",)),
+    "another operator": (
+        lambda rows: delay(rows, 3, name="it"), lambda rows: last_by(rows, "k", order="at", name="it"),
+        ("kept ({row at", "keeps ({#key0"),
+    ),
+    "the latest by another key": (
+        lambda rows: latest(rows, "w", name="it"), lambda rows: latest(rows, "v", name="it"),
+        ("keeps ([v])", "kept ([w])"),
+    ),
+    "a scan by another key": (
+        lambda rows: scan(rows, "w", lambda state, row: (row["v"], None), Schema("x"), name="it"),
+        lambda rows: scan(rows, "v", lambda state, row: (row["v"], None), Schema("x"), name="it"), ("by v", "by w"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_state_of_another_meaning_is_refused_unless_it_may_go(tmp_path: Path, name: str) -> None:
+    was, now, facts = OTHERS[name]
+    job = cut(tmp_path, lambda scope, results: rows_and(scope, was, results))
+    with raises(RecoveryError, "operator 'it'", "--drop it,", *facts):
+        go_on(job, lambda scope, results: rows_and(scope, now, results))
+    go_on(job, lambda scope, results: rows_and(scope, was, results), "it")  # as the same: it is of use, and goes on
+    job = cut(tmp_path / "again", lambda scope, results: rows_and(scope, was, results))
+    go_on(job, lambda scope, results: rows_and(scope, now, results), "it")
+
+
+def test_what_may_go_begins_empty(tmp_path: Path) -> None:
+    job = cut(tmp_path, lambda scope, results: windowed(source(scope), results, "windows", 8))
+    told = job.rows("windows")
+    _, after = read(job)
+    go_on(job, one, "aggregate")
+    assert job.rows("windows") == told + windows_of(after)
+
+
+def equal_names(*order: int) -> Declare:
+    """Several operators of one name, of other rows each."""
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = source(scope)
+        for number in order:
+            some = filter(rows, col("v") % 3 == number)
+            totaled(some, results, f"{number}")
+
+    return declare
+
+
+def of(rows: Iterable[Row], number: int) -> Rows:
+    return totals_of([row for row in rows if row[2] % 3 == number])
+
+
+def test_operators_of_one_name_are_told_apart_by_their_place(tmp_path: Path) -> None:
+    job = cut(tmp_path, equal_names(0, 1, 2))
+    before, after = read(job)
+    go_on(job, equal_names(2, 0, 1))
+    assert [job.rows(f"{number}") for number in range(3)] == [of(before + after, number) for number in range(3)]
+
+
+def test_the_one_that_is_gone_is_named(tmp_path: Path) -> None:
+    job = cut(tmp_path, equal_names(0, 1))
+    before, after = read(job)
+    sink = str(job.results / "0")
+    with raises(RecoveryError, "operator 'aggregate'", "--drop aggregate "):
+        go_on(job, equal_names(1))
+    go_on(job, equal_names(2, 1), "aggregate", sink)
+    assert job.rows("1") == of(before + after, 1)
+    assert job.rows("2") == of(after, 2)
+
+
+def test_which_is_which_is_refused_where_it_cannot_be_told(tmp_path: Path) -> None:
+    """Their rows come of other conditions now, so their names have to say it."""
+
+    def other(**names: dict[str, str]) -> Declare:
+        def declare(scope: Any, results: Path) -> None:
+            rows = source(scope)
+            for number in (1, 0):
+                some = filter(rows, (col("v") % 3 == number) & (col("v") > 90))
+                totaled(some, results, f"{number}", **names.get(f"of{number}", {}))
+
+        return declare
+
+    job = cut(tmp_path, equal_names(0, 1))
+    before, after = read(job)
+    facts = "operators called 'aggregate'", "'aggregate' or 'aggregate#2'", "cannot be told", "name="
+    with raises(RecoveryError, *facts):
+        go_on(job, other())
+    with raises(RecoveryError, *facts):
+        go_on(job, other(of1={"name": "one"}))
+    go_on(job, other(of1={"name": "aggregate#2"}))
+    for number in range(2):
+        were = [row for row in before if row[2] % 3 == number]
+        assert job.rows(f"{number}") == totals_of([*were, *[r for r in after if r[2] % 3 == number and r[2] > 90]])
+
+
+def test_one_more_of_a_name_is_refused_where_none_is_what_was(tmp_path: Path) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        rows = source(scope)
+        for number in range(2):
+            totaled(filter(rows, col("v") > number), results, f"{number}")
+
+    job = cut(tmp_path, equal_names(0))
+    with raises(RecoveryError, "operators called 'aggregate'", "as 'aggregate' cannot be told", "new ones another"):
+        go_on(job, declare)
+
+
+def test_an_operator_of_other_sources_is_another(tmp_path: Path) -> None:
+    def of_the(name: str) -> Declare:
+        def declare(scope: Any, results: Path) -> None:
+            sources = {name: source(scope, name) for name in ("one", "other")}
+            totaled(sources[name], results, "totals")
+
+        return declare
+
+    job = cut(tmp_path, of_the("one"), 16)
+    _, after = read(job, "other")
+    facts = "operator 'aggregate'", "has rows of 'other', and had some of 'one'", "--drop aggregate,"
+    with raises(RecoveryError, *facts):
+        go_on(job, of_the("other"))
+    go_on(job, of_the("other"), "aggregate")
+    assert job.rows("totals") == totals_of(after)
+
+
+def test_a_named_operator_goes_on_where_rows_come_another_way(tmp_path: Path) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        rows = source(scope)
+        totaled(filter(rows, col("v") > 50), results, "new", name="new")
+        windowed(filter(rows, col("v") % 20 != 0), results, "windows")
+
+    job = cut(tmp_path, one)
+    before, after = read(job)
+    go_on(job, declare)
+    assert job.rows("windows") == windows_of(before + [row for row in after if row[2] % 20])
+    assert job.rows("new") == totals_of([row for row in after if row[2] > 50])
+
+
+TOLD = """
+import sys
+from pathlib import Path
+import orjson
+from tests.operators.recovery.test_programs import cut, of_all_kinds
+folder = Path(sys.argv[1])
+print(orjson.dumps(cut(folder, of_all_kinds).folder.newest().operators).decode())
+"""
+
+
+def of_all_kinds(scope: Any, results: Path) -> None:
+    """Operators of one name each, of what has a text of its own: constants, functions, sets."""
+    rows = source(scope)
+    for some in (filter(rows, col("k").is_in({*KEYS} - {None})), map_batches(rows, ROW, lambda rows: rows)):
+        conditions = col("k") != "a", lambda rows: rows["v"] > 20
+        counts = {f"n{number}": Count(where=where) for number, where in enumerate(conditions)}
+        aggregate(some, "k", **counts, window=Tumbling("at", 4))
+        kept = collection(select(some, "at", "k", "v", x=when(col("v") > 9).then("a").otherwise(col("k"))), time="at")
+        kept.reduce("k", lambda rows, times: {"n": [rows.rows]}, Schema("n")).changes()
+        kept.aggregate("x", total=Sum("v")).changes()
+        kept.iterate(lambda rows, loop: rows.filter(col("v") > 3).distinct()).changes()
+
+
+def test_what_tells_operators_apart_is_the_same_in_all_processes(tmp_path: Path) -> None:
+    told = []
+    for seed in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", TOLD, tmp_path / f"{seed}"], capture_output=True, text=True, check=False,
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": f"{seed}"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        told.append(orjson.loads(done.stdout))
+    assert told[0] == told[1]
+    assert len({one["place"] for one in told[0].values()}) == len(told[0]) >= 10
+
+
+def test_a_version_is_told_without_addresses() -> None:
+    tables = [of_version([Table(ROW, ("k",))], "it", object(), key_for) for _ in range(2)]
+    assert tables[0] == tables[1]
+    assert tables[0][0].version == "it; <object object>; <function key_for>"
+
+
+# Sources
+
+
+def test_a_new_source_begins_at_its_beginning(tmp_path: Path) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        windowed(source(scope, "new", every=2), results, "new", name="new windows")
+        one(scope, results)
+
+    job = cut(tmp_path, one)
+    before, after = read(job)
+    go_on(job, declare, workers=3)
+    assert job.rows("windows") == windows_of(before + after)
+    assert job.rows("new") == windows_of([row for share in range(SHARES) for row in rows_of(share, every=2)])
+
+
+def test_a_source_that_is_gone_is_refused_unless_it_may_be(tmp_path: Path) -> None:
+    def both(scope: Any, results: Path) -> None:
+        windowed(union(source(scope), source(scope, "few", every=3)), results, "windows")
+
+    job = cut(tmp_path, both, 8)
+    before, after = read(job)
+    few, _ = read(job, "few", every=3)
+
+    def renamed(scope: Any, results: Path) -> None:
+        windowed(union(source(scope), source(scope, "fewer", every=3)), results, "windows")
+
+    for declare in (one, renamed):
+        with raises(RecoveryError, "source 'few'", "--drop few,"):
+            go_on(job, declare)
+    go_on(job, one, "few")
+    assert job.rows("windows") == windows_of(before + after + few)
+
+
+def test_sources_of_one_name_are_told_apart_by_what_they_read(tmp_path: Path) -> None:
+    def declare(order: tuple[int, ...]) -> Declare:
+        def one_share(share: int, shares: int) -> Any:
+            return ({"at": [at], "k": [k], "v": [v]} for at, k, v in rows_of(share))
+
+        def other_share(share: int, shares: int) -> Any:
+            return ({"at": [at], "k": [k], "v": [1000 + v]} for at, k, v in rows_of(share))
+
+        def flow(scope: Any, results: Path) -> None:
+            for number in order:
+                rows = from_generator(scope, ROW, (one_share, other_share)[number], time="at")
+                totaled(rows, results, f"{number}", name=f"totals {number}")
+
+        return flow
+
+    rows = [row for share in range(SHARES) for row in rows_of(share)]
+    for steps in (9, 16):
+        job = cut(tmp_path / f"{steps}", declare((0, 1)), steps)
+        go_on(job, declare((1, 0)))
+        assert job.rows("0") == totals_of(rows)
+        assert job.rows("1") == totals_of([(at, k, 1000 + v) for at, k, v in rows])
+
+
+def test_a_source_that_has_changed_begins_anew_if_it_may(tmp_path: Path) -> None:
+    def other(scope: Any, results: Path) -> None:
+        def another(share: int, shares: int) -> Any:
+            return ({"at": [at], "k": [k], "v": [v]} for at, k, v in rows_of(share, every=2))
+
+        totaled(from_generator(scope, ROW, another, time="at", name="rows"), results, "rows")
+
+    job = cut(tmp_path, lambda scope, results: totaled(source(scope), results, "rows"))
+    with raises(RecoveryError, "source 'rows'", "has changed", "another", "--drop rows,"):
+        go_on(job, other)
+    with raises(OperatorError, "'rows'", "although nothing before"):  # behind it is what has come of later ones
+        go_on(job, other, "rows")
+
+
+def test_rows_of_a_new_source_are_late_for_what_was_finished(tmp_path: Path) -> None:
+    """They would be told of windows that had been told; and there is a stream for them."""
+
+    def declare(at_least: int, late: bool = False) -> Declare:
+        def new(share: int, shares: int) -> Any:
+            return ({"at": [at], "k": [k], "v": [v]} for at, k, v in rows_of(share) if at >= at_least)
+
+        def flow(scope: Any, results: Path) -> None:
+            found: Any = from_generator(scope, ROW, new, time="at", name="new", late=late)  # type: ignore[call-overload]
+            if late:
+                found, missed = found
+                to_arrow_files(missed, results / "late")
+            windowed(union(source(scope), found), results, "windows")
+
+        return flow
+
+    for late in (False, True):
+        job = cut(tmp_path / f"{late}", one)
+        before, after = read(job)
+        snapshot = job.folder.newest()
+        assert snapshot is not None
+        time = snapshot.manifest["time"]
+        assert 0 < time < 20
+        if late:
+            go_on(job, declare(0, late=True))
+            assert {row[0] for row in job.rows("late")} == {*range(time)}
+        else:
+            with raises(OperatorError, "'new'", f"although nothing before {time}"):
+                go_on(job, declare(time - 1))
+            go_on(job, declare(time))
+        new = [row for share in range(SHARES) for row in rows_of(share) if row[0] >= time]
+        assert job.rows("windows") == windows_of(before + after + new)
+
+
+class Fed(Job):
+    """A job of inputs that its program feeds."""
+
+    names: tuple[str, ...] = ("old",)
+    handles: dict[str, Any]
+
+    def _build(self, group: Any) -> Callable[[Worker], None]:
+        def program(worker: Any) -> None:
+            worker.save("nothing", lambda: None)
+            with group.building(worker), worker.dataflow("job") as scope:
+                made = {name: scope.new_input(ROW, name) for name in self.names}
+                windowed(union(*[rows for _, rows in made.values()]), self.results, "windows")
+            self.handles = {name: handle for name, (handle, _) in made.items()}
+
+        return program
+
+
+def test_a_new_input_begins_where_what_it_feeds_is(tmp_path: Path) -> None:
+    job = Fed(tmp_path, lambda scope, results: None)
+    with job.world(1, Random(1)) as world:
+        for row in rows_of(0, until=10):
+            job.handles["old"].advance_to(row[0])
+            job.handles["old"].send(dict(zip(ROW.names, [[value] for value in row], strict=True)))
+        world.take(checked=True)
+    job.names = ("new", "old", "other")
+    with job.world(1, Random(1)) as world:
+        assert {name: handle.time for name, handle in job.handles.items()} == {"new": 9, "old": 9, "other": 9}
+        job.handles["new"].send({"at": [9], "k": ["a"], "v": [1]})
+        for handle in job.handles.values():
+            handle.close()
+        world.finish()
+    assert job.rows("windows") == windows_of([*rows_of(0, until=10), (9, "a", 1)])
+
+
+# Sinks
+
+
+def sinks(*names: str) -> Declare:
+    def declare(scope: Any, results: Path) -> None:
+        rows = source(scope)
+        for name in names:
+            to_arrow_files(rows, results / name)
+
+    return declare
+
+
+def test_a_sink_that_is_gone_is_refused_unless_it_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = cut(tmp_path, sinks("a", "b"))
+    before, after = read(job)
+    lost = job.results / "b"
+    with raises(RecoveryError, f"sink '{lost}'", f"--drop {lost},", "new in this program: sink"):
+        go_on(job, sinks("a", "c"))
+    monkeypatch.chdir(job.results)
+    go_on(job, sinks("c", "a"), "b")
+    assert job.rows("a") == Counter(before + after)
+    assert job.rows("b") == Counter(before)
+    assert job.rows("c") == Counter(after)
+
+
+def test_what_a_sink_that_is_gone_has_left_hidden_is_removed(tmp_path: Path) -> None:
+    job = cut(tmp_path, sinks("a", "deep/b"))
+    for path in [path for path in whole_files._held if "deep" in path]:  # as if the process were gone
+        whole_files.given(path)
+    hidden = job.results / "deep" / f".b.tokenring-{2**22}-1-0"
+    hidden.touch()
+    go_on(job, sinks("a"), str(job.results / "deep" / "b"))
+    assert not hidden.exists()
+    assert job.rows("deep/b")
+
+
+def test_a_new_sinks_folder_is_to_be_empty(tmp_path: Path) -> None:
+    job = cut(tmp_path, sinks("a"))
+    (job.results / "b").mkdir()
+    (job.results / "b" / "part-000001-00000.arrow").touch()
+    with raises(UsageError, "'to_arrow_files'", "exists already", str(job.results / "b")):
+        go_on(job, sinks("a", "b"))
+
+
+def test_results_of_sinks_of_another_program_are_taken_back(tmp_path: Path) -> None:
+    """Where the run goes on from a snapshot that knows nothing of them."""
+    job = cut(tmp_path, sinks("a", "b"), 8)
+    before, after = read(job)
+    first = job.rows("a")
+    job.declare = sinks("a", "c")
+    with job.world(1, Random(1), drop=[str(job.results / "b")], keep=9) as world:
+        for _ in range(2):
+            world.step(3)
+            world.take(copied=True)
+    assert job.rows("c")
+    (job.folder.path / "snapshot-000003" / "manifest.json").write_bytes(b"")
+    newest = job.folder.newest()
+    assert newest is not None
+    assert newest.number == 2
+    job.folder.go_back(1)
+    assert (job.rows("a"), job.rows("b"), job.rows("c")) == (first, first, Counter())
+    go_on(job, sinks("a", "b"))
+    assert job.rows("a") == job.rows("b") == Counter(before + after)
+
+
+# Snapshots of older versions of the library
+
+
+def as_of_format_1(job: Job) -> None:
+    """The newest snapshot, as a version would have written it that knew nothing of other programs."""
+    snapshot = job.folder.newest()
+    assert snapshot is not None
+    manifest = {**snapshot.manifest, "format": 1, "operators": list(snapshot.manifest["operators"])}
+    manifest["sinks"] = [{"folder": sink["folder"], "suffix": sink["suffix"]} for sink in manifest["sinks"]]
+    for worker in manifest["workers"]:
+        del worker["since"]
+    write_manifest(snapshot.folder, manifest)
+
+
+def test_a_snapshot_of_an_older_version_is_gone_on_with(tmp_path: Path) -> None:
+    job = cut(tmp_path, equal_names(0, 1))
+    before, after = read(job)
+    as_of_format_1(job)
+    go_on(job, equal_names(0, 1))
+    assert [job.rows(f"{number}") for number in range(2)] == [of(before + after, number) for number in range(2)]
+
+
+def test_what_an_older_version_does_not_tell_is_refused(tmp_path: Path) -> None:
+    """Of several of one name, which they are; and what is gone, and columns that differ."""
+    job = cut(tmp_path, equal_names(0, 1))
+    as_of_format_1(job)
+    with raises(RecoveryError, "called 'aggregate'", "cannot be told"):
+        go_on(job, equal_names(0, 1, 2))
+    with raises(RecoveryError, "called 'aggregate'", "--drop"):
+        go_on(job, equal_names(1))
+    with raises(RecoveryError, f"sink '{job.results / '0'}'", "--drop"):  # that it is the second is said by what goes
+        go_on(job, equal_names(1), "aggregate")
+
+    def others(scope: Any, results: Path) -> None:
+        for number in range(2):
+            found = aggregate(source(scope) if number == 0 else source(scope, "more"), "v", n=Count(), emit="final")
+            to_arrow_files(found, results / f"{number}")
+
+    with raises(RecoveryError, "keeps ({#key0: int64", "kept ({#key0: int64, #key1: string?"):
+        go_on(job, others)
+
+
+def test_a_snapshot_of_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:
+    job = cut(tmp_path, one)
+    snapshot = job.folder.newest()
+    assert snapshot is not None
+    write_manifest(snapshot.folder, {**snapshot.manifest, "format": 3})
+    with raises(RecoveryError, str(snapshot.folder), "format 3", "reads formats 1 and 2"):
+        go_on(job, one)
+
+
+# All sorts of changes at once
+
+
+class Branch(NamedTuple):
+    """What a random program makes of a source."""
+
+    name: str
+    source: str
+    modulus: int
+    is_windowed: bool
+
+    def takes(self, row: Row) -> bool:
+        return row[2] % self.modulus != 1
+
+    def declare(self, streams: dict[str, Any], results: Path) -> None:
+        rows = filter(streams[self.source], col("v") % self.modulus != 1)
+        (windowed if self.is_windowed else totaled)(rows, results, self.name, name=f"of {self.name}")
+
+
+EVERY = {"one": 1, "other": 2}
+
+
+def random_program(random: Random, before: dict[str, Branch], names_used: set[str]) -> dict[str, Branch]:
+    """Another program: some of its branches are gone, some take other rows, and some are new; in any order."""
+    branches = {name: branch for name, branch in before.items() if random.random() < 0.7}
+    for name, branch in branches.items():
+        if random.random() < 0.3:
+            branches[name] = branch._replace(modulus=random.randint(2, 5))
+    for _ in range(random.randint(0 if branches else 1, 3)):
+        name = f"branch {len(names_used)}"
+        names_used.add(name)
+        branches[name] = Branch(name, random.choice(list(EVERY)), random.randint(2, 5), random.random() < 0.5)
+    names = list(branches)
+    random.shuffle(names)
+    return {name: branches[name] for name in names}
+
+
+def program_of(branches: dict[str, Branch]) -> Declare:
+    def declare(scope: Any, results: Path) -> None:
+        streams = {name: source(scope, name, every=every) for name, every in EVERY.items()}
+        for branch in branches.values():
+            branch.declare(streams, results)
+
+    return declare
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_programs_may_change_in_any_way(tmp_path: Path, seed: int) -> None:
+    random = Random(f"programs {seed}")
+    branches: dict[str, Branch] = {}
+    job = Job(tmp_path, program_of(branches))
+    came: dict[str, list[Row]] = {}  # to each branch since it began
+    names_used: set[str] = set()
+    taken = dict.fromkeys([(name, share) for name in EVERY for share in range(SHARES)], 0)
+
+    for life in range(lives := random.randint(3, 5)):
+        after = random_program(random, branches, names_used)
+        gone = [name for name in branches if name not in after]
+        names_gone = [one for name in gone for one in (f"of {name}", str(job.results / name))]
+        branches = after
+        came = {name: came.get(name, []) for name in branches}
+        job.declare = program_of(branches)
+        if names_gone:
+            with raises(RecoveryError, *names_gone), job.world(1, random):
+                pass
+        with job.world(SHARES if life == 0 else random.randint(1, 3), random, drop=names_gone) as world:
+            if life == lives - 1:
+                world.finish()
+            else:
+                world.step(random.randrange(14))
+                world.take()
+        if life == lives - 1:
+            positions = dict.fromkeys(taken, 1_000)
+        else:
+            snapshot = job.folder.newest()
+            assert snapshot is not None
+            told = [told for worker in snapshot.manifest["workers"] for told in worker["shares"]]
+            positions = {(one["source"], one["state"]["share"]): one["state"]["position"] or 0 for one in told}
+        for (name, share), position in positions.items():
+            rows = rows_of(share, every=EVERY[name])[AT_ONCE * taken[name, share] : AT_ONCE * position]
+            taken[name, share] = position
+            for branch in branches.values():
+                if branch.source == name:
+                    came[branch.name] += [row for row in rows if branch.takes(row)]
+    for branch in branches.values():
+        expected = (windows_of if branch.is_windowed else totals_of)(came[branch.name])
+        assert job.rows(branch.name) == expected, branch
