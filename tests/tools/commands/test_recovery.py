@@ -87,6 +87,25 @@ def test_it_goes_back_to_a_snapshot_on_purpose(job: Job) -> None:
     assert not newer & job.parts() and job.results() == expected()
 
 
+def test_another_program_goes_on_with_what_is_its(job: Job) -> None:
+    with job.start("--every", "50ms") as command:
+        job.wait_for_results()
+        command.kill(command.pid, signal.SIGKILL)
+        command.end()
+    job.let_go()
+    job.program.write_text(job.program.read_text().replace("by=\"key\",", "by=\"key\", name=\"totals\","))
+    with job.start(workers=1) as command:
+        status, out, err = command.end()
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "operator 'aggregate'" in err and "--drop aggregate," in err and "new in this program: operator" in err
+    before = job.results()
+    with job.start("--drop", "aggregate", "--drop", "another", workers=1) as command:
+        status, out, err = command.end()
+    assert (status, out, err.count("\n")) == (0, "", 1)
+    assert "operator 'totals' is new; operator 'aggregate' is let go" in err
+    assert before < job.results() and job.results() != expected()
+
+
 @pytest.mark.parametrize("function", ["collecting", "streaming"])
 def test_what_would_be_lost_is_refused(job: Job, function: str) -> None:
     with job.start(function=function, workers=1) as command:
@@ -101,6 +120,7 @@ def test_what_would_be_lost_is_refused(job: Job, function: str) -> None:
         (["app.py", "--recovery", "job"], ("app.py:FLOW", "tr.run", "recovery=tr.Recovery('job')")),
         (["app.py:flow", "--every", "5s"], ("--every", "--recovery DIR")),
         (["app.py:flow", "--from", "5"], ("--from", "--recovery DIR")),
+        (["app.py:flow", "--drop", "it"], ("--drop", "--recovery DIR")),
         (["app.py:flow", "--recovery", "job", "--every", "5"], ("--every 5", "duration", "'1h'")),
         (["app.py:flow", "--recovery", "job", "--every", "0s"], ("--every 0s", "duration", "'1h'")),
         (["app.py:flow", "--recovery", "job", "--start", "spawn"], ("--start spawn", "--recovery", "leave one out")),
@@ -134,4 +154,4 @@ def test_a_source_that_has_changed_is_told(job: Job) -> None:
     os.utime(job.folder / "rows" / "all.parquet")
     with job.start() as command:
         status, out, err = command.end()
-    assert (status, out, err.count("\n")) == (2, "", 1) and "has changed since snapshot" in err and str(job.kept) in err
+    assert (status, out, err.count("\n")) == (2, "", 1) and "which has changed" in err and str(job.kept) in err

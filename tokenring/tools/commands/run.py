@@ -49,11 +49,15 @@ def program_options(command: Any) -> Any:
 @click.option("--from", "back_to", type=click.IntRange(1), metavar="N",
               help="Go back to snapshot N of DIR: newer ones, and results that appeared with them, are "
               "removed.")  # fmt: skip
+@click.option("--drop", multiple=True, metavar="NAME",
+              help="What may be lost of a snapshot that another program has made: an operator, a source or a sink, by "
+              "the name that the error gives; as often as need be.")  # fmt: skip
 @verbose_option
 @json_option("how the run ended")
 def run_program(
     target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None, memory: int | None,
-    max_workers: int | None, folder: Path | None, every: str | None, back_to: int | None, json_file: Path | None,
+    max_workers: int | None, folder: Path | None, every: str | None, back_to: int | None, drop: tuple[str, ...],
+    json_file: Path | None,
 ) -> int:  # fmt: skip
     """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
 
@@ -67,7 +71,8 @@ def run_program(
     --json ("stopped"). A second signal ends the run at once, as the first does where no source is live.
 
     With --recovery the same command goes on where the job was, whatever ended it: a signal ends the run at once, and
-    results appear with snapshots, exactly once. `tokenring snapshots DIR` says what is kept.
+    results appear with snapshots, exactly once. `tokenring snapshots DIR` says what is kept. The program may have
+    changed: what it still has goes on, what is new begins empty, and what would be lost is refused without --drop.
 
     A file is imported as if it were run, save that it is not called __main__.
     """
@@ -76,7 +81,7 @@ def run_program(
 
     with ending_signals_raise():
         sys.argv[:] = [target.partition(":")[0], *arguments]
-        recovery = _recovery(folder, every, back_to, target, start, max_workers)
+        recovery = _recovery(folder, every, back_to, drop, target, start, max_workers)
         named, program = load(target)
         with _naming(str(named)), in_one_line():
             from tokenring.engine import Config
@@ -100,12 +105,14 @@ def run_program(
 
 
 def _recovery(
-    folder: Path | None, every: str | None, back_to: int | None, target: str, start: str, max_workers: int | None
-) -> Recovery | None:
+    folder: Path | None, every: str | None, back_to: int | None, drop: tuple[str, ...], target: str, start: str,
+    max_workers: int | None,
+) -> Recovery | None:  # fmt: skip
     """What is said of snapshots, before the program is imported: one that runs itself would do so now."""
     if folder is None:
-        if every is not None or back_to is not None:
-            raise OptionError(f"{'--from' if every is None else '--every'} is said of snapshots: give --recovery DIR")
+        for option, given in (("--every", every), ("--from", back_to), ("--drop", drop)):
+            if given:
+                raise OptionError(f"{option} is said of snapshots: give --recovery DIR")
         return None
     if ":" not in target:
         raise InputError(
@@ -119,7 +126,7 @@ def _recovery(
     from tokenring.operators.recovery import Recovery
 
     try:
-        return Recovery(folder) if every is None else Recovery(folder, every)
+        return Recovery(folder, drop=drop) if every is None else Recovery(folder, every, drop=drop)
     except UsageError as error:
         raise OptionError(f"--every {every}: {str(error).removeprefix('Recovery: every: ')}") from None
 
