@@ -2,6 +2,7 @@
 group anew from the newest one after a death."""
 
 import os
+import re
 import secrets
 import signal
 import sys
@@ -42,6 +43,8 @@ _MOST_ATTEMPTS = 1000
 _OF_WORKER = ("tables", "shares", "contents", "program", "inputs", "since")  # what a manifest has of each
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
+_FAULT = re.compile(r"operator (['\"].*?['\"])(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:) (\w+)")
+"""In what an OperatorError says, the operator and the kind of error."""
 
 
 def execute_with_recovery(
@@ -60,7 +63,7 @@ def execute_with_recovery(
     folder = JobFolder(recovery.folder)
     peers = config.workers if config is not None else workers or default_workers()
     deaths: deque[float] = deque()
-    failed = ""
+    failed: tuple[str, ...] = ()
     with folder.locked():
         for left in (*folder.path.glob(f"{WANTED}*"), *folder.path.glob(f"{TOLD}*")):
             left.unlink(missing_ok=True)
@@ -80,13 +83,14 @@ def execute_with_recovery(
                 if keeper.failure is not None:
                     raise keeper.failure from error
                 said = str(error)
-                if isinstance(error, OperatorError) and said == failed:
-                    error.add_note(
-                        f"it failed so twice, from snapshot {snapshot.number if snapshot else 0} of {folder.path} on: "
-                        f"mend the program, or the row, and run it again"
-                    )
-                    raise
-                failed = said if isinstance(error, OperatorError) else ""
+                if isinstance(error, OperatorError):
+                    before, failed = failed, (*_fault_in(said), f"{keeper.number}")
+                    if failed == before:
+                        error.add_note(
+                            f"it failed so twice, from snapshot {failed[-1]} of {folder.path} on: mend the program, or "
+                            f"the row, and run it again. {_places_in(snapshot)}"
+                        )
+                        raise
                 now = time.monotonic()
                 deaths.append(now)
                 while deaths[0] < now - recovery.nanoseconds("within") / 1e9:
@@ -108,6 +112,26 @@ def execute_with_recovery(
             if results.stopped is None:  # else it is to go on some time
                 keeper.finish()
             return results
+
+
+def _fault_in(said: str) -> tuple[str, ...]:
+    """What is the same where the same row is at fault once more: whose code raised, and what kind of error. How far
+    others had come then is told besides, and may be anything."""
+    found = _FAULT.search(said)
+    return found.groups() if found else (said,)
+
+
+def _places_in(snapshot: Snapshot | None) -> str:
+    """Behind which places of its sources a row is to be looked for, of which nothing is told but that it fails."""
+    if snapshot is None:
+        return "Its sources had read nothing before"
+    places = [
+        f"{share['source']!r}, share {share['state']['share']}, at {share['state']['position']}"
+        for one in snapshot.manifest["workers"]
+        for share in one["shares"]
+        if share["state"]["time"] is not None
+    ]
+    return f"Its sources were, of those that had not ended: {'; '.join(sorted(places)) or 'none'}"
 
 
 def _say(what: str) -> None:

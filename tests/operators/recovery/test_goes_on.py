@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from time import sleep
@@ -20,7 +20,7 @@ import pytest
 import tokenring as tr
 from tests.errors import raises
 from tokenring import Recovery, RecoveryError
-from tokenring.operators.recovery import JobFolder, keeping
+from tokenring.operators.recovery import JobFolder, Wanted, keeping
 
 ROWS = 12_000
 EVERY = "50ms"
@@ -135,18 +135,89 @@ def test_the_same_command_goes_on_after_the_launchers_death(tmp_path: Path) -> N
     assert found(tmp_path / "out") == expected()
 
 
-def test_an_error_that_comes_again_ends_the_run(tmp_path: Path) -> None:
+def snapshot_in(folder: Path) -> int:
+    """The number of the newest snapshot."""
+    return max([int(path.name.removeprefix("snapshot-")) for path in folder.glob("snapshot-*")], default=0)
+
+
+def slowly_until(is_so: Callable[[], bool], first: int = 0) -> Iterator[dict[str, list[int]]]:
+    """Rows, of which those from a place on come slowly while something is not so."""
+    for start in range(0, ROWS, 100):
+        if start >= first and not is_so():
+            sleep(0.02)
+        yield rows_of(start)
+
+
+def test_a_row_at_which_an_operator_fails_twice_ends_the_run(tmp_path: Path) -> None:
+    """Whatever else the error says, such as how far others were. It is told where the row is to be looked for."""
+    failed = tmp_path / "failed"
+
     def fails(batch: tr.Batch, time: int) -> None:
-        if time > 100:
-            raise ValueError(f"no such row at {time}")
+        if time >= 6000:
+            with failed.open("a") as file:
+                file.write("x")
+            raise ValueError(f"no such row at {os.getpid()}")
 
     def flow(scope: tr.Scope) -> tr.Probe:
-        rows = scope.from_generator(tr.Schema("at key"), lambda: map(rows_of, range(0, 1000, 100)), time="at")
+        function = lambda: slowly_until(lambda: snapshot_in(tmp_path / "job") > 0, 4000)  # noqa: E731
+        rows = scope.from_generator(tr.Schema("at key"), function, time="at", name="rows")
         return rows.inspect(fails).to_parquet(tmp_path / "out")
 
     with raises(tr.OperatorError, "ValueError", "no such row") as caught:
-        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job"))
-    assert any("failed so twice" in note for note in caught.value.__notes__)
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job", every="1h", restarts=9))
+    assert failed.read_text() == "xx"
+    assert any("failed so twice, from snapshot 0" in note for note in caught.value.__notes__)
+    assert any("had read nothing before" in note for note in caught.value.__notes__)
+    failed.unlink()
+    wanted = Wanted(tmp_path / "job")
+
+    def asking(batch: tr.Batch, time: int) -> None:
+        if time == 3000 and not failed.exists():
+            wanted.ask()
+        fails(batch, time)
+
+    def again(scope: tr.Scope) -> tr.Probe:
+        function = lambda: slowly_until(lambda: snapshot_in(tmp_path / "job") > 0, 4000)  # noqa: E731
+        rows = scope.from_generator(tr.Schema("at key"), function, time="at", name="rows")
+        return rows.inspect(asking).to_parquet(tmp_path / "out")
+
+    with raises(tr.OperatorError, "ValueError", "no such row") as caught:
+        tr.run(again, workers=1, recovery=Recovery(tmp_path / "job", every="1h", restarts=9))
+    assert failed.read_text() == "xx"
+    (note,) = [note for note in caught.value.__notes__ if "failed so twice" in note]
+    assert "from snapshot 1" in note
+    place = int(note.rpartition("'rows', share 0, at ")[2])
+    assert 40 <= place <= 60
+
+
+def test_the_same_error_of_other_rows_is_tried_again(tmp_path: Path) -> None:
+    """There has been a snapshot between: the first row is behind it."""
+    job, failed = tmp_path / "job", tmp_path / "failed"
+
+    def fails_at(time: int) -> bool:
+        at = len(failed.read_text()) if failed.exists() else 0
+        return time == (3000, 6000, 9000, ROWS)[at]
+
+    def fails(batch: tr.Batch, time: int) -> None:
+        if fails_at(time):
+            with failed.open("a") as file:
+                file.write("x")
+            (tmp_path / "number").write_text(str(snapshot_in(job)))
+            raise ValueError("no such row")
+
+    def has_gone_on() -> bool:
+        number = tmp_path / "number"
+        return snapshot_in(job) > (int(number.read_text()) if number.exists() else 0)
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        function = lambda: slowly_until(has_gone_on)  # noqa: E731
+        rows = scope.from_generator(tr.Schema("at key"), function, time="at")
+        counted = rows.inspect(fails).aggregate("key", window=tr.Tumbling("at", 500), rows=tr.Count())
+        return counted.to_parquet(tmp_path / "out")
+
+    tr.run(flow, workers=1, recovery=Recovery(job, every=EVERY))
+    assert failed.read_text() == "xxx"
+    assert found(tmp_path / "out") == expected()
 
 
 def test_no_worker_that_has_ended_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
