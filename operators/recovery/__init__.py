@@ -15,7 +15,8 @@ with later(__name__):
     )
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.options import Recovery
-    from tokenring.operators.recovery.saving import SavedRows, SavedSink, SavedSource, Saving
+    from tokenring.operators.recovery.saved import SavedRows, SavedSink, SavedSource
+    from tokenring.operators.recovery.saving import Saving
     from tokenring.operators.recovery.taking import Taking
 
 __all__ = [

@@ -16,7 +16,8 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.migrate import DUE, Offering, Table
-from tokenring.operators.recovery.saving import SavedState, Saving
+from tokenring.operators.recovery.saved import SavedState
+from tokenring.operators.recovery.saving import Saving
 
 
 class RecoveringBuilder(OperatorBuilder[Any]):

@@ -34,7 +34,8 @@ from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.builder import RecoveringBuilder
 from tokenring.operators.recovery.folder import LOCK, TOLD, WANTED, JobFolder, Snapshot, Wanted, answer_to, part_name
 from tokenring.operators.recovery.options import Recovery
-from tokenring.operators.recovery.saving import CHANGED, SavedSink, Saving
+from tokenring.operators.recovery.saved import SavedSink
+from tokenring.operators.recovery.saving import CHANGED, Saving
 
 _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for each part of a snapshot
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew

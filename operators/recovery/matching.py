@@ -7,27 +7,13 @@ nothing, and what would be lost is refused, unless the run was told that it may 
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
+
+import orjson
 
 from tokenring.engine import RecoveryError
 from tokenring.operators.recovery.folder import Snapshot
-
-if TYPE_CHECKING:
-    from tokenring.operators.recovery.saving import SavedSink
-
-
-@dataclass(eq=False)
-class Known:
-    """Something of which snapshots have something. called: by the program, which may call others so."""
-
-    called: str
-    place: str = ""
-    """What tells those of one name apart."""
-    id: str = ""
-    """By which snapshots know it from now on."""
-    was: str = ""
-    """By which the one does that the run goes on from; "": that has nothing of it."""
+from tokenring.operators.recovery.saved import INPUT, Known, SavedRows, SavedSink, SavedState, told_of
 
 
 def match(known: Sequence[Known], saved: Mapping[str, str], may_go: Collection[str]) -> dict[str, list[str]]:
@@ -119,7 +105,7 @@ class Changes:
         name_all(known, self._taken)
         self._new += [f"{what} {one.id!r}" for one in new]
 
-    def find_sinks(self, sinks: Sequence["SavedSink"]) -> None:
+    def find_sinks(self, sinks: Sequence[SavedSink]) -> None:
         """The same of sinks, which are known from the first."""
         there = [] if self._snapshot is None else self._snapshot.sinks
         known, were = [sink.known for sink in sinks], [was["known"] for was in there]
@@ -152,3 +138,44 @@ class Changes:
             )
         said = [*[f"{what} is new" for what in self._new], *[f"{what} is let go" for what in self._gone]]
         return f"this program differs from that of {where}: {'; '.join(said)}" if said else ""
+
+
+def other_contents(were: Mapping[str, str], known: Known) -> str:
+    """How what a source reads has changed; "" if it has not."""
+    was, now = were[known.was], known.place
+    return "" if was == now else f"has changed ({_difference(orjson.loads(was), orjson.loads(now))})"
+
+
+def other_state(state: SavedState | SavedRows, was: Mapping[str, Any], stay: Collection[str]) -> str:
+    """Why what was saved of an operator is of no use to it; "" if it is. stay: the sources that are to be there still.
+    """
+    sources = [known.was or known.id for known in state.sources]
+    if not {*sources} & {*was["sources"]} and (gone := [name for name in was["sources"] if name in stay]):
+        return f"has rows of {_listed(sources)}, and had some of {_listed(gone)}"
+    if state.leaves and was["place"] not in ("", state.known.place):
+        return "is made by other operators, so that what was told before is not what they would have told"
+    now = told_of(state)["tables"]
+    for one in was["tables"]:
+        other = now[one["table"]] if one["table"] < len(now) else {"columns": {}, "key": [], "version": ""}
+        differ = [what for what in ("version", "columns", "key") if one[what] is not None and one[what] != other[what]]
+        for what in [what for what in differ if one[what] and other[what]] or differ:
+            return f"keeps ({other[what] or ''}), and kept ({one[what] or ''})".replace("'", "")
+    return ""
+
+
+def _listed(sources: Sequence[str]) -> str:
+    return " and ".join([repr(name.removeprefix(INPUT)) for name in sources]) or "no source"
+
+
+def _difference(was: Any, now: Any) -> str:
+    """Of what is read, the first thing that differs."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in {**was, **now}:
+            if was.get(name) != now.get(name):
+                return f"{name}: {_difference(was.get(name), now.get(name))}"
+    if isinstance(was, list) and isinstance(now, list):
+        for one, other in zip(was, now, strict=False):
+            if one != other:
+                return _difference(one, other) if isinstance(one, list) and one[:1] != other[:1] else f"{other}"
+        return f"{len(now)} things are read, and {len(was)} were"
+    return f"{now!r}, and it was {was!r}"

@@ -1,21 +1,18 @@
 """Saving: what one worker saves of its dataflow, and what it was given to go on from."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import orjson
 
 from tokenring.engine import (
-    COMPLETE,
     MAX_TIME,
     Batch,
     GraphError,
     InputHandle,
-    Notify,
     OperatorBuilder,
     RecoveryError,
     Schema,
@@ -24,144 +21,23 @@ from tokenring.engine import (
 )
 from tokenring.engine.graph import OperatorSpec, Source
 from tokenring.engine.whole_files import remove_leftovers, sync
-from tokenring.operators.migrate import Bins, Leaving, Offered, Table, require_movable, workers_of
+from tokenring.operators.migrate import Table
 from tokenring.operators.recovery.folder import JobFolder, Snapshot, read_table, write_json, write_table
-from tokenring.operators.recovery.matching import Changes, Known, called
-from tokenring.operators.recovery.places import Edge, place_of
+from tokenring.operators.recovery.matching import Changes, called, other_contents, other_state
+from tokenring.operators.recovery.places import place_of
+from tokenring.operators.recovery.saved import (
+    INPUT,
+    Known,
+    SavedRows,
+    SavedSink,
+    SavedSource,
+    SavedState,
+    spec_of,
+    told_of,
+)
 
-_INPUT = "input "  # begins the ids of inputs that the program feeds: of them nothing is saved but times
 CHANGED = "tokenring: the program has changed"
 """Begins what a worker reports of that, in words."""
-
-
-class SavedSource(Protocol):
-    """A source on one worker, which can be read again from where it was."""
-
-    known: Known
-
-    def stand(self) -> None:
-        """Send nothing until `go_on`."""
-
-    def go_on(self) -> None:
-        """Send what comes."""
-
-    def state(self) -> list[dict[str, Any]]:
-        """Where each share of it is, in plain values of JSON: `share`, its number; `time`, before which it sends no
-        more, None if it has ended; and what is the source's own."""
-
-    def contents(self) -> Any:
-        """What is read, in plain values of JSON: alike as long as it is the same."""
-
-
-class SavedSink(Protocol):
-    """A sink whose results appear with a snapshot."""
-
-    folder: Path
-    suffix: str
-    known: str
-    """By which it is told of: its folder, or, of one that the job has in its own, by a name."""
-    into: str
-    """The table that its rows go into; "" if they stay in files."""
-
-    def cut(self, number: int, before: int) -> list[str]:
-        """Close, for snapshot `number`, the file that holds what came last; all files, under hidden names, that no
-        snapshot up to `before`, which is whole, has."""
-
-
-class SavedState:
-    """What an operator keeps on one worker."""
-
-    leaves = False
-
-    def __init__(self, saving: "Saving", spec: OperatorSpec, tables: Sequence[Table], pends: bool) -> None:
-        self.known, self.spec, self.tables = Known(spec.name), spec, tables
-        self.operator = spec.name
-        self.finishes = pends or spec.notify is not Notify.NEVER
-        """Whether it has done with what is before a time once that is finished."""
-        self.sources: list[Known] = []
-        """Those whose rows come to it, and the inputs that the program feeds."""
-        self.offered = Offered()
-        self.due: Time = COMPLETE
-        """The least time at which output is pending by what was put in."""
-        self._saving = saving
-        self._worker, self._peers = 0, 1
-
-    def begin(self, worker: int, peers: int) -> None:
-        """The operator is made: put in what belongs here of what was saved."""
-        self._worker, self._peers = worker, peers
-        require_movable(self.operator, self.offered, self.tables)
-        found = self._saving.tables_of(self.known, self.tables)
-        if found is not None:
-            self.due = self.offered.only(self.operator).put_in(self._here(found))
-
-    def edges(self) -> list[Edge]:
-        """What it reads."""
-        return [Edge(each.origin, each.stage, repr(each.pact)) for each in self.spec.inputs]
-
-    def _here(self, tables: Sequence[Batch]) -> list[Batch]:
-        return [
-            rows.filter(workers_of(rows, table.key, self._peers) == self._worker)
-            for rows, table in zip(tables, self.tables, strict=True)
-        ]
-
-    def take_out(self) -> Sequence[Batch]:
-        """All of it: what is kept here afterwards is nothing. An operator of all rows says on each worker that it has
-        the one key there is; rows come to one of them."""
-        taken = self.offered.only(self.operator).take_out(Leaving(Bins(1), np.ones(1, bool)))
-        here = zip(taken, self._here(taken), self.tables, strict=True)
-        return [rows if table.is_anywhere else mine for rows, mine, table in here]
-
-
-class SavedRows:
-    """Tables that an operator keeps on one worker, and that are not put in there when the run goes on: whoever keeps
-    them asks for what was saved."""
-
-    def __init__(
-        self, saving: "Saving", operator: str, tables: Sequence[Table], stream: Stream | None, leaves: bool
-    ) -> None:
-        self.known, self.operator, self.tables = Known(operator), operator, tables
-        self.leaves = leaves
-        """Whether it is about what has left what is made again: of use where it is made of the same alone."""
-        self.take_out: Callable[[], Sequence[Batch]]
-        """Makes a batch for each table, in a copy of the worker at rest."""
-        self.since: Callable[[], Time] | None = None
-        """From when on the rows that were taken out can be told apart by their times, where that is not always so."""
-        self.spec = None if stream is None else stream.scope.graph.operators[stream.source.operator]
-        self.finishes = leaves
-        self.sources: list[Known] = []
-        """See SavedState."""
-        self._saving, self._stream = saving, stream
-
-    def edges(self) -> list[Edge]:
-        """The stream that it is about, if it is about one."""
-        return [] if self._stream is None else [Edge(self._stream.source, self._stream.stage)]
-
-    @property
-    def is_resumed(self) -> bool:
-        """Whether the run goes on from a snapshot."""
-        return self._saving.resumed is not None
-
-    @property
-    def peers(self) -> int:
-        """How many workers the run had that is gone on with."""
-        assert self._saving.resumed is not None, "the run goes on"
-        return len(self._saving.resumed.manifest["workers"])
-
-    def all(self, table: int) -> Batch:
-        """What all workers saved of a table, which is not much; no rows where nothing was saved of it. To be asked once
-        all is declared, as all that was saved."""
-        schema = self.tables[table].schema
-        found = [self._saving.read(told, schema) for told in self._files(table)]
-        return Batch.concatenate(found) if found else Batch(schema, {name: [] for name in schema.names})
-
-    def share(self, table: int, worker: int, peers: int) -> Iterator[Batch]:
-        """A worker's part of what all saved of a table."""
-        for at, told in enumerate(self._files(table)):
-            if at % peers == worker:
-                yield self._saving.read(told, self.tables[table].schema)
-
-    def _files(self, table: int) -> list[dict[str, Any]]:
-        return [told for told in self._saving.files_of(self.known) if told["table"] == table]
 
 
 class Saving:
@@ -410,7 +286,7 @@ class Saving:
         for source in self.sources:
             source.known.place = _text(source.contents())
         were = {} if snapshot is None else {name: _text(one) for name, one in snapshot.contents.items()}
-        changes.find("source", [source.known for source in self.sources], were, partial(_other_contents, were))
+        changes.find("source", [source.known for source in self.sources], were, partial(other_contents, were))
         stay = {name for name in were if name not in self.may_go}
         told = {} if snapshot is None else snapshot.operators
         for leaves in (False, True):  # what has left is told by what has come in
@@ -418,7 +294,7 @@ class Saving:
             for known, state in states.items():
                 known.place = self._place_of(state)
             places = {name: one["place"] for name, one in told.items() if one["leaves"] == leaves}
-            why_not = lambda one: _other_state(states[one], told[one.was], stay)  # noqa: B023, E731
+            why_not = lambda one: other_state(states[one], told[one.was], stay)  # noqa: B023, E731
             changes.find("operator", [*states], places, why_not)
         changes.find_sinks(list(self.sinks.values()))
         said = changes.told()
@@ -432,7 +308,7 @@ class Saving:
     def _place_of(self, state: SavedState | SavedRows) -> str:
         """What tells an operator from others of its name."""
         ends = {source: rows.known.id for source, rows in self._arrivals.items()} if state.leaves else {}
-        about = f"{[(_spec(table.schema), table.version) for table in state.tables]}"
+        about = f"{[(spec_of(table.schema), table.version) for table in state.tables]}"
         return place_of(self._scope.graph, state.edges(), about, self.says, self.patches, ends)
 
     def _find_sources(self) -> None:
@@ -440,7 +316,7 @@ class Saving:
         graph = self._scope.graph
         for number, spec in enumerate(graph.operators):
             if spec.manual is not None:
-                self._numbers[Known(spec.name, id=f"{_INPUT}{spec.name}", was=f"{_INPUT}{spec.name}")] = number
+                self._numbers[Known(spec.name, id=f"{INPUT}{spec.name}", was=f"{INPUT}{spec.name}")] = number
         for known, number in self._numbers.items():
             behind = {id(graph.operators[target.operator]) for target in graph.inputs_behind(number)} | {
                 id(graph.operators[number])
@@ -466,7 +342,7 @@ class Saving:
         """The time before which sources, and inputs, had sent all."""
         shares = [share for name in sources for share in self._shares(name).values()]
         times = [share["time"] for share in shares] + [
-            time for name in sources for time in self._input_times(name.removeprefix(_INPUT))
+            time for name in sources for time in self._input_times(name.removeprefix(INPUT))
         ]
         still_open = [time for time in times if time is not None]
         return min(still_open) if still_open else 1 + max([share["greatest"] for share in shares], default=-1)
@@ -514,7 +390,7 @@ class Saving:
         told = [] if self.resumed is None else self.resumed.operators.values()
         had = {name for one in told for name in one["sources"]}
         for known in self._numbers:
-            if known.id.startswith(_INPUT):
+            if known.id.startswith(INPUT):
                 handle = self._scope.graph.operators[self._numbers[known]].manual
                 were = self._input_times(known.called)
                 handle.advance_to(min(were) if were else 0 if known.id in had else self.begins_at(known))
@@ -526,7 +402,7 @@ class Saving:
             for number, rows in enumerate(state.take_out()):
                 if rows.rows:
                     told = write_table(folder / f"worker{worker}-state{at}-{number}.arrow", rows)
-                    tables.append({"operator": state.known.id, "table": number, "columns": _spec(rows.schema)} | told)
+                    tables.append({"operator": state.known.id, "table": number, "columns": spec_of(rows.schema)} | told)
         shares = [{"source": source.known.id, "state": state} for source in self.sources for state in source.state()]
         for part in parts:
             sync(part["made"])
@@ -538,7 +414,7 @@ class Saving:
             "program": {name: value() for name, value in self.program.items()},
             "since": {rows.known.id: rows.since() for rows in self._arrivals.values() if rows.since is not None},
             "inputs": {name: handle.time for name, handle in self._inputs() if not handle.closed},
-            "operators": {state.known.id: _told(state) for state in self.states},
+            "operators": {state.known.id: told_of(state) for state in self.states},
             "sinks": [
                 {"folder": str(sink.folder), "suffix": sink.suffix, "known": sink.known, "into": sink.into}
                 for sink in self.sinks.values()
@@ -549,58 +425,3 @@ class Saving:
 
 def _text(contents: Any) -> str:
     return orjson.dumps(contents, option=orjson.OPT_SORT_KEYS).decode()
-
-
-def _other_contents(were: Mapping[str, str], known: Known) -> str:
-    """How what a source reads has changed; "" if it has not."""
-    was, now = were[known.was], known.place
-    return "" if was == now else f"has changed ({_difference(orjson.loads(was), orjson.loads(now))})"
-
-
-def _other_state(state: SavedState | SavedRows, was: Mapping[str, Any], stay: Collection[str]) -> str:
-    """Why what was saved of an operator is of no use to it; "" if it is. stay: the sources that are to be there still.
-    """
-    sources = [known.was or known.id for known in state.sources]
-    if not {*sources} & {*was["sources"]} and (gone := [name for name in was["sources"] if name in stay]):
-        return f"has rows of {_listed(sources)}, and had some of {_listed(gone)}"
-    if state.leaves and was["place"] not in ("", state.known.place):
-        return "is made by other operators, so that what was told before is not what they would have told"
-    now = _told(state)["tables"]
-    for one in was["tables"]:
-        other = now[one["table"]] if one["table"] < len(now) else {"columns": {}, "key": [], "version": ""}
-        differ = [what for what in ("version", "columns", "key") if one[what] is not None and one[what] != other[what]]
-        for what in [what for what in differ if one[what] and other[what]] or differ:
-            return f"keeps ({other[what] or ''}), and kept ({one[what] or ''})".replace("'", "")
-    return ""
-
-
-def _listed(sources: Sequence[str]) -> str:
-    return " and ".join([repr(name.removeprefix(_INPUT)) for name in sources]) or "no source"
-
-
-def _told(state: SavedState | SavedRows) -> dict[str, Any]:
-    """What snapshots say of an operator."""
-    tables = [
-        {"table": number, "columns": _spec(table.schema), "key": list(table.key), "version": table.version}
-        for number, table in enumerate(state.tables)
-    ]
-    sources = [known.id for known in state.sources]
-    return {"place": state.known.place, "leaves": state.leaves, "sources": sources, "tables": tables}
-
-
-def _spec(schema: Schema) -> dict[str, str]:
-    return {name: str(kind) for name, kind in zip(schema.names, schema.kinds, strict=True)}
-
-
-def _difference(was: Any, now: Any) -> str:
-    """Of what is read, the first thing that differs."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        for name in {**was, **now}:
-            if was.get(name) != now.get(name):
-                return f"{name}: {_difference(was.get(name), now.get(name))}"
-    if isinstance(was, list) and isinstance(now, list):
-        for one, other in zip(was, now, strict=False):
-            if one != other:
-                return _difference(one, other) if isinstance(one, list) and one[:1] != other[:1] else f"{other}"
-        return f"{len(now)} things are read, and {len(was)} were"
-    return f"{now!r}, and it was {was!r}"
