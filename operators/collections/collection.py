@@ -273,7 +273,7 @@ class Collection(Rows):
 
     # Out
 
-    def changes(self, time: str = "time", times: str = "times") -> Stream:
+    def changes(self, time: str = "time", times: str = "times", name: str = "changes") -> Stream:
         """The updates as rows, with their time and multiplicity in these columns: of each row and time one, all that
         came added up, once the time is finished; on each worker in order of times, all of a row on the same one.
         Nothing of them is kept.
@@ -284,13 +284,13 @@ class Collection(Rows):
             raise GraphError("changes are told outside of loops: leave() the loop first")
         for column, said in ((time, "time"), (times, "times")):
             if column in self.schema.positions:
-                raise SchemaError(f"changes: there is a column {column!r} already; say {said}= and another name")
+                raise SchemaError(f"operator {name!r}: there is a column {column!r} already; say {said}= otherwise")
         timed = self.select(**{_WHEN: col(TIMES[0])} | {each: col(each) for each in self.schema.names})
         names = self.schema.names
-        told = timed._arranged(timed.schema.names, "changes", spread=() if self.is_net else names).collection()
+        told = timed._arranged(timed.schema.names, name, spread=() if self.is_net else names).collection()
         named = {each: col(each) for each in names}
         net = select(told.stream, **named, **{time: col(_WHEN), times: col(TIMES_ADDED)})
-        return self.rejected.is_handed_out(handed_out_once(net, time, "changes"))
+        return self.rejected.is_handed_out(handed_out_once(net, time, name))
 
     def to_upserts(
         self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"

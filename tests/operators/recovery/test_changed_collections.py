@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,9 +14,12 @@ import pytest
 
 from tests.errors import raises
 from tests.operators.collections.feed import as_rows
+from tests.operators.recovery.test_collections import KEYS, TIMES, Fed, FedJob, changes_of, live
 from tests.operators.recovery.test_instants import Row, rows_of, source
 from tests.operators.recovery.test_programs import SHARES, cut, go_on, read
 from tests.operators.recovery.worlds import Declare, Job, Rows, World
+from tests.random_programs.collections import SMALL, Scratch, random_plan, run_plan
+from tests.random_programs.collections import Views as PlanViews
 from tokenring.engine import OperatorError, RecoveryError
 from tokenring.operators import (
     Count,
@@ -241,6 +245,70 @@ def test_changes_are_told_apart_by_what_they_are_of(tmp_path: Path) -> None:
         each_once(job.rows(f"{number}"))
         rows = [row for row in ALL if row[2] % 3 == number]
         require(job.rows(f"{number}"), 0, lambda time: expected(rows, time))  # noqa: B023
+
+
+def test_changes_of_the_same_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    def declare(**names: str) -> Declare:
+        def flow(scope: Any, results: Path) -> None:
+            summed = rows_in(scope).aggregate("k", x=Sum("v"))
+            for sink, name in names.items():
+                to_arrow_files(summed.changes(name=name), results / sink)
+
+        return flow
+
+    job = cut(tmp_path, declare(old="changes"))
+    since = begun_at(job)
+    with raises(RecoveryError, "called 'changes'", "as 'changes' cannot be told", "new ones another"):
+        go_on(job, declare(new="changes", old="changes"))
+    go_on(job, declare(new="others", old="changes"))
+    for sink in ("old", "new"):
+        each_once(job.rows(sink))
+        require(job.rows(sink), since if sink == "new" else 0, lambda time: expected(ALL, time))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_plans_may_be_added_to_plans(tmp_path: Path, seed: int) -> None:
+    """Whatever they are, and in whatever order: the old one tells each change once, as if it had been alone."""
+    random = Random(f"plans {seed}")
+    workers = random.randint(1, 2)
+    fed = Fed(random, workers)
+    plans = [random_plan(random, SMALL, 3, steps=3) for _ in range(2)]
+    order = random.choice([(0, 1), (1, 0)])
+
+    def declare(*numbers: int) -> Callable[..., None]:
+        def flow(scope: Any, results: Path, *inputs: Any) -> None:
+            for number in numbers:
+                made = run_plan(plans[number], PlanViews(KEYS), list(inputs))
+                to_arrow_files(made.changes(name=f"changes {number}"), results / f"{number}")
+
+        return flow
+
+    def right(number: int, time: int) -> Rows:
+        return +run_plan(plans[number], Scratch(KEYS), fed.at(time)) if time >= 0 else Counter()
+
+    job = FedJob(tmp_path, fed, declare(0))
+    since = 0
+    for life in range(4):
+        if life == 2:
+            job.build = declare(*order)
+            snapshot = job.folder.newest()
+            assert snapshot is not None
+            since = max([since for one in snapshot.manifest["workers"] for since in one["since"].values()])
+        with job.world(workers, random, queue_bytes=8192) as world:
+            if life == 3:
+                while not live(job, world, random, 20):
+                    pass
+                job.close()
+                world.finish()
+            else:
+                live(job, world, random, random.randint(5, 25))
+                world.take()
+    assert job.rows("0") == changes_of(partial(right, 0))
+    for time in range(since, TIMES + 1):
+        there: Rows = Counter()
+        for (*row, at, times), often in job.rows("1").items():
+            there[tuple(row)] += times * often * (at <= time)
+        assert {row: times for row, times in there.items() if times} == dict(right(1, time)), f"at {time}"
 
 
 def test_rows_before_they_come_in_may_come_another_way(tmp_path: Path) -> None:
