@@ -15,10 +15,15 @@ from tokenring.engine import RecoveryError
 from tokenring.operators.recovery.folder import Snapshot
 from tokenring.operators.recovery.saved import INPUT, Known, SavedRows, SavedSink, SavedState, told_of
 
+SOURCE, OPERATOR = "source", "operator"
 
-def match(known: Sequence[Known], saved: Mapping[str, str], may_go: Collection[str]) -> dict[str, list[str]]:
-    """Find each in what was saved: ids with their places ("": not known). may_go: ids that need not be found. Returns
-    the names of which it cannot be told whose is which, each with all ids that go by it."""
+
+def match(
+    known: Sequence[Known], saved: Mapping[str, str], may_go: Collection[str], is_exact: bool = False
+) -> dict[str, list[str]]:
+    """Find each in what was saved: ids with their places ("": not known). may_go: ids that need not be found. is_exact:
+    whether one of another place is refused anyway, so that any will do. Returns the names of which it cannot be told
+    whose is which, each with all ids that go by it."""
     left = dict(saved)
 
     def pair(ours: Sequence[Known], theirs: Sequence[str]) -> None:
@@ -44,7 +49,7 @@ def match(known: Sequence[Known], saved: Mapping[str, str], may_go: Collection[s
         ours = [one for one in ours if not one.was]
         theirs = [found for found in theirs if found in left]
         stay = [found for found in theirs if found not in may_go]
-        if len(ours) == len(stay) == 1 < len(theirs):
+        if len(ours) == len(stay) and (is_exact or len(stay) == 1 < len(theirs)):
             pair(ours, stay)
         elif ours and stay:
             unclear[name] = [found for found in saved if called(found) == name]
@@ -89,7 +94,7 @@ class Changes:
         self, what: str, known: Sequence[Known], saved: Mapping[str, str], why_not: Callable[[Known], str]
     ) -> None:
         """Find each in what was saved, and name it. why_not: of what was found, why it is of no use; "" if it is."""
-        for name, ids in match(known, saved, self._may_go).items():
+        for name, ids in match(known, saved, self._may_go, what == SOURCE).items():
             self._unclear.append(
                 f"{what}s called {name!r} do not come of what they came of, and which of them goes on as "
                 f"{' or '.join(map(repr, ids))} cannot be told: give each this as its name=, new ones another, and say "

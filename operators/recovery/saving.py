@@ -23,7 +23,7 @@ from tokenring.engine.graph import OperatorSpec, Source
 from tokenring.engine.whole_files import remove_leftovers, sync
 from tokenring.operators.migrate import Table
 from tokenring.operators.recovery.folder import JobFolder, Snapshot, read_table, write_json, write_table
-from tokenring.operators.recovery.matching import Changes, called, other_contents, other_state
+from tokenring.operators.recovery.matching import OPERATOR, SOURCE, Changes, called, other_contents, other_state
 from tokenring.operators.recovery.places import place_of
 from tokenring.operators.recovery.saved import (
     INPUT,
@@ -286,7 +286,7 @@ class Saving:
         for source in self.sources:
             source.known.place = _text(source.contents())
         were = {} if snapshot is None else {name: _text(one) for name, one in snapshot.contents.items()}
-        changes.find("source", [source.known for source in self.sources], were, partial(other_contents, were))
+        changes.find(SOURCE, [source.known for source in self.sources], were, partial(other_contents, were))
         stay = {name for name in were if name not in self.may_go}
         told = {} if snapshot is None else snapshot.operators
         for leaves in (False, True):  # what has left is told by what has come in
@@ -295,7 +295,7 @@ class Saving:
                 known.place = self._place_of(state)
             places = {name: one["place"] for name, one in told.items() if one["leaves"] == leaves}
             why_not = lambda one: other_state(states[one], told[one.was], stay)  # noqa: B023, E731
-            changes.find("operator", [*states], places, why_not)
+            changes.find(OPERATOR, [*states], places, why_not)
         changes.find_sinks(list(self.sinks.values()))
         said = changes.told()
         for begin in self.when_found:

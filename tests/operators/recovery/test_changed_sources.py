@@ -29,6 +29,18 @@ from tokenring.engine import OperatorError, RecoveryError, UsageError, Worker, w
 from tokenring.operators import from_generator, to_arrow_files, union
 
 
+def share_a(share: int, shares: int) -> Any:
+    return ({"at": [at], "k": [k], "v": [v]} for at, k, v in rows_of(share))
+
+
+def share_b(share: int, shares: int) -> Any:
+    return ({"at": [at], "k": [k], "v": [1000 + v]} for at, k, v in rows_of(share))
+
+
+def share_c(share: int, shares: int) -> Any:
+    return share_b(share, shares)
+
+
 def test_a_new_source_begins_at_its_beginning(tmp_path: Path) -> None:
     def declare(scope: Any, results: Path) -> None:
         windowed(source(scope, "new", every=2), results, "new", name="new windows")
@@ -61,15 +73,9 @@ def test_a_source_that_is_gone_is_refused_unless_it_may_be(tmp_path: Path) -> No
 
 def test_sources_of_one_name_are_told_apart_by_what_they_read(tmp_path: Path) -> None:
     def declare(order: tuple[int, ...]) -> Declare:
-        def one_share(share: int, shares: int) -> Any:
-            return ({"at": [at], "k": [k], "v": [v]} for at, k, v in rows_of(share))
-
-        def other_share(share: int, shares: int) -> Any:
-            return ({"at": [at], "k": [k], "v": [1000 + v]} for at, k, v in rows_of(share))
-
         def flow(scope: Any, results: Path) -> None:
             for number in order:
-                rows = from_generator(scope, ROW, (one_share, other_share)[number], time="at")
+                rows = from_generator(scope, ROW, (share_a, share_b)[number], time="at")
                 totaled(rows, results, f"{number}", name=f"totals {number}")
 
         return flow
@@ -94,6 +100,25 @@ def test_a_source_that_has_changed_begins_anew_if_it_may(tmp_path: Path) -> None
         go_on(job, other)
     with raises(OperatorError, "'rows'", "although nothing before"):  # behind it is what has come of later ones
         go_on(job, other, "rows")
+
+
+def test_the_one_of_several_that_has_changed_is_named(tmp_path: Path) -> None:
+    def declare(*functions: str) -> Declare:
+        def flow(scope: Any, results: Path) -> None:
+            for number, function in enumerate(functions):
+                share = {"a": share_a, "b": share_b, "c": share_c}[function]
+                rows = from_generator(scope, ROW, share, time="at")
+                totaled(rows, results, f"{number}", name=f"totals {number}")
+
+        return flow
+
+    job = cut(tmp_path, declare("a", "b"))
+    facts = "source 'from_generator#2'", "which has changed (function: 'share_c', and it was 'share_b')", "--drop"
+    for order in (("a", "c"), ("c", "a")):
+        with raises(RecoveryError, *facts):
+            go_on(job, declare(*order))
+    with raises(RecoveryError, "sources called 'from_generator'", "cannot be told"):
+        go_on(job, declare("a", "c", "c"))
 
 
 def test_rows_of_a_new_source_are_late_for_what_was_finished(tmp_path: Path) -> None:
