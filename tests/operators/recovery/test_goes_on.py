@@ -187,7 +187,7 @@ def test_a_row_at_which_an_operator_fails_twice_ends_the_run(tmp_path: Path) -> 
     (note,) = [note for note in caught.value.__notes__ if "failed so twice" in note]
     assert "from snapshot 1" in note
     place = int(note.rpartition("'rows', share 0, at ")[2])
-    assert 40 <= place <= 60
+    assert 30 < place <= 60  # behind where it was asked for, and before what fails
 
 
 def test_the_same_error_of_other_rows_is_tried_again(tmp_path: Path) -> None:
