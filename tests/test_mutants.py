@@ -14,9 +14,10 @@ from scripts.mutation.careful import careful
 from scripts.mutation.changes import changes
 from scripts.mutation.explained import EQUIVALENT
 from scripts.mutation.mutant import Mutant
+from scripts.mutation.results import Results
 from scripts.mutation.tests_of import TESTS, in_turn
 from scripts.mutation.tests_of import tests_of as asked_about
-from scripts.mutation.trial import HUNG, KILLED, SURVIVED, UNJUDGED, Trials
+from scripts.mutation.trial import HUNG, KILLED, SURVIVED, SWOLLEN, UNJUDGED, Trials
 from tests.imports import ROOT
 
 KERNEL = b'''"""Some kernels."""
@@ -107,6 +108,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     function = "def grown(a):\n    while a < 10:\n        a += 1\n        time.sleep(0.001)\n    return a\n"
     (root / "some.py").write_text(f"import time\n\n\n{function}")
     (root / "test_some.py").write_text("import some\n\n\ndef test_it():\n    assert some.grown(3) == 10\n")
+    filled = "def filled(rows):\n    while len(rows) > 0:\n        rows += [b'.' * 2**22]\n        time.sleep(0.01)\n"
+    (root / "memory.py").write_text(f"import time\n\n\n{filled}")
+    # In a process of its own, as workers are.
+    forked = "multiprocessing.get_context('fork').Process(target=memory.filled, args=([],))"
+    (root / "test_memory.py").write_text(
+        f"import multiprocessing\n\nimport memory\n\n\ndef test_it():\n    some = {forked}\n"
+        "    some.start()\n    some.join()\n    assert some.exitcode == 0\n"
+    )
     starts = "subprocess.Popen(['sleep', '1000'], start_new_session=True)"  # which is not to be left
     (root / "test_wrong.py").write_text(f"import subprocess\n\n\ndef test_it():\n    {starts}\n    assert False\n")
     (root / "test_with_some.py").write_text(
@@ -121,7 +130,7 @@ def trials(folder: Path) -> Iterator[Trials]:
     """Of pytest without plugins, which take longer to come than the test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        yield Trials(folder / "checkout", folder / "trials", 6.0)
+        yield Trials(folder / "checkout", folder / "trials", 6.0, 2**28)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +142,12 @@ def test_a_trial(trials: Trials, folder: Path, start: int, before: str, after: s
     assert trials.outcome(Mutant("some.py", start, before, after, ""), tests) == outcome
     assert "def grown(a):\n    while a < 10:\n        a += 1" in (folder / "checkout" / "some.py").read_text()
     assert sorted(path.name for path in (folder / "trials").iterdir()) == ["pristine", "said.txt"]
+
+
+def test_a_trial_that_fills_the_memory(trials: Trials) -> None:
+    mutant = Mutant("memory.py", 52, ">", ">=", "")
+    assert trials.outcome(mutant, ("test_memory.py",)) == SWOLLEN
+    assert trials.passes(("test_memory.py",))
 
 
 @pytest.mark.parametrize("tests", ["test_wrong.py", "test_some.py test_with_some.py", "no_such_test.py"])
@@ -153,3 +168,16 @@ def test_the_command_says_which_there_are(files: tuple[str, ...]) -> None:
     ]  # fmt: skip
     assert told[0] == told[1]
     assert sum(not line.startswith(" ") for line in told[0].splitlines()) == 4
+
+
+def test_a_run_goes_on_where_one_stopped(tmp_path: Path) -> None:
+    """The last line for each counts, half a line does not, and what was said of another text is of another mutant."""
+    file = tmp_path / "results.json"
+    assert Results(file).outcome("some") is None
+    for words, outcome in [("some", SURVIVED), ("other", KILLED), ("some", HUNG)]:
+        Results(file).keep(words, outcome)
+    file.write_bytes(file.read_bytes() + b'{"mutant": "third", "out')
+    results = Results(file)
+    assert [results.outcome(words) for words in ("some", "other", "third")] == [HUNG, KILLED, None]
+    results.keep("third", SURVIVED)
+    assert Results(file).outcome("third") == SURVIVED

@@ -12,6 +12,7 @@ from scripts.mutation.careful import careful
 from scripts.mutation.changes import changes
 from scripts.mutation.explained import why_equivalent
 from scripts.mutation.mutant import Mutant
+from scripts.mutation.results import Results
 from scripts.mutation.tests_of import in_turn
 from scripts.mutation.trial import SURVIVED, UNJUDGED, Trials
 from tokenring.tools.system.signals import Ended, ending_signals_raise
@@ -31,7 +32,28 @@ _SHOWN_LINES = 30
 )
 @click.option("--list", "is_list", is_flag=True, help="Only say which there are.")
 @click.option("--limit", type=click.FloatRange(1), default=100.0, show_default=True, help="Seconds for one test.")
-def main(seed: int, cases: int, with_careful: bool, files: tuple[str, ...], is_list: bool, limit: float) -> None:
+@click.option(
+    "--memory", type=click.FloatRange(0.5), default=4.0, show_default=True, help="GiB for the processes of a test."
+)
+@click.option(
+    "--json",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep what became of each here, a line each; those that it tells of are not tried again.",
+)
+@click.option("--again", is_flag=True, help="With --json: those that nobody noticed are.")
+def main(
+    seed: int,
+    cases: int,
+    with_careful: bool,
+    files: tuple[str, ...],
+    is_list: bool,
+    limit: float,
+    memory: float,
+    file: Path | None,
+    again: bool,
+) -> None:
     """Change kernels, other functions and queries, one place at a time, and run the tests about each.
 
     Exit status 1 if less than 95 % of the mutants are noticed, those that change nothing left out; 2 if some could
@@ -43,7 +65,8 @@ def main(seed: int, cases: int, with_careful: bool, files: tuple[str, ...], is_l
             click.echo(mutant.in_words(ROOT))
         return
     with ending_signals_raise(), tempfile.TemporaryDirectory(prefix="tokenring-mutants-") as folder:
-        survivors, counted, unjudged = _try_all(chosen, Trials(ROOT, Path(folder), limit))
+        trials = Trials(ROOT, Path(folder), limit, int(memory * 2**30))
+        survivors, counted, unjudged = _try_all(chosen, trials, Results(file), again)
     share = 1 - len(survivors) / counted if counted else 1.0
     click.echo(f"{counted - len(survivors)} of {counted} noticed ({share:.1%})")
     if unjudged:
@@ -73,20 +96,24 @@ def _is_asked(file: str, files: tuple[str, ...]) -> bool:
     return not files or any(text in file for text in files)
 
 
-def _try_all(chosen: list[Mutant], trials: Trials) -> tuple[list[Mutant], int, int]:
-    """Try each and say what became of it; returns those that nobody noticed, how many count, and how
-    many could not be judged."""
+def _try_all(chosen: list[Mutant], trials: Trials, results: Results, again: bool) -> tuple[list[Mutant], int, int]:
+    """Try each of which no result is kept, and say what became of it; returns those that nobody noticed, how many
+    count, and how many could not be judged."""
     survivors, counted, unjudged = [], 0, 0
     for number, mutant in enumerate(chosen, 1):
-        outcome = _judged(mutant, trials)
+        # As it was when the copy was made: the checkout may have gone on meanwhile.
+        words = mutant.in_words(trials.pristine)
+        outcome = results.outcome(words)
+        if outcome is None or (again and outcome in (SURVIVED, UNJUDGED)):
+            outcome = _judged(mutant, trials)
+            results.keep(words, outcome)
         if outcome == UNJUDGED:
-            click.echo(f"[{number}/{len(chosen)}] no evidence: {mutant.in_words(trials.pristine)}")
+            click.echo(f"[{number}/{len(chosen)}] no evidence: {words}")
             unjudged += 1
             continue
         reason = why_equivalent(mutant, trials.pristine) if outcome == SURVIVED else None
         became = outcome if reason is None else "changes nothing"
-        # As it was when the copy was made: the checkout may have gone on meanwhile.
-        click.echo(f"[{number}/{len(chosen)}] {became}: {mutant.in_words(trials.pristine)}")
+        click.echo(f"[{number}/{len(chosen)}] {became}: {words}")
         if reason is not None:
             click.echo(f"  {reason}")
             continue

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,8 @@ import psutil
 from scripts.mutation.mutant import Mutant
 
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".data", ".hypothesis", ".mypy_cache", ".ruff_cache")
-KILLED, SURVIVED, HUNG, UNJUDGED = "killed", "survived", "hung", "not judged"
+KILLED, SURVIVED, HUNG, SWOLLEN, UNJUDGED = "killed", "survived", "hung", "out of memory", "not judged"
+_LOOK_S = 0.2  # in which a process fills half a GiB, at worst
 _TEST_OF = re.compile(r"^(?:FAILED |ERROR )?(\S+?\.py)(?=::| - |$)", re.MULTILINE)  # that begins, or has failed
 
 
@@ -25,11 +27,11 @@ class Trials:
     """Runs tests over mutants. Compiled kernels are taken over from `pristine`, the copy without a change; those that a
     mutant changes are compiled where a test needs them, as others, which it does not touch, need not be."""
 
-    def __init__(self, root: Path, folder: Path, limit_s: float) -> None:
-        """limit_s: for one test."""
+    def __init__(self, root: Path, folder: Path, limit_s: float, limit_bytes: int) -> None:
+        """limit_s: for one test; limit_bytes: for all processes that the tests have at one time."""
         self.pristine = folder / "pristine"
         self._folder = folder
-        self._limit_s = limit_s
+        self._limit_s, self._limit_bytes = limit_s, limit_bytes
         self._said = folder / "said.txt"
         self.failure = ""
         """What the tests said that failed last with a mutant."""
@@ -43,8 +45,8 @@ class Trials:
         return self._passing[tests]
 
     def outcome(self, mutant: Mutant, tests: tuple[str, ...]) -> str:
-        """KILLED if a test fails, HUNG if one had to be ended, SURVIVED if all pass. UNJUDGED if that test's file, run
-        by itself, passes with the change, or fails without."""
+        """KILLED if a test fails, HUNG or SWOLLEN if one had to be ended, SURVIVED if all pass. UNJUDGED if that test's
+        file, run by itself, passes with the change, or fails without."""
         with self._copy() as copy:
             file = copy / mutant.file
             changed = mutant.applied(file.read_bytes())
@@ -84,11 +86,16 @@ class Trials:
                 command, cwd=tree, env=environment, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
             )
         try:
+            told_bytes, told_at = -1, time.monotonic()
             while True:
-                told_bytes = self._said.stat().st_size
                 with suppress(subprocess.TimeoutExpired):
-                    return SURVIVED if process.wait(self._limit_s) == 0 else KILLED
-                if self._said.stat().st_size == told_bytes:  # not one test has ended
+                    return SURVIVED if process.wait(_LOOK_S) == 0 else KILLED
+                if _bytes_of_all(temporary) > self._limit_bytes:
+                    return SWOLLEN
+                before, told_bytes = told_bytes, self._said.stat().st_size
+                if told_bytes != before:
+                    told_at = time.monotonic()
+                elif time.monotonic() - told_at > self._limit_s:  # not one test has ended
                     return HUNG
         finally:
             _kill_all_of(temporary)
@@ -96,9 +103,26 @@ class Trials:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _kill_all_of(temporary: Path) -> None:
+def _all_of(temporary: Path) -> list[psutil.Process]:
     """Whoever has files there, as all do whom the tests have started, in sessions of their own, too."""
-    for process in psutil.process_iter(["environ"]):
-        if (process.info["environ"] or {}).get("TMPDIR") == str(temporary):
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
+    return [
+        process
+        for process in psutil.process_iter(["environ"])
+        if (process.info["environ"] or {}).get("TMPDIR") == str(temporary)
+    ]
+
+
+def _bytes_of_all(temporary: Path) -> int:
+    """What memory they take. What several share counts once, which limits of the system for each cannot do; and what
+    is only reserved, as text's addresses are, does not count."""
+    taken = 0
+    for process in _all_of(temporary):
+        with suppress(psutil.Error):
+            taken += process.memory_full_info().pss
+    return taken
+
+
+def _kill_all_of(temporary: Path) -> None:
+    for process in _all_of(temporary):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
