@@ -57,6 +57,22 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "engine/columns/text_kernels.py", "if first < 0 or second < 0:", "or", "and",
         "lengths are compared next, and null's would be the greatest there can be",
     ),
+    (
+        "shm/kernels/callees.py", "self._verify_declare_only_symbols()", "self._verify_declare_only_symbols()", "pass",
+        "a check of numba's for faults of its own, which linking finds as well",
+    ),
+    (
+        "nexmark/staging/foreign/quick_lines.py", "if at < 0 or key not in _WITHIN", "0", "1",
+        "what is looked for is found from the second byte on, or not at all",
+    ),
+    (
+        "engine/progress/nested_frontiers.py", "if here.chain_capacity > 0:", "0", "1",
+        "there is room for two, or for none yet",
+    ),
+    (
+        "operators/expressions/decimals.py", "if more < 0:", "<", "<=",
+        "with as many digits as before, each word is divided by one, in place of being copied",
+    ),
     *[
         (
             "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,

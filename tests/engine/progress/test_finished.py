@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, nothing_left, settle, simulated, take_in
+from tests.engine.native.scripted import forward, operate
 from tests.errors import raises
 from tokenring.engine import (
     COMPLETE,
@@ -86,6 +87,28 @@ def test_a_finished_dataflow_is_released(workers: int, checks: str) -> None:
             assert handle.closed
             assert (probe.frontier, probe.done(), probe.less_than(9)) == (COMPLETE, True, False)
             assert ProbeGroup([probe]).done()
+
+
+def test_what_a_compiled_operator_sent_to_is_released() -> None:
+    kept: list[weakref.ref[Any]] = []
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        state = State()
+        kept.append(weakref.ref(state))
+        (stream,) = operate(stream, forward())
+        return handle, stream.apply("same", VALUE, lambda batch: batch if state else batch).probe()
+
+    with simulated() as group:
+        ((handle, probe),) = build(group, declare)
+        handle.send({"value": range(20)})
+        handle.advance_to(3)
+        settle(group)
+        assert (probe.frontier, kept[0]() is None) == (3, False)
+        handle.close()
+        settle(group)
+        assert kept[0]() is None
+        nothing_left(group)
 
 
 def nested(worker: Worker, scope: Scope) -> Any:
