@@ -14,6 +14,7 @@ from tests.engine.native.scripted import forward, operate
 from tests.errors import raises
 from tokenring.engine import (
     COMPLETE,
+    Batch,
     Exchange,
     GraphError,
     InputPort,
@@ -30,6 +31,9 @@ from tokenring.engine.progress.layout import POOL_USED
 
 class State:
     """What an operator keeps."""
+
+    def same(self, batch: Batch) -> Batch:
+        return batch
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +101,7 @@ def test_what_a_compiled_operator_sent_to_is_released() -> None:
         state = State()
         kept.append(weakref.ref(state))
         (stream,) = operate(stream, forward())
-        return handle, stream.apply("same", VALUE, lambda batch: batch if state else batch).probe()
+        return handle, stream.apply("same", VALUE, state.same).probe()
 
     with simulated() as group:
         ((handle, probe),) = build(group, declare)
