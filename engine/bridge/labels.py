@@ -23,16 +23,18 @@ class Labels:
         self._known: dict[str, np.ndarray] = {}
 
     def address(self, operator: str, dataflow: str, logic: Callable[..., Any]) -> int:
-        """Where LABEL_BYTES say, in UTF-8 and with zeros behind, an operator's name, and in two more lines the file and
-        the line of its logic."""
-        name = f"operator {operator!r} of dataflow {dataflow!r}"
+        """Where LABEL_BYTES say, in UTF-8 and with zeros behind, an operator's name, as much of it as there is room
+        for, and in two more lines the file and the line of its logic."""
         code = logic.__code__
-        text = f"{name}\n{code.co_filename}\n{code.co_firstlineno}"
+        name, place = f"operator {operator!r} of dataflow {dataflow!r}", f"\n{code.co_filename}\n{code.co_firstlineno}"
+        text = name + place
         if text not in self._known and len(self._known) >= _MOST:
-            text = f"{_OTHERS}\n\n0"
+            name, place = _OTHERS, "\n\n0"
+            text = name + place
         if text not in self._known:
             words = np.zeros(LABEL_BYTES // 8, np.int64)
-            told = text.encode(errors="replace")[: LABEL_BYTES - 1]
+            behind = place.encode(errors="replace")[-LABEL_BYTES // 2 :]
+            told = name.encode(errors="replace")[: LABEL_BYTES - 1 - len(behind)] + behind
             words.view(np.uint8)[: len(told)] = np.frombuffer(told, np.uint8)
             self._known[text] = words
         return address_of(self._known[text])

@@ -73,6 +73,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "operators/expressions/decimals.py", "if more < 0:", "<", "<=",
         "with as many digits as before, each word is divided by one, in place of being copied",
     ),
+    (
+        "operators/joins/compiled/taking.py", "return FAILED, 0", "0", "1",
+        "an operator that has failed takes nothing any more, so how far it came is nobody's",
+    ),
     *[
         (
             "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,
