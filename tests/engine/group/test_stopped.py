@@ -11,6 +11,7 @@ import pytest
 import tokenring.engine.group.stopped
 from tests.engine.helpers import VALUE, Recorder
 from tokenring.engine import Exchange, Worker, execute
+from tokenring.engine.group.stopped import StoppedWatch
 
 
 def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
@@ -57,6 +58,21 @@ def test_a_stopped_worker_is_named(monkeypatch: pytest.MonkeyPatch, capfd: pytes
 def _said(capfd: pytest.CaptureFixture[str], so_far: list[str]) -> str:
     so_far.append(capfd.readouterr().err)
     return "".join(so_far)
+
+
+def test_each_stop_is_told_of_by_itself(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """After five seconds that it lasts: short ones before it do not count, and it is told once."""
+    seconds = iter(range(100))
+    stops = iter("...sss.sss.ssssssss.sssssss")
+    monkeypatch.setattr(tokenring.engine.group.stopped, "monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr(tokenring.engine.group.stopped, "is_stopped", lambda pid: next(stops) == "s")
+    watch = StoppedWatch()
+    told = []
+    for look in range(27):
+        watch.look([(1, 4711)])
+        if "worker 1 (pid 4711) has been stopped" in capsys.readouterr().err:
+            told.append(look)
+    assert told == [16, 25]
 
 
 def test_what_another_thread_asks_for_wakes_a_sleeping_worker(monkeypatch: pytest.MonkeyPatch) -> None:
