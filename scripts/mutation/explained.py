@@ -77,6 +77,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "operators/joins/compiled/taking.py", "return FAILED, 0", "0", "1",
         "an operator that has failed takes nothing any more, so how far it came is nobody's",
     ),
+    (
+        "engine/native/world.py", "due = np.zeros(2 * len(grown), np.int64)", "2", "3",
+        "there is more room for who is due than operators that can be",
+    ),
     *[
         (
             "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,

@@ -59,7 +59,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/background": ("tests/engine/background",),
     "engine/bridge/labels": ("tests/engine/ask/test_running_now.py", "tests/tools/profile"),
     "engine/bridge": (*_COMPILED, "tests/engine/progress/test_finished.py"),
-    "engine/native": _COMPILED,
+    "engine/native": (*_COMPILED, "tests/engine/ask/test_running_now.py"),
     "engine/budget": ("tests/engine/budget",),
     "engine/explain": ("tests/engine/explain", "tests/engine/ask", "tests/tools/commands"),
     "engine/group": ("tests/engine/group", "tests/crash"),

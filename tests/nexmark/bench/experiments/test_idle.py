@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from tests.engine.helpers import settle, simulated
+from tokenring.engine import Worker
+from tokenring.nexmark.bench.experiments import idle
 from tokenring.nexmark.bench.experiments.idle import _declare, measure
 
 
@@ -22,6 +26,20 @@ def test_a_small_one_runs(workers: int) -> None:
     assert row["build_s"] > 0
     assert row["peak_rss_mb"] > 0
     assert row["rows_out"] == 16, "an update a step, those to warm up included"
+
+
+def test_a_step_lasts_until_what_was_sent_has_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that goes on a millisecond with each step of the worker."""
+    step, steps = Worker.step_or_park, [0]
+
+    def counted(worker: Worker) -> None:
+        steps[0] += 1
+        step(worker)
+
+    monkeypatch.setattr(Worker, "step_or_park", counted)
+    monkeypatch.setattr(idle, "time", SimpleNamespace(monotonic_ns=lambda: steps[0] * 1_000_000))
+    row = measure(dataflows=6, operators=20, workers=1, steps=8, operator_kind="fused")
+    assert row["step_ms"] >= 1
 
 
 def test_operators_of_a_region_are_no_locations() -> None:
