@@ -116,6 +116,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"import multiprocessing\n\nimport memory\n\n\ndef test_it():\n    some = {forked}\n"
         "    some.start()\n    some.join()\n    assert some.exitcode == 0\n"
     )
+    (root / "test_compiling.py").write_text(
+        "import time, pathlib\n\nMADE = pathlib.Path('made')\n\n\ndef test_it():\n"
+        "    if not MADE.exists():\n        MADE.touch()\n        time.sleep(1000)\n"
+    )
     starts = "subprocess.Popen(['sleep', '1000'], start_new_session=True)"  # which is not to be left
     (root / "test_wrong.py").write_text(f"import subprocess\n\n\ndef test_it():\n    {starts}\n    assert False\n")
     (root / "test_with_some.py").write_text(
@@ -130,7 +134,7 @@ def trials(folder: Path) -> Iterator[Trials]:
     """Of pytest without plugins, which take longer to come than the test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        yield Trials(folder / "checkout", folder / "trials", 6.0, 2**28)
+        yield Trials(folder / "checkout", folder / "trials", 4.0, 2**28)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +152,10 @@ def test_a_trial_that_fills_the_memory(trials: Trials) -> None:
     mutant = Mutant("memory.py", 52, ">", ">=", "")
     assert trials.outcome(mutant, ("test_memory.py",)) == SWOLLEN
     assert trials.passes(("test_memory.py",))
+
+
+def test_a_trial_that_compiles_for_long_is_asked_once_more(trials: Trials) -> None:
+    assert trials.outcome(Mutant("some.py", 40, "<", "!=", ""), ("test_compiling.py",)) == SURVIVED
 
 
 @pytest.mark.parametrize("tests", ["test_wrong.py", "test_some.py test_with_some.py", "no_such_test.py"])

@@ -52,12 +52,16 @@ class Trials:
             changed = mutant.applied(file.read_bytes())
             file.unlink()  # it is a link to the pristine one
             file.write_bytes(changed)
-            outcome = self._run(copy, tests)
-            if outcome == SURVIVED:
-                return outcome
-            self.failure = self._said.read_text(errors="replace")
-            alone = self._where_it_ended(tests)
-            is_sure = self._run(copy, alone) != SURVIVED
+            for _ in range(2):
+                outcome = self._run(copy, tests)
+                if outcome == SURVIVED:
+                    return outcome
+                self.failure = self._said.read_text(errors="replace")
+                alone = self._where_it_ended(tests)
+                is_sure = self._run(copy, alone) != SURVIVED
+                if is_sure or outcome != HUNG:
+                    break
+                # It compiled for long what the change is in: that is kept, so the tests are asked once more.
         return outcome if is_sure and self.passes(alone) else UNJUDGED
 
     def _where_it_ended(self, tests: tuple[str, ...]) -> tuple[str, ...]:
