@@ -102,6 +102,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/capture": ("tests/operators/capture",),
     "operators/fluent": ("tests/operators/fluent", "tests/operators/test_structure.py"),
     "operators/leaving": ("tests/operators/leaving", "tests/operators/migrate"),
+    "operators/mechanisms/emit": ("tests/operators/aggregates/test_emit.py",),
     "operators/mechanisms": ("tests/operators/mechanisms", _CONTRACTS, "tests/nexmark/run/test_mechanisms.py"),
     "operators/paper": ("tests/operators/paper", "tests/nexmark/bench/experiments"),
     "operators/staging": ("tests/operators/staging", "tests/operators/sources", "tests/operators/capture"),

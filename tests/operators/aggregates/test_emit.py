@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.errors import Fact, raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
+from tests.operators.migrate.two_benches import only_python
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import (
     Count,
@@ -43,14 +44,20 @@ ROW = st.tuples(
 )
 MESSAGES = st.lists(st.lists(ROW, min_size=1, max_size=12), min_size=1, max_size=6)
 MODES = ("each", "batch", "final")
+FORMS = ("words", "text", "in Python")
+"""Of operators: compiled ones, those with text beside the rows, and Python's."""
 
 
-def _said(declare: Callable[[Stream], Stream], messages: Messages, with_text: bool, workers: int) -> Answer:
-    """What a dataflow sends, by key, of messages of which each comes when the one before has been answered; with text
-    beside it, which has Python answer. Two columns of the key come first."""
+def _said(declare: Callable[[Stream], Stream], messages: Messages, form: str, workers: int) -> Answer:
+    """What a dataflow sends, by key, of messages of which each comes when the one before has been answered. Two columns
+    of the key come first."""
+    with_text = form == "text"
     kinds = KINDS | ({"text": "string"} if with_text else {})
     found: Answer = defaultdict(list)
-    with bench([Schema.of(kinds)], declare, workers, queue_bytes=1 << 18) as made:
+    with (
+        only_python(form == "in Python"),
+        bench([Schema.of(kinds)], declare, workers, queue_bytes=1 << 18) as made,
+    ):
         for number, rows in enumerate(messages):
             columns: dict[str, Any] = {name: [row[at] for row in rows] for at, name in enumerate(KINDS)}
             made.send(columns | ({"text": ["x"] * len(rows)} if with_text else {}), worker=number % workers)
@@ -98,15 +105,15 @@ def _aggregated(rows: list[Row], _: int) -> list[Any]:
 
 
 @settings(max_examples=examples(20))
-@given(MESSAGES, st.booleans(), st.integers(1, 3))
+@given(MESSAGES, st.sampled_from(FORMS), st.integers(1, 3))
 @pytest.mark.parametrize("mode", MODES)
-def test_aggregates(mode: str, messages: Messages, with_text: bool, workers: int) -> None:
+def test_aggregates(mode: str, messages: Messages, form: str, workers: int) -> None:
     def declare(stream: Stream) -> Stream:
-        aggregates = AGGREGATES | ({"texts": Count("text")} if with_text else {})
+        aggregates = AGGREGATES | ({"texts": Count("text")} if form == "text" else {})
         return select(aggregate(stream, "key other", emit=mode, **aggregates), "key", "other", *AGGREGATES)
 
     expected = _emitted(messages, mode, _aggregated)
-    assert _said(declare, messages, with_text, workers) == expected
+    assert _said(declare, messages, form, workers) == expected
 
 
 def _ranking(rows: list[Row], k: int) -> list[Row]:
@@ -114,9 +121,9 @@ def _ranking(rows: list[Row], k: int) -> list[Row]:
 
 
 @settings(max_examples=examples(20))
-@given(MESSAGES, st.integers(1, 3), st.booleans(), st.integers(1, 3), st.booleans())
+@given(MESSAGES, st.integers(1, 3), st.sampled_from(FORMS), st.integers(1, 3), st.booleans())
 @pytest.mark.parametrize("mode", MODES)
-def test_top(mode: str, messages: Messages, k: int, with_text: bool, workers: int, keyed: bool) -> None:
+def test_top(mode: str, messages: Messages, k: int, form: str, workers: int, keyed: bool) -> None:
     """Ranks that change, from the first one on; rows that are equal in all that is shown may change places unseen."""
     if not keyed:
         messages = [[(0, 0, *row[2:]) for row in rows] for rows in messages]
@@ -133,13 +140,13 @@ def test_top(mode: str, messages: Messages, k: int, with_text: bool, workers: in
         return [(*row[2:], at + 1) for at, row in enumerate(new) if at >= first]
 
     expected = _emitted(messages, mode, step)
-    assert _said(declare, messages, with_text, workers) == expected
+    assert _said(declare, messages, form, workers) == expected
 
 
 @settings(max_examples=examples(20))
-@given(MESSAGES, st.booleans(), st.integers(1, 3))
+@given(MESSAGES, st.sampled_from(FORMS), st.integers(1, 3))
 @pytest.mark.parametrize("mode", MODES)
-def test_last_by(mode: str, messages: Messages, with_text: bool, workers: int) -> None:
+def test_last_by(mode: str, messages: Messages, form: str, workers: int) -> None:
     messages = [[(*row[:4], float(at + 100 * number)) for at, row in enumerate(rows)]
                 for number, rows in enumerate(messages)]
 
@@ -151,13 +158,13 @@ def test_last_by(mode: str, messages: Messages, with_text: bool, workers: int) -
         return [last[1][2:]] if last[0] >= before else []
 
     expected = _emitted(messages, mode, step)
-    assert _said(declare, messages, with_text, workers) == expected
+    assert _said(declare, messages, form, workers) == expected
 
 
-@pytest.mark.parametrize("with_text", [False, True])
-def test_each_of_many_rows(with_text: bool) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_each_of_many_rows(form: str) -> None:
     """Tables grow in the midst of a message, and a key has most of its rows."""
-    rows = [(at % 2_000 if at % 3 else 7, 0, at, at, 1.0) for at in range(5_000 if with_text else 20_000)]
+    rows = [(at % 2_000 if at % 3 else 7, 0, at, at, 1.0) for at in range(20_000 if form == "words" else 5_000)]
 
     def declare(stream: Stream) -> Stream:
         return select(count(stream, "key other", emit="each"), "key", "other", "count")
@@ -165,13 +172,17 @@ def test_each_of_many_rows(with_text: bool) -> None:
     counts: Answer = defaultdict(list)
     for row in rows:
         counts[row[0], 0].append((len(counts[row[0], 0]) + 1,))
-    assert _said(declare, [rows], with_text, 1) == counts
+    assert _said(declare, [rows], form, 1) == counts
 
 
-@pytest.mark.parametrize("with_text", [False, True])
-def test_a_sum_that_overflows_in_the_midst(with_text: bool) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_a_sum_that_overflows_in_the_midst(form: str) -> None:
+    with_text = form == "text"
     kinds = {"key": "int64", "value": "int64"} | ({"text": "string"} if with_text else {})
-    with bench([Schema.of(kinds)], lambda s: aggregate(s, "key", emit="each", total=Sum("value"))) as made:
+    with (
+        only_python(form == "in Python"),
+        bench([Schema.of(kinds)], lambda s: aggregate(s, "key", emit="each", total=Sum("value"))) as made,
+    ):
         made.send({"key": [1, 1, 1], "value": [1, 2**63 - 1, 1]} | ({"text": ["x"] * 3} if with_text else {}))
         with raises(OperatorError, "operator 'aggregate'", "OverflowError", "sum of 'value'", "64 bits", "float64"):
             made.settle()
