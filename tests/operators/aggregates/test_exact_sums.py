@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.errors import assert_named, raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
+from tests.operators.migrate.two_benches import only_python
 from tokenring.engine import Batch, GraphError, OperatorError, Schema, SchemaError, Scope, Stream
 from tokenring.operators import (
     Count,
@@ -150,7 +151,7 @@ def run(
         record(rows, failed)
         return results
 
-    with bench([schema_of(kind)], declare, workers, queue_bytes=1 << 18) as made:
+    with only_python(in_python), bench([schema_of(kind)], declare, workers, queue_bytes=1 << 18) as made:
         for number, rows in enumerate(messages):
             send(made, kind, rows, number % workers)
             made.settle()
