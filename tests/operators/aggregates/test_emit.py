@@ -175,13 +175,16 @@ def test_each_of_many_rows(form: str) -> None:
     assert _said(declare, [rows], form, 1) == counts
 
 
+@pytest.mark.parametrize("mode", ["each", "batch"])
 @pytest.mark.parametrize("form", FORMS)
-def test_a_sum_that_overflows_in_the_midst(form: str) -> None:
+def test_a_sum_that_overflows_in_the_midst(form: str, mode: str) -> None:
+    """It is named, and not the one beside it."""
     with_text = form == "text"
     kinds = {"key": "int64", "value": "int64"} | ({"text": "string"} if with_text else {})
+    sums = {"keys": Sum("key"), "total": Sum("value")}
     with (
         only_python(form == "in Python"),
-        bench([Schema.of(kinds)], lambda s: aggregate(s, "key", emit="each", total=Sum("value"))) as made,
+        bench([Schema.of(kinds)], lambda s: aggregate(s, "key", emit=mode, **sums)) as made,
     ):
         made.send({"key": [1, 1, 1], "value": [1, 2**63 - 1, 1]} | ({"text": ["x"] * 3} if with_text else {}))
         with raises(OperatorError, "operator 'aggregate'", "OverflowError", "sum of 'value'", "64 bits", "float64"):
