@@ -96,6 +96,14 @@ def number_of(path: Path) -> int:
     return int(path.name.removeprefix(_SNAPSHOT))
 
 
+def _have_folder(folder: Path) -> None:
+    """Make a folder where there is none, with those around it, and bring to the disk that they are there."""
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync(each.parent)
+
+
 def write_json(path: Path, value: Any) -> None:
     """JSON that is on the disk, whole, before it has its name."""
     draft = path.with_name(f".{path.name}")
@@ -245,7 +253,7 @@ class JobFolder:
     def locked(self) -> Iterator[None]:
         """Hold it for one run. RecoveryError where another run does, or it cannot be written."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            _have_folder(self.path)
             lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise RecoveryError(f"cannot keep snapshots in {self.path}: {error.strerror}") from None
@@ -469,10 +477,7 @@ class JobFolder:
             return
         self._say_last(snapshot, False)
         for sink in snapshot.manifest["sinks"]:
-            folder = Path(sink["folder"])
-            if not folder.is_dir():
-                folder.mkdir(parents=True)
-                sync(folder.parent)
+            _have_folder(Path(sink["folder"]))
         for part in parts:
             made, named = Path(part["made"]), Path(part["folder"]) / part["name"]
             with suppress(FileExistsError):

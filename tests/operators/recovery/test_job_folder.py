@@ -20,7 +20,7 @@ def taken(job: JobFolder, number: int, results: Path, delivers: bool = True) -> 
     """A snapshot with one table of state, and one file of results."""
     made = job.begin(number)
     table = write_table(made / "state.arrow", Batch(NUMBERS, {"number": [number, None], "text": ["a", ""]}))
-    part = results.parent / f".part{number}"
+    part = job.path.parent / f".part{number}"
     part.write_text(f"results {number}")
     manifest = {
         "number": number, "finished": False, "workers": [{"tables": [table]}],
@@ -74,6 +74,25 @@ def test_the_snapshot_before_a_damaged_one_is_used(
         found = job.newest()
         assert found is not None
         assert found.number == 3
+
+
+def test_what_has_appeared_outlives_the_power(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder has the entries that it had when it was brought to the disk; folders that are made on the way, too."""
+    on_disk: dict[Path, set[str]] = {}
+
+    def synced(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if path.is_dir():
+            on_disk[path] = {entry.name for entry in path.iterdir()}
+
+    monkeypatch.setattr(os, "fsync", synced)
+    job, results = JobFolder(tmp_path / "jobs/job"), tmp_path / "results/of/all"
+    with job.locked():
+        snapshot = taken(job, 1, results)
+    for path in (results / "part-000001-00000.txt", snapshot.folder):
+        while path != tmp_path:
+            assert path.name in on_disk.get(path.parent, ()), path
+            path = path.parent
 
 
 def test_nothing_begins_anew_where_results_have_appeared(tmp_path: Path) -> None:
