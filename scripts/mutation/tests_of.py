@@ -105,6 +105,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/mechanisms/emit": ("tests/operators/aggregates/test_emit.py",),
     "operators/mechanisms": ("tests/operators/mechanisms", _CONTRACTS, "tests/nexmark/run/test_mechanisms.py"),
     "operators/paper": ("tests/operators/paper", "tests/nexmark/bench/experiments"),
+    "operators/recovery": ("tests/operators/recovery", "tests/operators/sinks", "tests/tools/commands"),
     "operators/staging": ("tests/operators/staging", "tests/operators/sources", "tests/operators/capture"),
     "operators/state/moving": ("tests/operators/migrate", "tests/operators/state"),
     "operators/state": ("tests/operators/state", _CONTRACTS, "tests/operators/aggregates", "tests/operators/joins"),
