@@ -21,9 +21,10 @@ class _WhileCompiling(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         if threading.current_thread() is threading.main_thread():
             self._depth += 1
-            if self._depth == 1 and not getattr(signal.getsignal(signal.SIGINT), "exits", False):
+            if self._depth == 1:
                 self._held = DeferredSignals()
-                self._held.__enter__()
+                if not getattr(signal.getsignal(signal.SIGINT), "exits", False):
+                    self._held.__enter__()
 
     def on_end(self, event: Any) -> None:
         if threading.current_thread() is threading.main_thread():
