@@ -9,6 +9,7 @@ _QUERIES = "tests/nexmark/queries/test_queries.py"
 _HARD = "(edges or elsewhere)"  # events that are generated notice less, and take longer
 _EMITTED = "tests/shm/memory/test_emitted_order.py"
 _CONTRACTS = "tests/operators/test_contracts.py"
+_REJECTED = "tests/operators/collections/test_rejected_rows.py"
 _MODELS = ("tests/engine/safety/test_safety.py", "tests/engine/running/test_coming_and_going.py")
 _BENCHMARKS = tuple([f"tests/test_benchmark_{some}.py" for some in (
     "all", "collections", "earlier", "engine", "parts", "references", "road", "state",
@@ -51,6 +52,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/progress/waking": ("tests/engine/progress/test_tracker.py",
         "tests/engine/running/test_scheduling.py", *_MODELS),
     "engine/progress/pool": ("tests/engine/progress/test_tracker.py", "tests/engine/progress/test_many_times.py"),
+    "engine/data/sifted": (_REJECTED,),
+    "engine/native/messages": (*_COMPILED, _REJECTED),
     "engine/native/memory": ("tests/engine/data/test_burst.py", "tests/engine/native"),
     "engine/native/edges": ("tests/operators/rows/test_compiled_stages.py", "tests/engine/native"),
     "engine/running/under_way": ("tests/operators/flow", "tests/operators/sources"),
