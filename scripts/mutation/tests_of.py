@@ -112,6 +112,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/staging": ("tests/operators/staging", "tests/operators/sources", "tests/operators/capture"),
     "operators/state/moving": ("tests/operators/migrate", "tests/operators/state"),
     "operators/state": ("tests/operators/state", _CONTRACTS, "tests/operators/aggregates", "tests/operators/joins"),
+    "operators/time/delay": ("tests/operators/test_structure.py", "tests/operators/migrate",
+        "tests/operators/recovery/test_rows_that_wait.py"),
     "operators/time": ("tests/operators/time", _CONTRACTS, "tests/operators/aggregates", "tests/operators/joins"),
     "operators/": ("tests/operators",),
     "nexmark/queries/q12": ("tests/nexmark/queries/test_processing_time.py",),

@@ -151,6 +151,20 @@ def test_delay_holds_rows_and_frontiers() -> None:
         delay(Scope("back").new_input(VALUE)[1], -1)
 
 
+def test_a_delay_by_nothing_lets_rows_go_in_order_of_time() -> None:
+    """One worker is ahead, and its rows wait for the other."""
+    with bench([VALUE], lambda stream: delay(exchange(stream, "value"), 0), workers=2) as made:
+        made.send({"value": [4]}, worker=0, time=7)
+        made.settle()
+        assert made.sent() == []
+        made.send({"value": [4]}, worker=1, time=5)
+        made.settle()
+        assert made.sent() == [(5, 4)]
+        made.inputs[1][0].advance_to(7)
+        made.settle()
+        assert made.sent() == [(7, 4)]
+
+
 def test_iterate_goes_round_until_all_are_done() -> None:
     def collatz(stream: Stream) -> Stream:
         def body(rows: Stream) -> tuple[Stream, Stream]:
