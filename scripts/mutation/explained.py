@@ -81,6 +81,34 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "engine/native/world.py", "due = np.zeros(2 * len(grown), np.int64)", "2", "3",
         "there is more room for who is due than operators that can be",
     ),
+    (
+        "engine/columns/instants.py", "nothing = pa.nulls(1, pa.large_string())[0]", "1", "2",
+        "the first of two nulls is what the only one is",
+    ),
+    (
+        "operators/collections/updates/parts.py", "words_at(spine[SINCE], 1)[0] = since", "0", "-1",
+        "the one word there is",
+    ),
+    (
+        "operators/collections/words/nulls.py", "len(nulls) > 0 else 0", "0", "-1",
+        "where no column can be null all rows are looked at, and the table is the answer as before",
+    ),
+    (
+        "operators/state/tags.py", "packing = _packing(meta, sources.shape[0])", "0", "-1",
+        "how long a view is of which the same rows are read, no kernel looks at",
+    ),
+    (
+        "engine/graph/signal.py", "self.received: list[int] = [0]", "0", "-1",
+        "nobody reads it before the dataflow is built, which replaces it",
+    ),
+    (
+        "engine/running/dataflows.py", "self.number = -1  # by which the tracker tells", "1", "2",
+        "it is given its number before anybody looks",
+    ),
+    (
+        "operators/capture/capture.py", "self._writer.close()", "self._writer.close()", "pass",
+        "the end of the file ends Arrow's stream as well",
+    ),
     *[
         (
             "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,
