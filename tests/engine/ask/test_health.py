@@ -66,6 +66,7 @@ def test_health_follows_what_workers_do(tmp_path: Path) -> None:
         pid = group.health(WATCHDOG_S).workers[0].process
         os.kill(pid, signal.SIGSTOP)
         try:
+            os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)  # a signal takes its time
             found = group.health(0.3)
             assert (found.ready, found.live, found.workers[0].state) == (True, False, "stopped")
             assert health(os.getpid(), 0.3) == health(pid, 0.3), "by the launcher's number, or a worker's"
