@@ -254,6 +254,22 @@ def test_a_region_that_multiplies_gets_few_rows_at_a_time(
     assert 0 < max(peaks) < 6 * workers * most < rows * factor * workers
 
 
+@pytest.mark.parametrize("workers", [2, 3])
+def test_a_compiled_region_that_multiplies_on_one_worker_has_all_hold_back(workers: int) -> None:
+    """A join whose pairs become more with every row: who puts rows in and sees none of them is asked for less."""
+    most, rows = 3000, 300
+
+    def region(s: Stream) -> Stream:
+        there = operators.exchange(s, col("node") * 0)
+        pairs = operators.join(there, there, on="node", columns={"node": "left.node"})
+        return operators.count(pairs, "node", emit="final")
+
+    with noted_gates() as gates:
+        found = totals(region, rows, workers, most, [])
+    assert found == [(workers * rows) ** 2]
+    assert max([each.view()["most"] for each in gates]) < 12 * workers * most < (workers * rows) ** 2
+
+
 def test_state_by_key_within_a_region_lies_in_bins_that_move() -> None:
     rows = [(at % 5, 0, at) for at in range(40)]
 
