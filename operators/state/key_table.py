@@ -118,9 +118,7 @@ class KeyTable:
 
     def _shrink(self) -> None:
         """Have as many cells as those keys need that are not in the dense form."""
-        counts = self._counts
-        counts[SHRINKS] = 0
-        is_empty = counts[LIVE] == counts[DENSE_LIVE]
+        is_empty = self._counts[LIVE] == self._counts[DENSE_LIVE]
         self._have_cells(_NONE if is_empty else (self._cells[self._cells != 0] & SLOT) - 1)
 
     def live(self) -> np.ndarray:
