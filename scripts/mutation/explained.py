@@ -109,6 +109,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "operators/capture/capture.py", "self._writer.close()", "self._writer.close()", "pass",
         "the end of the file ends Arrow's stream as well",
     ),
+    (
+        "operators/mechanisms/notifications.py", "seen = -1", "1", "0",
+        "times begin with 0, and so nothing is over when the frontier is there",
+    ),
     *[
         (
             "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,
