@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from scripts.mutation.__main__ import main, sample
 from scripts.mutation.careful import careful
 from scripts.mutation.changes import changes
 from scripts.mutation.explained import EQUIVALENT
@@ -189,3 +191,17 @@ def test_a_run_goes_on_where_one_stopped(tmp_path: Path) -> None:
     assert [results.outcome(words) for words in ("some", "other", "third")] == [HUNG, KILLED, None]
     results.keep("third", SURVIVED)
     assert Results(file).outcome("third") == SURVIVED
+
+
+def test_what_is_known_of_a_mutant_is_not_tried_again(tmp_path: Path) -> None:
+    """It counts all the same."""
+    asked = ["--seed", "3", "--cases", "4", "--no-careful", "--file", "shm/memory"]
+    known = [mutant.in_words(ROOT) for mutant in sample(3, 4, ("shm/memory",))]
+    for words, outcome in zip(known, (KILLED, SURVIVED, HUNG, SWOLLEN), strict=True):
+        Results(tmp_path / "results.json").keep(words, outcome)
+    done = CliRunner().invoke(main, [*asked, "--json", str(tmp_path / "results.json")])
+    told = [line for line in done.output.splitlines() if not line.startswith(" ")]
+    assert [line.partition(": ")[0] for line in told] == [
+        "[1/4] killed", "[2/4] survived", "[3/4] hung", "[4/4] out of memory", "3 of 4 noticed (75.0%)",
+    ]  # fmt: skip
+    assert done.exit_code == 1
