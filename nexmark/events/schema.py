@@ -32,12 +32,6 @@ class Stream:
     rank: int
     columns: tuple[Column, ...]
 
-    def column(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(f"stream {self.name} has no column {name}; it has {', '.join(c.name for c in self.columns)}")
-
     @property
     def integer_columns(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.columns if c.is_integer)

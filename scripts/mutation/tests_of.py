@@ -111,6 +111,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/paper": ("tests/operators/paper", "tests/nexmark/bench/experiments"),
     "operators/recovery": ("tests/operators/recovery", "tests/operators/sinks", "tests/tools/commands"),
     "operators/staging": ("tests/operators/staging", "tests/operators/sources", "tests/operators/capture"),
+    "operators/state/moving/rows_by_time": ("tests/operators/test_structure.py", "tests/operators/sinks",
+        "tests/operators/recovery/test_rows_that_wait.py"),
     "operators/state/moving": ("tests/operators/migrate", "tests/operators/state"),
     "operators/state": ("tests/operators/state", _CONTRACTS, "tests/operators/aggregates", "tests/operators/joins"),
     "operators/time/delay": ("tests/operators/test_structure.py", "tests/operators/migrate",
