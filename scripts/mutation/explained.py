@@ -113,6 +113,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "operators/mechanisms/notifications.py", "seen = -1", "1", "0",
         "times begin with 0, and so nothing is over when the frontier is there",
     ),
+    (
+        "operators/aggregates/compiled_panes.py", "if rows > 0 and at == 0:", ">", ">=",
+        "a message without rows is not sent, by Python's outputs or by edges",
+    ),
     *[
         (
             "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,
