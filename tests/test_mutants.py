@@ -150,6 +150,15 @@ def test_a_trial(trials: Trials, folder: Path, start: int, before: str, after: s
     assert sorted(path.name for path in (folder / "trials").iterdir()) == ["pristine", "said.txt"]
 
 
+def test_what_python_has_compiled_is_not_taken_for_the_mutant(trials: Trials) -> None:
+    """Though it is as long, and made in the same second."""
+    tests, source = ("test_some.py",), trials.pristine / "some.py"
+    for _ in range(3):
+        os.utime(source, None)
+        subprocess.run([sys.executable, "-c", "import some"], cwd=trials.pristine, check=True)
+        assert trials.outcome(Mutant("some.py", 59, "1", "9", ""), tests) == KILLED
+
+
 def test_a_trial_that_fills_the_memory(trials: Trials) -> None:
     mutant = Mutant("memory.py", 52, ">", ">=", "")
     assert trials.outcome(mutant, ("test_memory.py",)) == SWOLLEN

@@ -49,9 +49,10 @@ class Trials:
         file, run by itself, passes with the change, or fails without."""
         with self._copy() as copy:
             file = copy / mutant.file
-            changed = mutant.applied(file.read_bytes())
+            changed, changed_s = mutant.applied(file.read_bytes()), int(file.stat().st_mtime)
             file.unlink()  # it is a link to the pristine one
             file.write_bytes(changed)
+            os.utime(file, (changed_s + 1, changed_s + 1))  # by which, in seconds, Python knows what it has compiled
             for _ in range(2):
                 outcome = self._run(copy, tests)
                 if outcome == SURVIVED:
