@@ -61,6 +61,32 @@ def publish(
         raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
     target = Path(os.path.abspath(folder))
     require_new(target, name)
+
+    def collect(context: OperatorContext) -> Callable[[InputPort], None]:
+        paths: list[tuple[int, Path]] = []
+        context.when_stopped(WhenStopped.ENDS)
+        offer(_MovingPaths(paths))
+
+        def logic(parts: InputPort) -> None:
+            for _, batch in parts:
+                paths.extend(zip(batch["worker"].tolist(), map(Path, batch["path"].tolist()), strict=True))
+            if parts.frontier == COMPLETE and paths:
+                context.publish(_together([path for _, path in sorted(paths)], target, suffix), target)
+                paths.clear()
+
+        return logic
+
+    written = write_parts(stream, target, name, writer)
+    builder = written.operator(f"publish {name}")
+    port = builder.input(written, Exchange("publisher"))
+    state_moves(builder, [Table(_PART, ("publisher",))])
+    builder.build(collect)
+    return builder.probe(port)
+
+
+def write_parts(stream: Stream, target: Path, name: str, writer: Callable[[Path, Schema], PartWriter]) -> Stream:
+    """Write the stream's rows to parts under names hidden beside `target`. The stream that is returned has a row of
+    each, `path`, once it is whole and on the disk."""
     schema = stream.schema
 
     def write(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
@@ -96,26 +122,7 @@ def publish(
 
         return logic
 
-    def collect(context: OperatorContext) -> Callable[[InputPort], None]:
-        paths: list[tuple[int, Path]] = []
-        context.when_stopped(WhenStopped.ENDS)
-        offer(_MovingPaths(paths))
-
-        def logic(parts: InputPort) -> None:
-            for _, batch in parts:
-                paths.extend(zip(batch["worker"].tolist(), map(Path, batch["path"].tolist()), strict=True))
-            if parts.frontier == COMPLETE and paths:
-                context.publish(_together([path for _, path in sorted(paths)], target, suffix), target)
-                paths.clear()
-
-        return logic
-
-    written = stream.unary(name, _PART, write)
-    builder = written.operator(f"publish {name}")
-    port = builder.input(written, Exchange("publisher"))
-    state_moves(builder, [Table(_PART, ("publisher",))])
-    builder.build(collect)
-    return builder.probe(port)
+    return stream.unary(name, _PART, write)
 
 
 class _MovingPaths:
@@ -142,6 +149,11 @@ def require_new(target: Path, name: str) -> None:
     """Raise UsageError where there is something already; before any worker writes."""
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise UsageError(f"operator {name!r}: {target} exists already; remove it, or choose another folder")
+    make_beside(target, name)
+
+
+def make_beside(target: Path, name: str) -> None:
+    """Make the folder that a target, and what is hidden beside it, are to be in. UsageError if that cannot be."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

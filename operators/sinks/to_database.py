@@ -7,21 +7,17 @@ how far it is. So whoever goes on, after whatever death, knows what is in the ta
 """
 
 import os
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from tokenring.engine import (
     COMPLETE,
     Batch,
     GraphError,
     InputPort,
-    Notify,
     OperatorContext,
     OutputPort,
     Probe,
@@ -33,23 +29,23 @@ from tokenring.engine import (
     UsageError,
     WhenStopped,
 )
-from tokenring.operators.migrate import saving_of, state_moves
-from tokenring.operators.recovery import Saving, Wanted, inserted_until, outbox_of, say_inserted
+from tokenring.operators.migrate import saving_of
+from tokenring.operators.recovery import Saving
 from tokenring.operators.sinks.database_table import LOCKED_S, DatabaseTable
-from tokenring.operators.sinks.outbox import deliver
+from tokenring.operators.sinks.delivery import NOTHING, deliver_to, opened, to_first
 from tokenring.operators.sinks.part_files import arrow_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_NOTHING = Schema("nothing")
 _DELIVERED = Schema(job="string", sink="string", snapshot="int64", inserted="int64")
 """Of the table that says how far a job's sink is: so many rows of a snapshot, and all of those before."""
 _AT_ONCE = 1 << 14
 """Rows of a transaction: some tens of milliseconds of worker 0's."""
 _WAIT_NS = 100_000_000
 """How long rows are waited for that share a transaction: each has the disk wait."""
-_LOOK_NS, _SOON_NS, _AGAIN_NS = 50_000_000, 1_000_000, 1_000_000_000
+_SOON_NS = 1_000_000
+"""How long from one transaction to the next: a snapshot needs a moment in which nothing is due."""
 
 
 def to_database(
@@ -140,11 +136,7 @@ def _insert_as_they_come(stream: Stream, table: DatabaseTable, name: str) -> Pro
 
         return logic
 
-    return stream.unary(name, _NOTHING, construct, Route(_to_first)).probe()
-
-
-def _to_first(batch: Batch) -> np.ndarray:
-    return np.zeros(batch.rows, np.int64)
+    return stream.unary(name, NOTHING, construct, Route(to_first)).probe()
 
 
 def _as_table(batch: Batch) -> "pa.Table":
@@ -158,77 +150,28 @@ def _insert_once(
 ) -> Probe:
     """Rows go into files, as those of to_arrow_files do, and those that have appeared into the table."""
     sink = saving.sink(name, table)
-    folder = outbox_of(saving.folder.path, sink)
     marked = ".".join([*table.split(".")[:-1], "tokenring_delivered"])
-    delivery = _Delivery(make(table, stream.schema), make(marked, _DELIVERED), folder, sink, saving, stream.schema)
-    written = deliver(stream, folder, name, ".arrow", arrow_parts(), saving, sink, table)
-    builder = stream.scope.operator(f"{name}.delivered", Notify.NEVER)
-    builder.output(_NOTHING)
-    state_moves(builder)
-
-    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
-        """The token keeps the run from ending before all is inserted."""
-        if context.worker_index:
-            token.drop()
-            return lambda output: None
-        delivery.begin()
-        last = _LastSnapshot(saving.folder.path)
-
-        def logic(output: OutputPort) -> None:
-            if token.live:
-                is_last = written.frontier == COMPLETE and last.is_there()  # asked before the look at what has appeared
-                if delivery.step():
-                    context.activate_after(_SOON_NS)  # not at once: a snapshot needs a moment in which nothing is due
-                elif is_last:
-                    token.drop()
-                else:
-                    context.activate_after(_LOOK_NS)
-
-        return logic
-
-    builder.build(construct)
-    return written
+    inserting = _Inserting(make(table, stream.schema), make(marked, _DELIVERED), stream.schema, sink, saving.job)
+    return deliver_to(inserting, stream, name, sink, table, arrow_parts(), saving)
 
 
-class _LastSnapshot:
-    """The snapshot that has all results: the end of the run waits for it."""
+class _Inserting:
+    """Inserts the rows of snapshots into the table: a Destination."""
 
-    def __init__(self, job: Path) -> None:
-        self._wanted = Wanted(job)
-        self._asked_ns = 0
-        self._is_there = False
+    def __init__(self, table: DatabaseTable, marked: DatabaseTable, schema: Schema, sink: str, job: str) -> None:
+        self._table, self._marked = table, marked
+        self._sink, self._job = sink, job
+        self._where = f"job = {_text(job)} AND sink = {_text(sink)}"
+        self.says = f"{marked.name!r} says that table {table.name!r}"
+        self.cure = "put both tables back to what they were"
+        self.again_ns = _SOON_NS
+        self.parts = schema.to_arrow()
 
-    def is_there(self) -> bool:
-        """Whether it is there; it is asked for if it was not yet, and again if it could not be taken."""
-        told = self._wanted.told() if self._asked_ns else None
-        if told is not None and "number" in told:
-            self._wanted.forget()
-            self._is_there = True
-        elif not self._is_there and (told is not None or not self._asked_ns):
-            if monotonic_ns() >= self._asked_ns + _AGAIN_NS:
-                self._wanted.forget()
-                self._wanted.ask()
-                self._asked_ns = monotonic_ns()
-        return self._is_there
-
-
-class _Delivery:
-    """What brings files that have appeared into the table."""
-
-    def __init__(
-        self, table: DatabaseTable, marked: DatabaseTable, folder: Path, sink: str, saving: Saving, schema: Schema
-    ) -> None:
-        self._table, self._marked, self._schema = table, marked, schema
-        self._folder, self._sink, self._saving = folder, sink, saving
-        self._where = f"job = {_text(saving.job)} AND sink = {_text(sink)}"
-
-    def begin(self) -> None:
-        """Make the tables, if they are not there. RecoveryError for a table that is not as this job has left it, and
-        for rows of other columns that wait."""
-        self._require_same_columns()
+    def prepare(self) -> int:
+        """Make the tables, if they are not there."""
         self._table.prepare()
         self._marked.prepare()
-        first = f"INSERT INTO {self._marked.sql} VALUES ({_text(self._saving.job)}, {_text(self._sink)}, 0, 0)"
+        first = f"INSERT INTO {self._marked.sql} VALUES ({_text(self._job)}, {_text(self._sink)}, 0, 0)"
         if self._position() is None:
             with self._marked.transaction(keeps=False) as cursor:
                 cursor.execute(first)
@@ -240,46 +183,15 @@ class _Delivery:
             with self._marked.transaction() as cursor:
                 cursor.execute(first)
         snapshot, _ = self._position() or (0, 0)
-        resumed = 0 if self._saving.resumed is None else self._saving.resumed.number
-        inserted = inserted_until(self._folder)
-        if snapshot > resumed or snapshot < inserted:
-            raise RecoveryError(
-                f"operator {self._sink!r}: {self._marked.name!r} says that table {self._table.name!r} has the results "
-                f"up to snapshot {snapshot} of job {self._saving.job}; this run goes on from snapshot {resumed}, and "
-                f"has inserted up to {inserted}: put both tables back to what they were, or begin anew in another "
-                f"folder"
-            )
+        return snapshot
 
-    def _require_same_columns(self) -> None:
-        wanted = self._schema.to_arrow()
-        for path in sorted(self._folder.glob("part-*.arrow")):
-            waiting = _opened(path).schema
-            if not waiting.equals(wanted):
-                raise RecoveryError(
-                    f"operator {self._sink!r}: rows ({', '.join(waiting.names)}) wait in {path} to be inserted, and "
-                    f"this program's are ({', '.join(wanted.names)}), of other kinds or columns: let the program that "
-                    f"they are of run until they are in, or call this sink otherwise by name="
-                )
+    def rest(self) -> None:
+        """Others may need the database; DuckDB's has one process at a time."""
+        self._table.close()
+        self._marked.close()
 
-    def step(self) -> bool:
-        """Insert some of what has appeared, in one transaction, and remove what is in; False if there is nothing."""
-        parts = defaultdict(list)
-        for path in sorted(self._folder.glob("part-*.arrow")):
-            parts[int(path.name.split("-")[1])].append(path)
-        number = min(parts, default=0)
-        if not parts or number > self._saving.folder.whole:
-            self._table.close()  # others may need the database; DuckDB's has one process at a time
-            self._marked.close()
-            return False
-        if number > inserted_until(self._folder) and not self._insert(number, parts[number]):
-            return True
-        say_inserted(self._folder, number)  # first, since rows are counted as they stand in all files
-        for path in parts[number]:
-            path.unlink()
-        return True
-
-    def _insert(self, number: int, paths: list[Path]) -> bool:
-        """Insert the next rows of a snapshot; whether those were the last."""
+    def take(self, number: int, paths: Sequence[Path]) -> bool:
+        """Insert the next rows of a snapshot, in one transaction; whether those were the last."""
         snapshot, before = self._position() or (0, 0)
         rows = _read(paths)
         begin = before if number == snapshot else 0
@@ -303,17 +215,10 @@ class _Delivery:
         return None if found is None else (int(found[0]), int(found[1]))
 
 
-def _read(paths: list[Path]) -> "pa.Table":
+def _read(paths: Sequence[Path]) -> "pa.Table":
     import pyarrow as pa
 
-    return pa.concat_tables([_opened(path).read_all() for path in paths])
-
-
-def _opened(path: Path) -> "pa.ipc.RecordBatchFileReader":
-    """Mapped as a buffer: as a file, Arrow would read it by threads, which do not go well with later forks."""
-    import pyarrow as pa
-
-    return pa.ipc.open_file(pa.memory_map(str(path)).read_buffer())
+    return pa.concat_tables([opened(path).read_all() for path in paths])
 
 
 def _text(value: str) -> str:

@@ -14,6 +14,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from random import Random
+from time import sleep
 from typing import Any
 from unittest.mock import patch
 
@@ -34,13 +35,14 @@ from tokenring.operators.sinks.database_table import DatabaseTable
 
 MODULE = import_module("tokenring.operators.sinks.to_database")
 """The package has the function under that name."""
+DELIVERY = import_module("tokenring.operators.sinks.delivery")
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several transactions a snapshot, and no waiting."""
     monkeypatch.setattr(MODULE, "_AT_ONCE", 3)
-    monkeypatch.setattr(MODULE, "_LOOK_NS", 0)
+    monkeypatch.setattr(DELIVERY, "_LOOK_NS", 0)
     monkeypatch.setattr(MODULE, "_SOON_NS", 0)
 
 
@@ -176,7 +178,7 @@ def test_who_inserts_may_die_before_it_removes_what_is_in(
     tmp_path: Path, removed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """removed: how many files of the snapshot before; -1: it has not even been said."""
-    say, left = MODULE.say_inserted, [0]  # type: ignore[attr-defined]
+    say, left = DELIVERY.say_inserted, [0]
 
     def dies(folder: Path, number: int) -> None:
         left[0] -= 1
@@ -188,7 +190,7 @@ def test_who_inserts_may_die_before_it_removes_what_is_in(
                 path.unlink()
             raise Dead
 
-    monkeypatch.setattr(MODULE, "say_inserted", dies)
+    monkeypatch.setattr(DELIVERY, "say_inserted", dies)
     job, random = Job(tmp_path, windows(of_sqlite)), Random(1)
     for said in (1, 1, 2, 1, 1000):
         left[0] = said
@@ -408,15 +410,23 @@ class Killed(sqlite3.Connection):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def counts(scope: tr.Scope, folder: Path, database: Any, dies_at_row: bool) -> tr.Probe:
+def counted(scope: tr.Scope, folder: Path, dies_at_row: bool, pause_s: float = 0.0) -> Any:
+    """pause_s: before each batch of the source."""
+
     def share(worker: int, peers: int) -> Any:
-        return map(rows_of, range(100 * worker, ROWS, 100 * peers))
+        for first in range(100 * worker, ROWS, 100 * peers):
+            sleep(pause_s)
+            yield rows_of(first)
 
     rows = scope.from_generator(tr.Schema("at key"), share, time="at")
     if dies_at_row:
         rows = rows.inspect(lambda batch, time: dies_once(folder / "died", int(batch["at"].max())))
     found = rows.aggregate("key", window=tr.Tumbling("at", 500), rows=tr.Count())
-    return found.select("window_start", "key", "rows").to_database(database, "counts")
+    return found.select("window_start", "key", "rows")
+
+
+def counts(scope: tr.Scope, folder: Path, database: Any, dies_at_row: bool) -> tr.Probe:
+    return counted(scope, folder, dies_at_row).to_database(database, "counts")
 
 
 def expected_counts() -> Rows:
@@ -529,7 +539,7 @@ def test_a_last_snapshot_that_cannot_be_taken_is_asked_for_again(
         return {"error": "the disk is full"} if len(asked) < 3 else take(keeper, processes)
 
     monkeypatch.setattr(Keeper, "_try_to_take", fails_first)
-    monkeypatch.setattr(MODULE, "_AGAIN_NS", 1000)
+    monkeypatch.setattr(DELIVERY, "_AGAIN_NS", 1000)
     recovery = tr.Recovery(tmp_path / "job", every="1h")
     tr.run(lambda scope: counts(scope, tmp_path, tmp_path / "it.db", False), workers=2, recovery=recovery)
     assert len(asked) >= 3

@@ -1,0 +1,184 @@
+"""Delivery: results under recovery that go out of the job's folder, into a database or a table, exactly once.
+
+Rows go into files first, which appear in the job's folder with the snapshot that has the state behind them. Worker 0
+brings them to their destination, snapshot by snapshot. The destination says itself up to which snapshot it has them, in
+the same transaction that has the rows: so whoever goes on, after whatever death, knows what is there.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    Notify,
+    OperatorContext,
+    OutputPort,
+    Probe,
+    RecoveryError,
+    Schema,
+    Stream,
+    Token,
+)
+from tokenring.operators.migrate import state_moves
+from tokenring.operators.recovery import Saving, Wanted, inserted_until, outbox_of, say_inserted
+from tokenring.operators.sinks.outbox import deliver
+from tokenring.operators.sinks.publication import PartWriter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NOTHING = Schema("nothing")
+_LOOK_NS, _AGAIN_NS = 50_000_000, 1_000_000_000
+
+
+class Destination(Protocol):
+    """Where results go, from worker 0."""
+
+    says: str
+    """How an error begins that tells up to which snapshot it has results: "'this' says that table 'that'"."""
+    cure: str
+    """What to do where that is not as the job has left it."""
+    again_ns: int
+    """How long from one `take` to the next."""
+    parts: "pa.Schema"
+    """Of the files that it takes."""
+
+    def prepare(self) -> int:
+        """Make it ready; up to which snapshot it has results of this job's sink, 0 if none."""
+
+    def take(self, number: int, paths: Sequence[Path]) -> bool:
+        """Take results of a snapshot; whether all of them are in."""
+
+    def rest(self) -> None:
+        """There is nothing to take for now."""
+
+
+def opened(path: Path) -> "pa.ipc.RecordBatchFileReader":
+    """A part, mapped as a buffer: as a file, Arrow would read it by threads, which do not go well with later forks."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path)).read_buffer())
+
+
+def to_first(batch: Batch) -> np.ndarray:
+    """A Route's function: all rows to worker 0."""
+    return np.zeros(batch.rows, np.int64)
+
+
+def deliver_to(
+    destination: Destination,
+    stream: Stream,
+    name: str,
+    sink: str,
+    into: str,
+    writer: Callable[[Path, Schema], PartWriter],
+    saving: Saving,
+) -> Probe:
+    """Bring the stream's rows to a destination. sink: by which it knows them; into: what it is called."""
+    folder = outbox_of(saving.folder.path, sink)
+    delivery = _Delivery(destination, folder, sink, saving)
+    written = deliver(stream, folder, name, ".arrow", writer, saving, sink, into)
+    builder = stream.scope.operator(f"{name}.delivered", Notify.NEVER)
+    builder.output(NOTHING)
+    state_moves(builder)
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
+        """The token keeps the run from ending before all is there."""
+        if context.worker_index:
+            token.drop()
+            return lambda output: None
+        context.when_released(destination.rest)
+        delivery.begin()
+        last = _LastSnapshot(saving.folder.path)
+
+        def logic(output: OutputPort) -> None:
+            if token.live:
+                is_last = written.frontier == COMPLETE and last.is_there()  # asked before the look at what has appeared
+                if delivery.step():
+                    context.activate_after(destination.again_ns)
+                elif is_last:
+                    token.drop()
+                else:
+                    context.activate_after(_LOOK_NS)
+
+        return logic
+
+    builder.build(construct)
+    return written
+
+
+class _LastSnapshot:
+    """The snapshot that has all results: the end of the run waits for it."""
+
+    def __init__(self, job: Path) -> None:
+        self._wanted = Wanted(job)
+        self._asked_ns = 0
+        self._is_there = False
+
+    def is_there(self) -> bool:
+        """Whether it is there; it is asked for if it was not yet, and again if it could not be taken."""
+        told = self._wanted.told() if self._asked_ns else None
+        if told is not None and "number" in told:
+            self._wanted.forget()
+            self._is_there = True
+        elif not self._is_there and (told is not None or not self._asked_ns):
+            if monotonic_ns() >= self._asked_ns + _AGAIN_NS:
+                self._wanted.forget()
+                self._wanted.ask()
+                self._asked_ns = monotonic_ns()
+        return self._is_there
+
+
+class _Delivery:
+    """What brings files that have appeared to a destination."""
+
+    def __init__(self, destination: Destination, folder: Path, sink: str, saving: Saving) -> None:
+        self._destination = destination
+        self._folder, self._sink, self._saving = folder, sink, saving
+
+    def begin(self) -> None:
+        """Make the destination ready. RecoveryError where it is not as this job has left it, and for rows of other
+        columns that wait."""
+        self._require_same_columns()
+        snapshot = self._destination.prepare()
+        resumed = 0 if self._saving.resumed is None else self._saving.resumed.number
+        inserted = inserted_until(self._folder)
+        if snapshot > resumed or snapshot < inserted:
+            raise RecoveryError(
+                f"operator {self._sink!r}: {self._destination.says} has the results up to snapshot {snapshot} of job "
+                f"{self._saving.job}; this run goes on from snapshot {resumed}, and has inserted up to {inserted}: "
+                f"{self._destination.cure}, or begin anew in another folder"
+            )
+
+    def _require_same_columns(self) -> None:
+        wanted = self._destination.parts
+        for path in sorted(self._folder.glob("part-*.arrow")):
+            waiting = opened(path).schema
+            if not waiting.equals(wanted):
+                raise RecoveryError(
+                    f"operator {self._sink!r}: rows ({', '.join(waiting.names)}) wait in {path} to be inserted, and "
+                    f"this program's are ({', '.join(wanted.names)}), of other kinds or columns: let the program that "
+                    f"they are of run until they are in, or call this sink otherwise by name="
+                )
+
+    def step(self) -> bool:
+        """Bring on some of what has appeared, and remove what is there; False if there is nothing."""
+        parts = defaultdict(list)
+        for path in sorted(self._folder.glob("part-*.arrow")):
+            parts[int(path.name.split("-")[1])].append(path)
+        number = min(parts, default=0)
+        if not parts or number > self._saving.folder.whole:
+            self._destination.rest()
+            return False
+        if number > inserted_until(self._folder) and not self._destination.take(number, parts[number]):
+            return True
+        say_inserted(self._folder, number)  # first, since rows are counted as they stand in all files
+        for path in parts[number]:
+            path.unlink()
+        return True
