@@ -40,6 +40,7 @@ from_generator, from_callback  sources: streams of Python code, and live ones; T
 collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
 to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole; with a Roll, file by file
 to_database       a sink: rows of a table in a database; under recovery each exactly once
+to_delta          a sink: rows of a Delta table, in whole commits; under recovery each exactly once
 for_each          a sink: a function of what arrives
 Notificator, Stash  for operators of one's own: tokens, or rows, kept until their time is finished
 Keys, grown       for keyed operators of one's own: a slot for each key, and arrays by slot that grow
@@ -130,6 +131,7 @@ with later(__name__):
         latest,
         to_arrow_files,
         to_database,
+        to_delta,
         to_json_lines,
         to_parquet,
     )
@@ -261,6 +263,7 @@ __all__ = [
     "temporal_join",
     "to_arrow_files",
     "to_database",
+    "to_delta",
     "to_json_lines",
     "to_parquet",
     "top",

@@ -31,6 +31,8 @@ MAY_USE = {
     # click and rich: what people type and read; psutil: the processes of a program that is profiled
     "tools": {"click", "rich", "psutil", "orjson", "pyarrow"},
 }
+# What leaves threads behind is imported by the program of one process, which no worker and no launcher imports.
+MAY_ALONE = {"tokenring.operators.sinks.delta_process": {"deltalake"}}
 # Order and counts: they run the same in a simulation of many workers as in a run, so they may know no machine.
 PURE = ("times", "columns", "graph", "progress")
 NOT_PURE = ("tokenring.engine.progress.exchange",)
@@ -75,9 +77,15 @@ def test_lower_layers_use_few_libraries(package: str) -> None:
     wrong = {
         name: extra
         for name, module in MODULES.items()
-        if module.package == package and (extra := third_party(module) - MAY_USE[package])
+        if module.package == package
+        and (extra := third_party(module) - MAY_USE[package] - MAY_ALONE.get(name, set()))
     }
     assert not wrong
+
+
+@pytest.mark.parametrize("alone", MAY_ALONE)
+def test_nobody_imports_what_leaves_threads_behind(alone: str) -> None:
+    assert not [name for name, module in MODULES.items() if alone in targets(module, MODULES, typing_too=True)]
 
 
 def test_no_module_imports_itself_through_others() -> None:

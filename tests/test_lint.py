@@ -91,7 +91,10 @@ def test_a_folder_that_is_no_package(tmp_path: Path) -> None:
     assert finding.path.parent.name == "within"
 
 
-NEEDS = {"dependencies": ["numpy>=2.0", "click"], "optional-dependencies": {"kernels": [], "spark": [], "bench": []}}
+NEEDS = {
+    "dependencies": ["numpy>=2.0", "click"],
+    "optional-dependencies": {"kernels": [], "spark": [], "bench": [], "delta": []},
+}
 
 
 def test_what_is_imported_and_declared(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ _MEANT = {
     "sort": "top",
     "write_csv": "to_parquet",
     "write_database": "to_database",
+    "write_delta": "to_delta",
     "write_parquet": "to_parquet",
 }
 """What other libraries call it."""
@@ -107,6 +108,7 @@ class Stream(engine.Stream):
     to_arrow_files = sinks.to_arrow_files
     to_json_lines = sinks.to_json_lines
     to_database = sinks.to_database
+    to_delta = sinks.to_delta
     capture = to_capture
 
     # Of edges

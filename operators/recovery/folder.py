@@ -31,7 +31,7 @@ _READ = (1, FORMAT)
 """Those that are read. The first says nothing of places and versions, and lists operators by name alone."""
 MANIFEST = "manifest.json"
 _LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to; where all lie
-_INSERTED = "inserted.json"  # beside results that go into a database: the number of the newest ones that are in it
+_INSERTED = "inserted.json"  # beside results that go into a table: the number of the newest ones that are in it
 WANTED, TOLD = "wanted-", "told-"
 """How files in a job's folder begin: who makes the one wants a snapshot now, and is told in the other what came of it.
 """
@@ -49,19 +49,20 @@ def part_name(number: int, worker: int, which: int, suffix: str) -> str:
 
 
 def inserted_until(folder: Path) -> int:
-    """Of which snapshot results in a folder were the last that went into a database; 0: none did."""
+    """Of which snapshot results in a folder were the last that went into a table; 0: none did."""
     try:
         return int(orjson.loads((folder / _INSERTED).read_bytes()))
     except FileNotFoundError:
         return 0
     except (ValueError, TypeError, OSError):
         raise RecoveryError(
-            f"{folder / _INSERTED} is damaged: write the number into it that the sink's row of tokenring_delivered has"
+            f"{folder / _INSERTED} is damaged: write the number into it that the sink's row of tokenring_delivered "
+            f"has, or of a Delta table the version of its transaction"
         ) from None
 
 
 def say_inserted(folder: Path, number: int) -> None:
-    """The results of a snapshot are in a database, and may go."""
+    """The results of a snapshot are in a table, and may go."""
     write_json(folder / _INSERTED, number)
 
 
@@ -415,14 +416,15 @@ class JobFolder:
         return removed
 
     def _require_retractable(self, snapshot: Snapshot) -> None:
-        """RecoveryError where results of newer snapshots are in a database, which gives none back."""
+        """RecoveryError where results of newer snapshots are in a table, which gives none back."""
         for sink in self._sinks_of(snapshot):
             folder = Path(sink["folder"])
             if (inserted := inserted_until(folder)) > snapshot.number:
                 raise RecoveryError(
                     f"{self.path} cannot go on from snapshot {snapshot.number}: results up to snapshot {inserted} are "
-                    f"in a database. Put back the table, and the sink's row of tokenring_delivered, to what they were "
-                    f"at snapshot {snapshot.number}, and remove {folder / _INSERTED}; or begin anew in another folder"
+                    f"in a table. Put that back to what it was at snapshot {snapshot.number}, in a database with the "
+                    f"sink's row of tokenring_delivered, and remove {folder / _INSERTED}; or begin anew in another "
+                    f"folder"
                 )
 
     def go_back(self, number: int) -> str:

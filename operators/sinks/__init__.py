@@ -3,6 +3,7 @@
 to_parquet, to_arrow_files, to_json_lines  a folder of files, one a worker
 Roll                                       of those three: a file for each interval of time, as it is finished
 to_database                                rows of a table in a database
+to_delta                                   rows of a Delta table, in whole commits
 for_each                                   a function of what arrives
 gather                                     what workers collected, as one table in the launcher
 (tokenring.operators.sinks.collect keeps rows on the worker.)
@@ -18,6 +19,7 @@ with later(__name__):
     from tokenring.operators.sinks.publication import publish
     from tokenring.operators.sinks.rolling import Roll
     from tokenring.operators.sinks.to_database import to_database
+    from tokenring.operators.sinks.to_delta import to_delta
 
 __all__ = [
     "Collected",
@@ -34,6 +36,7 @@ __all__ = [
     "publish",
     "to_arrow_files",
     "to_database",
+    "to_delta",
     "to_json_lines",
     "to_parquet",
 ]

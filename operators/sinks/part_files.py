@@ -52,7 +52,7 @@ class _Gathering:
         raise NotImplementedError
 
 
-class _ArrowPart(_Gathering):
+class ArrowPart(_Gathering):
     """A part that one of Arrow's own writers writes."""
 
     def __init__(self, writer: Any, rows_at_once: int) -> None:
@@ -125,10 +125,10 @@ def to_parquet(
     are in place. Memory: a row group for each interval that is not finished.
     """
 
-    def writer(path: Path, schema: Schema) -> _ArrowPart:
+    def writer(path: Path, schema: Schema) -> ArrowPart:
         import pyarrow.parquet as pq
 
-        return _ArrowPart(pq.ParquetWriter(path, schema.to_arrow(), compression=compression), row_group_rows)
+        return ArrowPart(pq.ParquetWriter(path, schema.to_arrow(), compression=compression), row_group_rows)
 
     return _write(stream, folder, roll, name, ".parquet", writer)
 
@@ -149,10 +149,10 @@ def to_arrow_files(
 def arrow_parts(rows_at_once: int = _ROWS_AT_ONCE) -> Callable[[Path, Schema], PartWriter]:
     """What writes Arrow IPC files."""
 
-    def writer(path: Path, schema: Schema) -> _ArrowPart:
+    def writer(path: Path, schema: Schema) -> ArrowPart:
         import pyarrow as pa
 
-        return _ArrowPart(pa.ipc.new_file(path, schema.to_arrow()), rows_at_once)
+        return ArrowPart(pa.ipc.new_file(path, schema.to_arrow()), rows_at_once)
 
     return writer
 

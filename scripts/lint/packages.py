@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ def _names(requirements: Iterable[str]) -> set[str]:
 
 def _declared(project: Mapping[str, Any]) -> set[str]:
     optional = project["optional-dependencies"]
-    return _names(project["dependencies"]) | _names([*optional["kernels"], *optional["spark"], *optional["bench"]])
+    extras = [optional[extra] for extra in ("kernels", "spark", "bench", "delta")]
+    return _names([*project["dependencies"], *chain.from_iterable(extras)])
 
 
 def undeclared(path: Path, project: Mapping[str, Any], modules: Iterable[Module]) -> Iterator[Finding]:

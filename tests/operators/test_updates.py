@@ -146,6 +146,7 @@ TAKES_WHAT_COMES: dict[str, Callable[[Stream, Path], Any]] = {
     "to_arrow_files": lambda s, folder: operators.to_arrow_files(s, folder / "c"),
     "to_json_lines": lambda s, folder: operators.to_json_lines(s, folder / "d"),
     "to_database": lambda s, folder: operators.to_database(s, folder / "e", "rows"),
+    "to_delta": lambda s, folder: operators.to_delta(s, folder / "f"),
 }
 
 SOURCES = {"read_csv", "read_arrow", "read_columns", "read_json_lines", "read_parquet", "read_staged"}

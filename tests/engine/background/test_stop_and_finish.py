@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tokenring as tr
+from tests.operators.sinks.test_to_delta import rows_in
 
 WATCHDOG_S = 60
 ROWS = tr.Schema("key value t")
@@ -218,12 +219,14 @@ def test_a_sink_behind_a_source_has_all_that_came(tmp_path: Path, monkeypatch: p
             rows = endless(worker, scope)
             rows.to_parquet(tmp_path / "all")
             rows.to_database(tmp_path / "all.db", "rows")
+            rows.to_delta(tmp_path / "table")
 
     ended(program, 2, "stop")
     found = pq.read_table(tmp_path / "all").to_pylist()  # type: ignore[no-untyped-call]
     assert sorted(row["t"] for row in found) == sorted([*times_of(0), *times_of(1)])
     with closing(sqlite3.connect(tmp_path / "all.db")) as connection:
         assert sorted(connection.execute("SELECT t FROM rows")) == sorted((row["t"],) for row in found)
+    assert sorted(rows_in(tmp_path / "table", "t").elements()) == sorted((row["t"],) for row in found)
 
 
 def slow_burst(worker: tr.Worker, scope: tr.Scope) -> Any:
