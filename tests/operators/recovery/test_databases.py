@@ -23,6 +23,7 @@ import pytest
 
 import tokenring as tr
 from tests.errors import raises
+from tests.imports import ROOT
 from tests.operators.recovery.test_goes_on import EVERY, ROWS, dies_once, rows_of
 from tests.operators.recovery.test_instants import expected_windows, source
 from tests.operators.recovery.test_instants import rows_of as share_of
@@ -486,12 +487,15 @@ def test_a_worker_that_is_killed_before_changes_nothing(tmp_path: Path, connect:
     assert in_database(connect, tmp_path / "it.db", "counts") == expected_counts()
 
 
+def run(folder: Path) -> None:
+    recovery = tr.Recovery(folder / "job", every=EVERY)
+    tr.run(lambda scope: counts(scope, folder, folder / "it.db", False), workers=2, recovery=recovery)
+
+
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-import tokenring as tr
-from tests.operators.recovery.test_databases import counts
-from tests.operators.recovery.test_goes_on import EVERY
+from {module} import run
 from tokenring.operators.recovery import JobFolder
 folder, dies_at = Path(sys.argv[1]), int(sys.argv[2])
 deliver, delivered = JobFolder.deliver, 0
@@ -505,25 +509,28 @@ def dies(self, snapshot):
         os.kill(os.getpid(), signal.SIGKILL)
 JobFolder.deliver = dies
 if __name__ == "__main__":
-    recovery = tr.Recovery(folder / "job", every=EVERY)
-    tr.run(lambda scope: counts(scope, folder, folder / "it.db", False), workers=2, recovery=recovery)
+    run(folder)
 """
 
 
-def test_a_launcher_that_is_killed_between_manifest_and_results_changes_nothing(tmp_path: Path) -> None:
-    """Or right behind it: each run gets as far as one snapshot more, or its end."""
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    root = Path(__file__).parents[3]
+def run_by_launchers_that_die(folder: Path, module: str) -> None:
+    """`module`'s `run(folder)`, killed between manifest and results, or right behind them: each run gets as far as one
+    snapshot more, or its end."""
+    program = folder / "program.py"
+    program.write_text(PROGRAM.format(module=module))
     statuses = []
     for dies_at in (1, 2, -2, 0):
         done = subprocess.run(
-            [sys.executable, program, tmp_path, str(dies_at)], capture_output=True, text=True, check=False,
-            cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
+            [sys.executable, program, folder, str(dies_at)], capture_output=True, text=True, check=False,
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         statuses.append(done.returncode)
     assert statuses[-1] == 0, done.stderr
     assert statuses.count(-signal.SIGKILL) >= 2
+
+
+def test_a_launcher_that_is_killed_between_manifest_and_results_changes_nothing(tmp_path: Path) -> None:
+    run_by_launchers_that_die(tmp_path, __name__)
     assert in_database(of_sqlite, tmp_path / "it.db", "counts") == expected_counts()
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections import Counter
 from contextlib import suppress
 from importlib import import_module
@@ -20,7 +18,16 @@ import pytest
 
 import tokenring as tr
 from tests.errors import raises
-from tests.operators.recovery.test_databases import Dead, all_rows, begin, counted, expected_counts, finish, may_die
+from tests.operators.recovery.test_databases import (
+    Dead,
+    all_rows,
+    begin,
+    counted,
+    expected_counts,
+    finish,
+    may_die,
+    run_by_launchers_that_die,
+)
 from tests.operators.recovery.test_goes_on import EVERY
 from tests.operators.recovery.test_instants import expected_windows, source
 from tests.operators.recovery.worlds import Job
@@ -316,39 +323,6 @@ def test_what_delta_does_not_have_is_told_of_before_it_is_saved(tmp_path: Path) 
     assert sum(rows_in(tmp_path / "it").values()) == 1
 
 
-PROGRAM = """
-import os, signal, sys
-from pathlib import Path
-from tests.operators.recovery.test_delta import run
-from tokenring.operators.recovery import JobFolder
-folder, dies_at = Path(sys.argv[1]), int(sys.argv[2])
-deliver, delivered = JobFolder.deliver, 0
-def dies(self, snapshot):
-    global delivered
-    delivered += 1
-    if delivered == dies_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-    deliver(self, snapshot)
-    if delivered == -dies_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-JobFolder.deliver = dies
-if __name__ == "__main__":
-    run(folder)
-"""
-
-
 def test_a_launcher_that_is_killed_between_manifest_and_results_changes_nothing(tmp_path: Path) -> None:
-    """Or right behind it: each run gets as far as one snapshot more, or its end."""
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    root = Path(__file__).parents[3]
-    statuses = []
-    for dies in (1, 2, -2, 0):
-        done = subprocess.run(
-            [sys.executable, program, tmp_path, str(dies)], capture_output=True, text=True, check=False,
-            cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
-        )  # fmt: skip
-        statuses.append(done.returncode)
-    assert statuses[-1] == 0, done.stderr
-    assert statuses.count(-signal.SIGKILL) >= 2
+    run_by_launchers_that_die(tmp_path, __name__)
     assert rows_in(tmp_path / "it", *COUNTS) == expected_counts()

@@ -158,13 +158,16 @@ def test_a_row_at_which_an_operator_fails_twice_ends_the_run(tmp_path: Path) -> 
                 file.write("x")
             raise ValueError(f"no such row at {os.getpid()}")
 
-    def flow(scope: tr.Scope) -> tr.Probe:
-        function = lambda: slowly_until(lambda: snapshot_in(tmp_path / "job") > 0, 4000)  # noqa: E731
-        rows = scope.from_generator(tr.Schema("at key"), function, time="at", name="rows")
-        return rows.inspect(fails).to_parquet(tmp_path / "out")
+    def run(inspecting: Callable[[tr.Batch, int], None]) -> None:
+        def flow(scope: tr.Scope) -> tr.Probe:
+            function = lambda: slowly_until(lambda: snapshot_in(tmp_path / "job") > 0, 4000)  # noqa: E731
+            rows = scope.from_generator(tr.Schema("at key"), function, time="at", name="rows")
+            return rows.inspect(inspecting).to_parquet(tmp_path / "out")
+
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job", every="1h", restarts=9))
 
     with raises(tr.OperatorError, "ValueError", "no such row") as caught:
-        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job", every="1h", restarts=9))
+        run(fails)
     assert failed.read_text() == "xx"
     assert any("failed so twice, from snapshot 0" in note for note in caught.value.__notes__)
     assert any("had read nothing before" in note for note in caught.value.__notes__)
@@ -176,13 +179,8 @@ def test_a_row_at_which_an_operator_fails_twice_ends_the_run(tmp_path: Path) -> 
             wanted.ask()
         fails(batch, time)
 
-    def again(scope: tr.Scope) -> tr.Probe:
-        function = lambda: slowly_until(lambda: snapshot_in(tmp_path / "job") > 0, 4000)  # noqa: E731
-        rows = scope.from_generator(tr.Schema("at key"), function, time="at", name="rows")
-        return rows.inspect(asking).to_parquet(tmp_path / "out")
-
     with raises(tr.OperatorError, "ValueError", "no such row") as caught:
-        tr.run(again, workers=1, recovery=Recovery(tmp_path / "job", every="1h", restarts=9))
+        run(asking)
     assert failed.read_text() == "xx"
     (note,) = [note for note in caught.value.__notes__ if "failed so twice" in note]
     assert "from snapshot 1" in note

@@ -22,22 +22,10 @@ import tokenring as tr
 from tests.engine.helpers import build, simulated
 from tests.errors import Fact, raises
 from tests.imports import ROOT
+from tests.operators.sinks.test_to_database import KINDS, MANY, NUMBER
 from tokenring import OperatorError, Schema, SchemaError, UsageError
 from tokenring.operators import fluent
 from tokenring.operators.sinks.delta_table import DeltaTable
-
-KINDS = Schema.of(
-    {
-        "id": "int64", "score": "float64?", "on": "bool?", "order": "string?", "raw": "bytes", "at": "timestamp?",
-        "day": "date?", "price%": "decimal(18, 2)?",
-    }
-)  # fmt: skip
-MANY: dict[str, list[Any]] = {
-    "id": [2**63 - 1, -(2**62)], "score": [0.1, None], "on": [True, None], "order": ['é "\n', None],
-    "raw": [b"\x00\xff", b""], "at": ["2026-01-01T00:00:00.000001", None], "day": ["2026-02-28", None],
-    "price%": ["9999999999999999.99", None],
-}  # fmt: skip
-NUMBER = Schema("number")
 
 
 def log_of(folder: Path) -> list[list[dict[str, Any]]]:
