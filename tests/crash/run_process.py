@@ -64,7 +64,7 @@ class Command:
         """The workers' pids, once all map the segment and have used so much processor time, and py-spies are there."""
         deadline = time.monotonic() + WATCHDOG_S
         while time.monotonic() < deadline:
-            assert self._process.poll() is None, self._process.communicate()
+            assert self._process.poll() is None, self._process.communicate(timeout=WATCHDOG_S)
             self.others = psutil.Process(self.pid).children()
             workers = [child.pid for child in self.others if _is_worker(child, cpu_s)]
             if len(workers) == count and len(self.others) == count + py_spies:

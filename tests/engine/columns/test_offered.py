@@ -121,3 +121,16 @@ def test_a_column_that_lies_at_an_odd_address_is_copied() -> None:
     found = Batch.from_arrow(Schema(x="int64"), pa.table({"x": values}))["x"]
     assert found.tolist() == [0, 1, 2, 3, 4]
     assert found.flags.aligned
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "said"),
+    [
+        ("uint64", [-1, 2**64 - 1], "-1"),
+        ("int64", [0, 2**64 - 1], str(2**64 - 1)),
+        ("float64", [0.5, 2**64 - 1], "double"),
+    ],
+)
+def test_an_integer_beyond_its_kind_is_named(kind: str, values: list[float], said: str) -> None:
+    with raises(SchemaError, "'u'", said):
+        Batch(Schema.of({"u": kind}), {"u": values})
