@@ -96,19 +96,25 @@ def finish(world: World) -> None:
     raise AssertionError("the job does not come to an end")
 
 
+def run_with_cuts(job: Job, seed: int) -> None:
+    """To its end, by ever other workers, which are cut off anywhere."""
+    random = Random(seed)
+    for workers in (2, 3, 1):
+        with job.world(workers, random) as world:
+            world.step(random.randrange(60))
+            world.take(copied=True)
+            world.step(random.randrange(60))
+            if random.random() < 0.7:
+                world.take(until=random.choice(["", "rest", "manifest", "results"]))
+    with job.world(2, random) as world:
+        finish(world)
+
+
 @pytest.mark.parametrize("connect", CONNECTS)
 def test_rows_are_inserted_once_wherever_the_run_is_cut(tmp_path: Path, connect: Callable[[Path], Any]) -> None:
     for seed in range(3):
-        job, random = Job(tmp_path / f"{seed}", windows(connect)), Random(seed)
-        for workers in (2, 3, 1):
-            with job.world(workers, random) as world:
-                world.step(random.randrange(60))
-                world.take(copied=True)
-                world.step(random.randrange(60))
-                if random.random() < 0.7:
-                    world.take(until=random.choice(["", "rest", "manifest", "results"]))
-        with job.world(2, random) as world:
-            finish(world)
+        job = Job(tmp_path / f"{seed}", windows(connect))
+        run_with_cuts(job, seed)
         assert in_database(connect, job.results / "it.db", "windows") == expected_windows(2)
         assert in_database(connect, job.results / "it.db", "all_rows") == all_rows()
         assert job.rows("windows") == expected_windows(2)

@@ -27,6 +27,7 @@ from tests.operators.recovery.test_databases import (
     finish,
     may_die,
     run_by_launchers_that_die,
+    run_with_cuts,
 )
 from tests.operators.recovery.test_goes_on import EVERY
 from tests.operators.recovery.test_instants import expected_windows, source
@@ -84,16 +85,8 @@ def assert_whole(job: Job) -> None:
 @pytest.mark.usefixtures("at_once")
 def test_rows_are_appended_once_wherever_the_run_is_cut(tmp_path: Path) -> None:
     for seed in range(2):
-        job, random = Job(tmp_path / f"{seed}", windows), Random(seed)
-        for workers in (2, 3, 1):
-            with job.world(workers, random) as world:
-                world.step(random.randrange(60))
-                world.take(copied=True)
-                world.step(random.randrange(60))
-                if random.random() < 0.7:
-                    world.take(until=random.choice(["", "rest", "manifest", "results"]))
-        with job.world(2, random) as world:
-            finish(world)
+        job = Job(tmp_path / f"{seed}", windows)
+        run_with_cuts(job, seed)
         assert_whole(job)
 
 
