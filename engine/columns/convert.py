@@ -145,9 +145,9 @@ def _whole(name: str, kind: Kind, values: Sequence[Any], doubles: np.ndarray) ->
     integer that no double holds, but where all are integers of uint64."""
     for value in values:
         if isinstance(value, int) and not -_WHOLE <= value <= _WHOLE:
-            if kind.dtype == np.uint64 and all([isinstance(each, int) and 0 <= each < 2**64 for each in values]):
-                return np.array(values, np.uint64)
             if all([isinstance(each, int) for each in values]):
+                if kind.dtype == np.uint64 and min(values) >= 0 and max(values) < 2**64:
+                    return np.array(values, np.uint64)
                 beyond = min(values) if kind.dtype == np.uint64 else value
                 raise SchemaError(f"column {name!r} holds {beyond}, which {kind.name} does not hold")
             raise SchemaError(f"column {name!r} holds {value}, but not integers alone, and no double holds it")

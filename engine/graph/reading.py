@@ -1,6 +1,6 @@
 """What becomes of an output, as far as the graph says: which columns anybody looks at, and whether its rows stay."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from tokenring.engine.graph.graph import Graph
@@ -30,12 +30,8 @@ def functions_behind(graph: Graph, origins: Collection[Source]) -> list[list[Any
     return [[stage.function for stage in _stages_before(port)][::-1] for port in ports]
 
 
-def _stages_before(port: InputSpec) -> Iterator[Stage]:
-    """The nearest first."""
-    stage = port.stage
-    while stage is not None:
-        yield stage
-        stage = stage.parent
+def _stages_before(port: InputSpec) -> Iterable[Stage]:
+    return () if port.stage is None else port.stage.back()
 
 
 def rows_cross(graph: Graph, origins: Collection[Source]) -> bool:

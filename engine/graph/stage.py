@@ -6,7 +6,7 @@ receivers. Each output's stateless operators form a tree of stages, which `token
 direct calls.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from tokenring.engine.columns import Batch, Schema
@@ -76,6 +76,13 @@ class Stage:
     def label(self) -> str:
         """The name with the regions it is in."""
         return self.region + self.name
+
+    def back(self) -> "Iterator[Stage]":
+        """This stage and those before it, the nearest first."""
+        stage: Stage | None = self
+        while stage is not None:
+            yield stage
+            stage = stage.parent
 
     def digest_text(self) -> str:
         """What all workers must agree on. A function is compared by its place only, as constructors are."""

@@ -39,10 +39,9 @@ def place_of(
         origin, stage, how = edge
         passed = []
         while True:
-            while stage is not None:
-                function = repr(stage.function) if hasattr(stage.function, "fused") else ""
-                passed.append(f"{stage.name} {function} {stage.schema!r}")
-                stage = stage.parent
+            for each in () if stage is None else stage.back():
+                function = repr(each.function) if hasattr(each.function, "fused") else ""
+                passed.append(f"{each.name} {function} {each.schema!r}")
             if origin in ends:
                 return f"{passed} of {ends[origin]}, {how}"
             if origin.operator not in patches:

@@ -1,6 +1,6 @@
 """What is known of a stream by its source and the stateless operators behind it: operators use it untold."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from math import inf
 from typing import Any
 
@@ -35,7 +35,7 @@ def unique_columns(stream: Stream) -> frozenset[str]:
     """The columns of which that is known: those of the source that stateless operators behind it hand on as they are,
     whatever rows they leave out and whatever they call them. Behind others nothing is."""
     known = stream.scope.kept(_Known).unique.get(stream.source, frozenset())
-    for function in _stages(stream) if known else ():
+    for function in _functions(stream) if known else ():
         if not isinstance(function, Part):
             return frozenset()
         made = function.step().columns
@@ -88,13 +88,9 @@ def waits_of(stream: Stream) -> list[Probe]:
 
 def is_filtered(stream: Stream) -> bool:
     """Whether an expression, behind the operator that a stream is of, leaves out rows."""
-    return any(isinstance(function, Part) and function.step().condition is not None for function in _stages(stream))
+    return any(isinstance(function, Part) and function.step().condition is not None for function in _functions(stream))
 
 
-def _stages(stream: Stream) -> Iterator[Any]:
-    """The functions of the stateless operators behind an operator, in order."""
-    stages, stage = [], stream.stage
-    while stage is not None:
-        stages.append(stage.function)
-        stage = stage.parent
-    return reversed(stages)
+def _functions(stream: Stream) -> list[Any]:
+    """Those of the stateless operators behind an operator, in order."""
+    return [] if stream.stage is None else [stage.function for stage in stream.stage.back()][::-1]

@@ -27,6 +27,7 @@ from tokenring.engine import (
 )
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.recovery import Saving, Wanted, inserted_until, outbox_of, say_inserted
+from tokenring.operators.sinks.gather import opened
 from tokenring.operators.sinks.outbox import deliver
 from tokenring.operators.sinks.publication import PartWriter
 
@@ -57,13 +58,6 @@ class Destination(Protocol):
 
     def rest(self) -> None:
         """There is nothing to take for now."""
-
-
-def opened(path: Path) -> "pa.ipc.RecordBatchFileReader":
-    """A part, mapped as a buffer: as a file, Arrow would read it by threads, which do not go well with later forks."""
-    import pyarrow as pa
-
-    return pa.ipc.open_file(pa.memory_map(str(path)).read_buffer())
 
 
 def to_first(batch: Batch) -> np.ndarray:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import Config, UsageError, Worker, execute
@@ -45,9 +46,16 @@ def gathered(launch: Callable[[Callable[[Any], None]], object], program: Callabl
 
     with scratch_folder("gather") as folder:
         launch(partial(_keep_rows, program, str(folder)))
-        # Mapped as buffers: as files, Arrow would read them by threads, which do not go well with later forks.
-        parts = [pa.memory_map(str(file)).read_buffer() for file in sorted(folder.iterdir())]
-        return pa.concat_tables([pa.ipc.open_file(part).read_all() for part in parts]) if parts else None
+        parts = [opened(file).read_all() for file in sorted(folder.iterdir())]
+        return pa.concat_tables(parts) if parts else None
+
+
+def opened(path: Path) -> "pa.ipc.RecordBatchFileReader":
+    """An Arrow file, mapped as a buffer: as a file, Arrow would read it by threads, which do not go well with later
+    forks."""
+    import pyarrow as pa
+
+    return pa.ipc.open_file(pa.memory_map(str(path)).read_buffer())
 
 
 def rows_kept(program: Callable[[Any], Any], worker: Worker) -> Kept:

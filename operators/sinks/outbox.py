@@ -10,7 +10,7 @@ from tokenring.engine import COMPLETE, GraphError, InputPort, OperatorContext, P
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.recovery import Saving, tell_last
-from tokenring.operators.sinks.publication import PartWriter, require_new
+from tokenring.operators.sinks.publication import PartWriter, require_new, require_outside_loops
 
 
 class _Outbox:
@@ -73,9 +73,7 @@ def deliver(
 ) -> Probe:
     """Write the stream's rows to files of `folder`, which appear with snapshots, and the last ones at the end. known,
     into: see SavedSink; "": by its folder."""
-    scope = stream.scope
-    if scope.depth > 1:
-        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+    require_outside_loops(stream, name)
     target = Path(os.path.abspath(folder))
     if str(target) in saving.sinks:
         raise GraphError(f"operator {name!r}: another sink of this dataflow writes to {target}: give each a folder")

@@ -56,9 +56,7 @@ def publish(
     """Write the stream's rows to parts of `folder`, which must not exist yet, or be empty. The probe is done once all
     parts are whole and on the disk.
     """
-    scope = stream.scope
-    if scope.depth > 1:
-        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+    require_outside_loops(stream, name)
     target = Path(os.path.abspath(folder))
     require_new(target, name)
 
@@ -150,6 +148,13 @@ def require_new(target: Path, name: str) -> None:
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise UsageError(f"operator {name!r}: {target} exists already; remove it, or choose another folder")
     make_beside(target, name)
+
+
+def require_outside_loops(stream: Stream, name: str) -> None:
+    """GraphError for a sink of files or tables in a loop."""
+    scope = stream.scope
+    if scope.depth > 1:
+        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
 
 
 def make_beside(target: Path, name: str) -> None:

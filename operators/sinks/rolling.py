@@ -18,7 +18,6 @@ import numpy as np
 from tokenring.engine import (
     COMPLETE,
     Batch,
-    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -34,7 +33,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
-from tokenring.operators.sinks.publication import PartWriter
+from tokenring.operators.sinks.publication import PartWriter, require_outside_loops
 from tokenring.operators.time import position_of
 
 _NOTHING = Schema("nothing")
@@ -136,9 +135,7 @@ def roll_files(
     """Write the stream's rows to files of `folder`, which may hold files already. The probe has passed a time once all
     rows up to it, of all workers, are in files that are in place.
     """
-    scope = stream.scope
-    if scope.depth > 1:
-        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+    require_outside_loops(stream, name)
     what = f"operator {name!r}: roll"
     if not isinstance(roll, Roll):
         raise UsageError(f"{what} is a Roll, such as roll=Roll('1h'), not {roll!r}")

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from tokenring.engine import (
     COMPLETE,
     Batch,
-    GraphError,
     InputPort,
     OperatorContext,
     OutputPort,
@@ -32,8 +31,10 @@ from tokenring.engine import (
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.recovery import Saving
 from tokenring.operators.sinks.database_table import LOCKED_S, DatabaseTable
-from tokenring.operators.sinks.delivery import NOTHING, deliver_to, opened, to_first
+from tokenring.operators.sinks.delivery import NOTHING, deliver_to, to_first
+from tokenring.operators.sinks.gather import opened
 from tokenring.operators.sinks.part_files import arrow_parts
+from tokenring.operators.sinks.publication import require_outside_loops
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,9 +101,7 @@ def _connect_to_file(path: str) -> Any:
 
 
 def _insert_as_they_come(stream: Stream, table: DatabaseTable, name: str) -> Probe:
-    scope = stream.scope
-    if scope.depth > 1:
-        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+    require_outside_loops(stream, name)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()

@@ -14,7 +14,6 @@ from urllib.parse import quote
 from tokenring.engine import (
     COMPLETE,
     Batch,
-    GraphError,
     InputPort,
     OperatorContext,
     OperatorError,
@@ -32,7 +31,7 @@ from tokenring.operators.recovery import Saving
 from tokenring.operators.sinks.delivery import NOTHING, deliver_to, to_first
 from tokenring.operators.sinks.delta_table import DeltaTable
 from tokenring.operators.sinks.part_files import ArrowPart
-from tokenring.operators.sinks.publication import PartWriter, make_beside, write_parts
+from tokenring.operators.sinks.publication import PartWriter, make_beside, require_outside_loops, write_parts
 
 _LOOK_NS = 20_000_000
 """Between two looks whether a commit is done."""
@@ -101,9 +100,7 @@ class _DeltaPart(ArrowPart):
 
 
 def _append_at_end(stream: Stream, delta: DeltaTable, name: str) -> Probe:
-    scope = stream.scope
-    if scope.depth > 1:
-        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+    require_outside_loops(stream, name)
     target = Path(delta.uri) if delta.is_local else Path(gettempdir()) / quote(delta.uri, safe="")[-100:]
     make_beside(target, name)
     written = write_parts(stream, target, name, _parts(delta, name))

@@ -249,7 +249,7 @@ def _range(group: "pq.RowGroupMetaData", schema: Schema, name: str) -> "Range | 
     converted."""
     from tokenring.operators.expressions import Range
 
-    columns = [group.column(at) for at in range(group.num_columns)]
+    columns = map(group.column, range(group.num_columns))
     found = next((column for column in columns if column.path_in_schema == name), None)
     statistics = None if found is None else found.statistics
     if statistics is None:
