@@ -117,6 +117,10 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "operators/aggregates/compiled_panes.py", "if rows > 0 and at == 0:", ">", ">=",
         "a message without rows is not sent, by Python's outputs or by edges",
     ),
+    (
+        "engine/install/failing.py", "self.number = 0", "0", "-1",
+        "both are no dataflow's",
+    ),
     *[
         (
             "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,

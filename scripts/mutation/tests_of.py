@@ -96,6 +96,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/operators/joins/test_partners.py",
     ),
     "operators/rows/key_columns": ("tests/operators/aggregates/test_keys_by_expressions.py",),
+    "operators/rows/projection": ("tests/operators/rows", "tests/operators/expressions/test_names_of_columns.py",
+        "tests/operators/test_structure.py"),
     "operators/rows": ("tests/operators/rows", "tests/operators/test_structure.py"),
     "operators/flow": ("tests/operators/flow",),
     "operators/sinks": ("tests/operators/sinks",),

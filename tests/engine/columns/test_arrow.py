@@ -99,9 +99,16 @@ def test_many_small_messages_make_few_batches() -> None:
     assert sum(counts) == 100_000 and len(counts) == 4
 
 
-def test_a_sum_beyond_its_decimal_is_named() -> None:
+@pytest.mark.parametrize("beyond", [1_000, -1_000])
+def test_a_sum_beyond_its_decimal_is_named(beyond: int) -> None:
     schema = Schema.of({"name": "string", "price": "decimal(3, 0)"})
     rows = ArrowRows(schema, lambda batch: None)
-    rows.add(Batch.wrap(schema, (np.zeros(2, np.int64), np.array([5, 1_000])), 2, (np.zeros(1, np.uint8), None)))
-    with raises(SchemaError, "'price'", "row 1", "1000"):
+
+    def add(*sums: int) -> None:
+        rows.add(Batch.wrap(schema, (np.zeros(2, np.int64), np.array(sums)), 2, (np.zeros(1, np.uint8), None)))
+
+    add(999, -999)
+    rows.hand_on()
+    add(5, beyond)
+    with raises(SchemaError, "'price'", "row 1", str(beyond)):
         rows.hand_on()
