@@ -158,7 +158,7 @@ class Graph:
         for operator in self.operators:
             text.append(
                 f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}|{sorted(operator.closed)}|"
-                f"{operator.relay!r}|{operator.depth}"
+                f"{operator.relay!r}|{operator.depth}|{operator.about}"
             )
             text.extend(
                 f"{spec.origin!r}|{spec.stage and spec.stage.number}|{spec.pact!r}|{spec.schema!r}"
@@ -177,6 +177,7 @@ class Graph:
                 f"input {at}: {self.describe(spec.origin)} by {spec.pact!r}" for at, spec in enumerate(operator.inputs)
             ]
             ports += [f"output {at}: {schema!r}" for at, schema in enumerate(operator.outputs)]
+            ports += [operator.about] if operator.about else []
             found.append(f"operator {operator.name!r} ({'; '.join([*ports, f'notify {operator.notify.name}'])})")
         for stage in self.stages:
             what = f" ({stage.function!r})" if hasattr(stage.function, "fused") else ""

@@ -63,6 +63,8 @@ class OperatorSpec:
     """The number of coordinates of its times."""
     input_depth: int = 1
     """The same at its inputs, which differs where a scope is entered or left."""
+    about: str = ""
+    """What else is said of it, on which workers must agree."""
 
     @property
     def paths(self) -> Paths:

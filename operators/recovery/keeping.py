@@ -334,10 +334,10 @@ class Keeper:
     def seal(self, number: int, into: Path, peers: int, seconds: dict[str, float]) -> Snapshot:
         """All workers have written what they keep to the folder of a snapshot: it is one, and its results appear."""
         workers = [orjson.loads((into / f"worker{index}.json").read_bytes()) for index in range(peers)]
-        for source in workers[0]["contents"]:
+        for source, names in workers[0]["names"].items():
             told = [each["state"]["share"] for one in workers for each in one["shares"] if each["source"] == source]
-            if sorted(told) != [*range(self.shares)]:
-                raise RecoveryError(f"not all shares of source {source!r} are in it: {sorted(told)} of {self.shares}")
+            if sorted(told) != sorted(names):
+                raise RecoveryError(f"not all shares of source {source!r} are in it: {sorted(told)} of {len(names)}")
         parts = [{**part, "worker": index} for index, one in enumerate(workers) for part in one["parts"]]
         times = [told["state"]["time"] for one in workers for told in one["shares"]]
         at = min([time for time in times if time is not None], default=None)

@@ -107,6 +107,9 @@ class Changes:
             if one.was and (why := why_not(one)):
                 self._is_lost(f"{what} {one.was!r}, which {why}", one.was)
                 one.was = ""
+            elif one.was and what == SOURCE:
+                for part in gone_partitions(saved[one.was], one.place):
+                    self._is_lost(f"partition {part!r} of source {one.was!r}", f"{one.was}/{part}")
         name_all(known, self._taken)
         self._new += [f"{what} {one.id!r}" for one in new]
 
@@ -145,10 +148,23 @@ class Changes:
         return f"this program differs from that of {where}: {'; '.join(said)}" if said else ""
 
 
+_PARTITIONS = "partitions"
+
+
 def other_contents(were: Mapping[str, str], known: Known) -> str:
-    """How what a source reads has changed; "" if it has not."""
-    was, now = were[known.was], known.place
-    return "" if was == now else f"has changed ({_difference(orjson.loads(was), orjson.loads(now))})"
+    """How what a source reads has changed, but for its partitions; "" if it has not."""
+    was, now = orjson.loads(were[known.was]), orjson.loads(known.place)
+    if isinstance(was, dict) and isinstance(now, dict) and _PARTITIONS in was and _PARTITIONS in now:
+        was[_PARTITIONS] = now[_PARTITIONS]
+    return "" if was == now else f"has changed ({_difference(was, now)})"
+
+
+def gone_partitions(was: str, now: str) -> list[str]:
+    """Those that a source had and has no more."""
+    before, after = orjson.loads(was), orjson.loads(now)
+    if not isinstance(before, dict) or _PARTITIONS not in before:
+        return []
+    return [one for one in before[_PARTITIONS] if one not in after[_PARTITIONS]]
 
 
 def other_state(state: SavedState | SavedRows, was: Mapping[str, Any], stay: Collection[str]) -> str:

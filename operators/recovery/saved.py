@@ -37,6 +37,10 @@ class SavedSource(Protocol):
 
     known: Known
 
+    @property
+    def names(self) -> Sequence[int | str]:
+        """Of all its shares, on all workers."""
+
     def stand(self) -> None:
         """Send nothing until `go_on`."""
 
@@ -44,7 +48,7 @@ class SavedSource(Protocol):
         """Send what comes."""
 
     def state(self) -> list[dict[str, Any]]:
-        """Where each share of it is, in plain values of JSON: `share`, its number; `time`, before which it sends no
+        """Where each share of it is, in plain values of JSON: `share`, its name; `time`, before which it sends no
         more, None if it has ended; and what is the source's own."""
 
     def contents(self) -> Any:

@@ -255,11 +255,11 @@ class Saving:
         were = [one.get("since", {"": self.resumed_at}) for one in workers]
         return max([since for of_rows in were for since in of_rows.values()], default=0)
 
-    def shares_of(self, known: Known) -> dict[int, dict[str, Any]]:
-        """Where each share of a source was; empty where it begins."""
+    def shares_of(self, known: Known) -> dict[int | str, dict[str, Any]]:
+        """Where each share of a source was, by name; empty where it begins."""
         return self._shares(known.was)
 
-    def _shares(self, source: str) -> dict[int, dict[str, Any]]:
+    def _shares(self, source: str) -> dict[int | str, dict[str, Any]]:
         workers = [] if self.resumed is None else self.resumed.manifest["workers"]
         found = [told["state"] for worker in workers for told in worker["shares"] if told["source"] == source]
         return {state["share"]: state for state in found}
@@ -411,6 +411,7 @@ class Saving:
             "shares": shares,
             "parts": list(parts),
             "contents": {source.known.id: source.contents() for source in self.sources},
+            "names": {source.known.id: [*source.names] for source in self.sources},
             "program": {name: value() for name, value in self.program.items()},
             "since": {rows.known.id: rows.since() for rows in self._arrivals.values() if rows.since is not None},
             "inputs": {name: handle.time for name, handle in self._inputs() if not handle.closed},

@@ -37,9 +37,9 @@ def asked_on(name: str, function: Any, example: str, per_worker: bool, *named: s
         raise UsageError(
             f"source {name!r}: give the function itself, {example}, not what it returned ({type(function).__name__})"
         )
-    if _takes(function, named=named):  # what it takes besides has defaults, which are not ours to fill
+    if takes(function, named=named):  # what it takes besides has defaults, which are not ours to fill
         return lambda worker, peers: function if per_worker or worker == 0 else None
-    if _takes(function, 0, 1, named=named):
+    if takes(function, 0, 1, named=named):
         return lambda worker, peers: partial(function, worker, peers)
     raise UsageError(
         f"source {name!r}: the function takes {inspect.signature(function)}, and a source's takes: nothing, to be "
@@ -48,7 +48,8 @@ def asked_on(name: str, function: Any, example: str, per_worker: bool, *named: s
     )
 
 
-def _takes(function: Callable[..., Any], *arguments: int, named: Sequence[str] = ()) -> bool:
+def takes(function: Callable[..., Any], *arguments: Any, named: Sequence[str] = ()) -> bool:
+    """Whether a function can be called so."""
     try:
         inspect.signature(function).bind(*arguments, **dict.fromkeys(named))
     except ValueError:  # written in C, and says nothing: what waits in a queue takes nothing

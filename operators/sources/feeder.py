@@ -1,8 +1,9 @@
-"""The logic that bounded sources share: one piece a call, while queues have room and the throttle allows. Under
-recovery each share of a source goes on from where it was, on whichever worker."""
+"""The logic that sources share: one piece a call, of the share that is furthest behind, while queues have room and the
+throttle allows. Under recovery each share goes on from where it was, on whichever worker."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,9 +25,10 @@ from tokenring.engine.graph import Graph, Source, columns_read, functions_behind
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import has_end, waits_of
 from tokenring.operators.sources.throttle import Sent, Throttle
-from tokenring.operators.time import Clock, RowOrigin, Timing, require_root, with_late
+from tokenring.operators.time import Clock, Promises, RowOrigin, Timing, require_root, with_late
 
 if TYPE_CHECKING:
+    from tokenring.engine import Probe
     from tokenring.operators.expressions import RangeOf
     from tokenring.operators.recovery import Saving
 
@@ -45,9 +47,11 @@ class Piece(NamedTuple):
     position: Position = None
 
 
-Pieces = Callable[[int, int, Position], Iterator[Piece]]
+Pieces = Callable[[Any, int, Position], Iterator[Piece | None]]
 """pieces(share, shares, position): what one share sends, in order, from that position on: the rows that followed the
-piece that gave it, cut into pieces anew. Called once a worker, when the dataflow is built."""
+piece that gave it, cut into pieces anew; None: nothing has come, ask again a little later. share: its number, or, of a
+partition, its name. Called once a share, when the dataflow is built."""
+_AGAIN_NS = 1_000_000  # after which a share is asked again that had nothing
 
 
 def feed(
@@ -60,65 +64,42 @@ def feed(
     *,
     contents: Callable[[], Any] | None = None,
     rows: int | None = None,
+    partitions: Sequence[str] | None = None,
+    idle_ns: int | None = None,
 ) -> Any:
-    """A source of every worker's pieces, which ends when they do, or, if it is live, when the run is to stop: a stream,
-    or, where `timing.late`, that and the one of late rows. contents: what is read, in plain values, alike as long as it
-    is the same; None: it cannot be read again from a position. rows: see `has_end`.
+    """A source of every worker's shares, which ends when they do, or, if it is live, when the run is to stop: a stream,
+    or, where `timing.late`, that and the one of late rows.
+
+    contents: what is read, in plain values, alike as long as it is the same; None: it cannot be read again from a
+    position. rows: see `has_end`. partitions: the names of the shares; None: there is one for each worker. idle_ns: how
+    long one has nothing before it holds nobody.
     """
     require_root(scope, f"source {timing.name!r}")
-    chosen = Throttle() if throttle is None else throttle
-    behind = behind_source(scope)
-    saving = saving_of(scope)
+    saving, behind, chosen = saving_of(scope), behind_source(scope), throttle or Throttle()
+    reading = _Reading(timing, pieces, live, partitions)
     if saving is not None:
-        saved = _SavedFeed(schema, timing, pieces, contents, saving)
+        reading = _SavedReading(timing, pieces, partitions, contents, saving)
+    if idle_ns is not None:
+        reading.idle_ns, reading.promises = idle_ns, Promises()
 
-        def go_on(context: OperatorContext, token: Token, late: Token | None = None) -> Callable[..., None]:
-            return saved.begin(context, chosen.attach(behind, context.activate, context.activate_after), token, late)
-
-        assert isinstance(scope, Scope), "sources are of the root scope"
-        number = len(scope.graph.operators)
-        streams = declare(scope, timing.name, schema, go_on, timing.late)
-        saving.accounted.append(scope.graph.operators[number])
-        return streams
-
-    def construct(context: OperatorContext, token: Token, *late: Token) -> Callable[..., None]:
-        sharing = context.sharing
-        mine = pieces(context.worker_index, sharing, None) if context.worker_index < sharing else iter(())
-        clock = timing.clock(token, *late)
-        sent = chosen.attach(behind, context.activate, context.activate_after)
+    def construct(context: OperatorContext, token: Token, late: Token | None = None) -> Callable[..., None]:
         waits = waits_of(first)
         for whole in waits:
             context.run_on_advance(whole)
-        if live and context.stopping:  # asked here, so that we are run when it changes
-            context.activate()
+        sent = chosen.attach(behind, context.activate, context.activate_after)
+        return reading.begin(context, sent, waits, token, late)
 
-        def logic(output: OutputPort, late: OutputPort | None = None) -> None:
-            nonlocal mine
-            if live and token.live and context.stopping:
-                clock.close()
-                mine = iter(())  # and with it what its `finally` blocks say
-                return
-            if not token.live or sent.must_wait(token.time):
-                return
-            if waits:
-                if not all([whole.done() for whole in waits]):
-                    return  # it is run again when one is
-                waits.clear()
-            context.activate()
-            if context.congested:
-                return
-            piece = next(mine, None)
-            if piece is None:
-                clock.close()
-                return
-            greatest = clock.send(output, piece.batch, piece.floor, piece.place, late)
-            sent.add(piece.batch.row_bytes, None if timing.column is None else greatest)
-
-        return logic
-
+    assert isinstance(scope, Scope), "sources are of the root scope"
+    number = len(scope.graph.operators)
     streams = declare(scope, timing.name, schema, construct, timing.late)
     first = streams[0] if timing.late else streams
-    if not live:
+    if partitions is not None:
+        scope.graph.operators[number].about = f"partitions {', '.join(partitions)}"
+    if reading.promises is not None:
+        reading.promises.declare(scope, timing.name)
+    if saving is not None:
+        saving.accounted += scope.graph.operators[number:]
+    elif not live:
         has_end(first, rows, is_table=timing.column is None)
     return streams
 
@@ -216,9 +197,14 @@ def declare(scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[
 class _Share:
     """One share of a source: what is read next, and the clock that sends it."""
 
-    def __init__(self, number: int, clock: Clock, pieces: Iterator[Piece], position: Position) -> None:
-        self.number, self.clock, self.pieces = number, clock, pieces
+    def __init__(self, name: int | str, clock: Clock, pieces: Iterator[Piece | None], position: Position) -> None:
+        self.name, self.clock, self.pieces = name, clock, pieces
         self.position = position
+        self.again_ns = 0
+        """When it is asked again, of one that had nothing; 0: it had."""
+        self.is_idle = False
+        """Whether it has had nothing for so long that it holds nobody."""
+        self._empty_since_ns = 0
 
     @property
     def is_open(self) -> bool:
@@ -231,21 +217,149 @@ class _Share:
         time: Time = self.clock.token.time
         return time
 
+    def had_rows(self, position: Position) -> None:
+        """It has sent some, and this is what follows them."""
+        self.position = position
+        self.again_ns = self._empty_since_ns = 0
+        self.is_idle = False
+
+    def had_nothing(self, now_ns: int, idle_ns: int | None) -> None:
+        """It was asked. idle_ns: for how long it is so until it is idle; None: for ever."""
+        self.again_ns = now_ns + _AGAIN_NS
+        self._empty_since_ns = self._empty_since_ns or now_ns
+        self.is_idle = idle_ns is not None and now_ns - self._empty_since_ns >= idle_ns
+
+    def promise(self, time: Time) -> None:
+        """It sends nothing earlier, but what is late."""
+        self.clock.promise(time)
+
+    def close(self) -> None:
+        """It sends nothing any more."""
+        self.clock.close()
+        self.pieces = iter(())  # and with what was there, what its `finally` blocks say
+
     def facts(self) -> dict[str, Any]:
         """In plain values, what it goes on from."""
         return {
-            "share": self.number,
+            "share": self.name,
             "position": self.position,
             "time": self.time if self.is_open else None,
             "greatest": self.clock.greatest,
         }
 
 
-class _SavedFeed:
-    """The source on one worker: a SavedSource."""
+_END: Any = object()
+
+
+class _Reading:
+    """A source on one worker."""
+
+    idle_ns: int | None = None
+    promises: Promises | None = None
+    """Of all workers' shares, where idle ones hold nobody."""
+
+    def __init__(self, timing: Timing, pieces: Pieces, live: bool, partitions: Sequence[str] | None) -> None:
+        self._timing, self._pieces, self._live, self._partitions = timing, pieces, live, partitions
+        self._shares: list[_Share] = []
+        self._open: list[_Share] = []
+        self._until_ns = 0
+        """Until then one of them, that had nothing, is not asked again."""
+        self._stands = False
+        self._activate: Callable[[], None] = lambda: None
+
+    def begin(
+        self, context: OperatorContext, sent: Sent, waits: "list[Probe]", token: Token, late: Token | None
+    ) -> Callable[..., None]:
+        """The logic on this worker, whose shares are those that fall to it by number. sent: what is under way; waits:
+        what is to be done before."""
+        self._activate = context.activate
+        here, peers = context.worker_index, context.sharing
+        names = self._names(peers)
+        for name in names[here::peers] if here < peers else ():
+            tokens = token.clone(), None if late is None else late.clone()
+            self._shares.append(self._begun(name, len(names), *tokens))
+        self._open = [share for share in self._shares if share.is_open]
+        token.drop()
+        if late is not None:
+            late.drop()
+        if self.promises is not None:
+            self.promises.begin(here, context.peers, context.activate)
+            context.activate()
+        if self._live and context.stopping:  # asked here, so that we are run when it changes
+            context.activate()
+        is_timed = self._timing.column is not None
+
+        def logic(output: OutputPort, late: OutputPort | None = None) -> None:
+            if self._live and context.stopping:
+                self._close(self._open)
+            if self._stands:
+                return
+            if self.promises is not None:
+                self.promises.say(self._open)
+            if not self._open:
+                return
+            share = self._next(context)
+            if share is None or sent.must_wait(share.time):
+                return
+            if waits:
+                if not all([whole.done() for whole in waits]):
+                    return  # it is run again when one is
+                waits.clear()
+            context.activate()
+            if context.congested:
+                return
+            piece = next(share.pieces, _END)
+            if piece is _END:
+                self._close([share])
+            elif piece is None:
+                share.had_nothing(monotonic_ns(), self.idle_ns)
+                self._until_ns = share.again_ns
+                if share.is_idle and self.promises is not None:
+                    self.promises.move_on(share)
+            else:
+                greatest = share.clock.send(output, piece.batch, piece.floor, piece.place, late)
+                share.had_rows(piece.position)
+                sent.add(piece.batch.row_bytes, greatest if is_timed else None)
+
+        return logic
+
+    def _names(self, peers: int) -> Sequence[int | str]:
+        """All shares, of all workers."""
+        return range(peers) if self._partitions is None else self._partitions
+
+    def _begun(self, name: int | str, shares: int, token: Token, late: Token | None) -> _Share:
+        """A share at its beginning."""
+        return _Share(name, self._timing.clock(token, late), self._pieces(name, shares, None), None)
+
+    def _next(self, context: OperatorContext) -> _Share | None:
+        """The one that is furthest behind, of those that may have something; None: one may in a while."""
+        asked = self._open
+        if self._until_ns:
+            now_ns = monotonic_ns()
+            asked = [share for share in asked if share.again_ns <= now_ns]
+            if not asked:
+                context.activate_after(min([share.again_ns for share in self._open]) - now_ns)
+                return None
+            if now_ns >= self._until_ns:
+                self._until_ns = 0
+        return min(asked, key=lambda one: one.time)
+
+    def _close(self, shares: Sequence[_Share]) -> None:
+        for share in shares:
+            share.close()
+        self._open = [share for share in self._open if share.is_open]
+
+
+class _SavedReading(_Reading):
+    """The same under recovery: a SavedSource."""
 
     def __init__(
-        self, schema: Schema, timing: Timing, pieces: Pieces, contents: Callable[[], Any] | None, saving: "Saving"
+        self,
+        timing: Timing,
+        pieces: Pieces,
+        partitions: Sequence[str] | None,
+        contents: Callable[[], Any] | None,
+        saving: "Saving",
     ) -> None:
         """GraphError for a source that cannot be read again."""
         if contents is None:
@@ -253,64 +367,37 @@ class _SavedFeed:
                 f"source {timing.name!r} cannot be read again from where it was, so nothing goes on from it after a "
                 f"death: read files, or from_generator, whose function is called again; or run without recovery="
             )
-        self._schema, self._timing, self._pieces, self._saving = schema, timing, pieces, saving
+        super().__init__(timing, pieces, live=False, partitions=partitions)
         self.contents = contents
-        self._shares: list[_Share] = []
-        self._stands = False
-        self._activate: Callable[[], None] = lambda: None
+        self._saving = saving
         self.known = saving.source(timing.name, self)
 
-    def begin(self, context: OperatorContext, sent: Sent, token: Token, late: Token | None) -> Callable[..., None]:
-        """The logic on this worker, whose shares are those that fall to it by number. sent: what is under way."""
-        self._activate = context.activate
-        saved = self._saving.shares_of(self.known)
-        if context.worker_index < context.sharing:
-            for number in range(context.worker_index, self._saving.shares, context.sharing):
-                tokens = token.clone(), None if late is None else late.clone()
-                self._shares.append(self._share(number, *tokens, saved.get(number)))
-        token.drop()
-        if late is not None:
-            late.drop()
-        is_timed = self._timing.column is not None
+    def _names(self, peers: int) -> Sequence[int | str]:
+        """As many as there were workers when the job began, if nobody names them."""
+        return super()._names(self._saving.shares)
 
-        def logic(output: OutputPort, late: OutputPort | None = None) -> None:
-            still_open = [share for share in self._shares if share.is_open]
-            if self._stands or not still_open:
-                return
-            share = min(still_open, key=lambda one: one.time)
-            if sent.must_wait(share.time):
-                return
-            context.activate()
-            if context.congested:
-                return
-            piece = next(share.pieces, None)
-            if piece is None:
-                share.clock.close()
-                return
-            greatest = share.clock.send(output, piece.batch, piece.floor, piece.place, late)
-            share.position = piece.position
-            sent.add(piece.batch.row_bytes, greatest if is_timed else None)
-
-        return logic
-
-    def _share(self, number: int, token: Token, late: Token | None, was: dict[str, Any] | None) -> _Share:
-        """A share as it begins, or goes on."""
-        clock, shares = self._timing.clock(token, late), self._saving.shares
-        if was is None:
-            token.downgrade(max(token.time, self._saving.begins_at(self.known)))
-            if late is not None:
-                late.downgrade(token.time)
-            return _Share(number, clock, self._pieces(number, shares, None), None)
-        clock.greatest = was["greatest"]
-        if was["time"] is None:
+    def _begun(self, name: int | str, shares: int, token: Token, late: Token | None) -> _Share:
+        """Or where it was."""
+        was = self._saving.shares_of(self.known).get(name)
+        since = self._saving.begins_at(self.known) if was is None else was["time"]
+        position = None if was is None else was["position"]
+        clock = self._timing.clock(token, late)
+        if was is not None:
+            clock.greatest = was["greatest"]
+        if since is None:  # it had ended
             clock.close()
-            return _Share(number, clock, iter(()), was["position"])
-        token.downgrade(was["time"])
-        if late is not None:
-            late.downgrade(was["time"])
-        return _Share(number, clock, self._pieces(number, shares, was["position"]), was["position"])
+            return _Share(name, clock, iter(()), position)
+        for one in (token, late):
+            if one is not None:
+                one.downgrade(max(token.time, since))
+        return _Share(name, clock, self._pieces(name, shares, position), position)
 
     # A SavedSource
+
+    @property
+    def names(self) -> Sequence[int | str]:
+        """See SavedSource."""
+        return self._names(0)
 
     def stand(self) -> None:
         """See SavedSource."""

@@ -1,29 +1,29 @@
 """from_generator: rows that a Python generator yields."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, Batch, Schema, ScopeOf, Time, UsageError
-from tokenring.operators.durations import Span
-from tokenring.operators.sources.arguments import asked_on, named_rows, require_schema
+from tokenring.operators.durations import Span, span_of
+from tokenring.operators.sources.arguments import asked_on, named_rows, require_schema, takes
 from tokenring.operators.sources.feeder import Piece, Position, feed
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
 Rows = Batch | Mapping[str, Any]
-Generator = Callable[..., Iterable[Rows]] | Callable[..., Iterable[tuple[Rows, Any]]]
-"""function() is called on one worker; function(worker_index, peers) on each, for its share of the rows; with positions,
-each takes `position=` besides, and yields pairs."""
+Generator = Callable[..., Iterable[Rows | None]] | Callable[..., Iterable[tuple[Rows, Any] | None]]
+"""function() is called on one worker; function(worker_index, peers) on each, for its share of the rows;
+function(partition) for each partition; with positions, each takes `position=` besides, and yields pairs."""
 
 
 @overload
 def from_generator(
     scope: ScopeOf[AnyStream],
     schema: Schema, function: Generator, *, per_worker: bool = ..., time: str | Time = ...,
-    disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., positions: bool = ..., name: str = ...,
-    late: Literal[False] = ...,
+    disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., positions: bool = ...,
+    partitions: Sequence[str] | None = ..., idle: Span | None = ..., name: str = ..., late: Literal[False] = ...,
 ) -> AnyStream: ...  # fmt: skip
 
 
@@ -31,8 +31,8 @@ def from_generator(
 def from_generator(
     scope: ScopeOf[AnyStream],
     schema: Schema, function: Generator, *, per_worker: bool = ..., time: str | Time = ...,
-    disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., positions: bool = ..., name: str = ...,
-    late: Literal[True],
+    disorder: Span = ..., throttle: Throttle | None = ..., live: bool = ..., positions: bool = ...,
+    partitions: Sequence[str] | None = ..., idle: Span | None = ..., name: str = ..., late: Literal[True],
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
@@ -47,6 +47,8 @@ def from_generator(
     throttle: Throttle | None = None,
     live: bool = True,
     positions: bool = False,
+    partitions: Sequence[str] | None = None,
+    idle: Span | None = None,
     late: bool = False,
     name: str = "from_generator",
 ) -> AnyStream | tuple[AnyStream, AnyStream]:
@@ -58,7 +60,8 @@ def from_generator(
     nothing if `per_worker`, whose rows come as often as there are workers unless it knows which one it is on.
 
     time: a column of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one time for all
-    rows. The iterator is asked for more only while queues have room and the throttle allows; its end is the stream's.
+    rows. The iterator is asked for more only while queues have room and the throttle allows; None instead of rows says
+    that nothing has come, and it is asked again a millisecond later: it must not block. Its end is the stream's.
     Memory: none.
     live: the first Ctrl-C or SIGTERM closes the iterator between two items, and what has come is finished as if it were
     all, or, by SIGTERM, as far as its times are (Worker.stopping tells); False if a part of the rows is worth nothing:
@@ -70,25 +73,40 @@ def from_generator(
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
-    Raises SchemaError for rows that do not fit the schema or come too late, naming worker and item.
+    Raises SchemaError for rows that do not fit the schema or come too late, naming worker or partition, and item.
     """
     require_schema(name, schema)
-    of_worker = asked_on(name, function, "function(worker_index, peers)", per_worker, *["position"] * positions)
+    timing = Timing(name, schema, time, disorder, late)
+    named = ["position"] * positions
+    if partitions is not None:
+        partitions = _distinct(name, partitions, per_worker)
+        called_for: Callable[[Any, int], Any] = _of_partition(name, function, named)
+    else:
+        called_for = asked_on(name, function, "function(worker_index, peers)", per_worker, *named)
+    if idle is not None and partitions is None:
+        raise UsageError(f"source {name!r}: idle= is of partitions; give partitions=, the names of all")
+    idle_ns = None if idle is None else span_of(idle, "timestamp", f"source {name!r}: idle")
+    if idle_ns is not None and (idle_ns <= 0 or timing.column is None):
+        raise UsageError(f"source {name!r}: idle= is above 0, and for rows that have times of their own: time=column")
 
-    def pieces(worker: int, peers: int, position: Position) -> Iterator[Piece]:
-        called: Any = of_worker(worker, peers)
+    def pieces(share: int | str, shares: int, position: Position) -> Iterator[Piece | None]:
+        whose = f"of worker {share}'s generator" if partitions is None else f"of partition {share!r}"
+        called: Any = called_for(share, shares)
         found: Any = () if called is None else called(position=position) if positions else called()
         if not isinstance(found, Iterable):
             raise UsageError(
                 f"source {name!r}: the function returned {type(found).__name__}; it must yield, or return an iterator "
                 f"of, mappings of columns"
             )
-        items = enumerate(found)
-        if not positions:
-            _drop(items, position or 0, name, worker)
-        for item, rows in items:
-            where = f"item {item} of worker {worker}'s generator"
-            behind = item + 1
+        to_drop, next_item = 0 if positions else position or 0, 0
+        for rows in found:
+            if rows is None:
+                yield None
+                continue
+            item, next_item = next_item, next_item + 1
+            if next_item <= to_drop:
+                continue
+            where, behind = f"item {item} {whose}", next_item
             if positions:
                 if not isinstance(rows, tuple) or len(rows) != 2:
                     raise UsageError(
@@ -98,22 +116,43 @@ def from_generator(
                 rows, behind = rows
             batch = rows if isinstance(rows, Batch) else named_rows(partial(Batch, schema, rows), where)
 
-            def place(row: int, item: int = item) -> str:
-                return f"item {item} of worker {worker}'s generator, row {row}"
+            def place(row: int, where: str = where) -> str:
+                return f"{where}, row {row}"
 
             yield Piece(batch, None, place, behind)
+        if next_item < to_drop:
+            raise UsageError(
+                f"source {name!r}: the generator {whose} yields {next_item} items where it had yielded {to_drop}; a "
+                f"run is resumed by one that yields the same again"
+            )
 
-    function_name = getattr(function, "__qualname__", type(function).__name__)
-    facts = {"function": function_name, "positions": positions}
-    timing = Timing(name, schema, time, disorder, late)
-    return feed(scope, schema, timing, pieces, throttle, live, contents=lambda: facts)
+    facts = {"function": getattr(function, "__qualname__", type(function).__name__), "positions": positions}
+    if partitions is not None:
+        facts["partitions"] = partitions
+    return feed(
+        scope, schema, timing, pieces, throttle, live, contents=lambda: facts, partitions=partitions, idle_ns=idle_ns
+    )
 
 
-def _drop(items: Iterator[Any], count: int, name: str, worker: int) -> None:
-    """Leave out the first so many items, which a run that is resumed had taken."""
-    dropped = sum(1 for _ in islice(items, count))
-    if dropped < count:
-        raise UsageError(
-            f"source {name!r}: worker {worker}'s generator yields {dropped} items where it had yielded {count}; a run "
-            f"is resumed by one that yields the same again"
-        )
+def _of_partition(name: str, function: Any, named: Sequence[str]) -> Callable[[Any, int], Callable[..., Any]]:
+    """What is called for a partition. UsageError for what cannot be."""
+    if callable(function) and takes(function, "", named=named):
+        return lambda partition, count: partial(function, partition)
+    told = f"takes {inspect.signature(function)}" if callable(function) else f"is {type(function).__name__}"
+    raise UsageError(
+        f"source {name!r}: with partitions= the function takes the name of one, function(partition"
+        f"{''.join([f', {one}=' for one in named])}), and this {told}"
+    )
+
+
+def _distinct(name: str, partitions: Sequence[str], per_worker: bool) -> list[str]:
+    """The names of partitions. UsageError for what cannot be told apart."""
+    names = [partitions] if isinstance(partitions, str) else list(partitions)
+    if isinstance(partitions, str) or not names or not all([isinstance(one, str) and one for one in names]):
+        raise UsageError(f"source {name!r}: partitions= is a list of names, such as ['log-0', 'log-1'], not {names!r}")
+    if len(set(names)) < len(names):
+        twice = next(one for one in names if names.count(one) > 1)
+        raise UsageError(f"source {name!r}: partition {twice!r} is named twice, so its rows would come twice")
+    if per_worker:
+        raise UsageError(f"source {name!r}: each partition is read on one worker; leave per_worker= out")
+    return names

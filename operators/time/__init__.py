@@ -4,6 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.time.delay import delay
+    from tokenring.operators.time.idle import Promises
     from tokenring.operators.time.late import fill_ends, split_late
     from tokenring.operators.time.notificator import Notificator, Stash
     from tokenring.operators.time.orders import check_order, order_words, ranked
@@ -42,6 +43,7 @@ __all__ = [
     "NOTHING",
     "Notificator",
     "Panes",
+    "Promises",
     "RowOrigin",
     "Session",
     "Sliding",

@@ -126,10 +126,14 @@ class Clock:
         if batch.rows:
             token.downgrade(min(least, promise))
             output.give(token, batch)
-        token.downgrade(min(promise, MAX_TIME))
-        if self._late is not None:
-            self._late.downgrade(token.time)
+        self.promise(min(promise, MAX_TIME))
         return self.greatest
+
+    def promise(self, time: Time) -> None:
+        """No row is earlier any more, but those that are late."""
+        self.token.downgrade(time)
+        if self._late is not None:
+            self._late.downgrade(time)
 
     def close(self) -> None:
         """Nothing comes any more."""
