@@ -199,8 +199,9 @@ class Scope:
     def watch_messages(self, find: Callable[[Graph], Sequence[Location]]) -> UnderWay:
         """A handle to what is under way to the inputs that `find(graph)` names when the graph is whole."""
         self.require_open()
-        self.watched.append(UnderWay(find))
-        return self.watched[-1]
+        found = UnderWay(find)
+        self.watched.append(found)
+        return found
 
     @contextmanager
     def part(self) -> Iterator[Part]:

@@ -118,6 +118,42 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "a message without rows is not sent, by Python's outputs or by edges",
     ),
     (
+        "operators/collections/words/nulls.py", "len(nulls) > 0 else 0", ">", ">=",
+        "where no column can be null all rows are looked at, and the table is the answer as before",
+    ),
+    (
+        "engine/native/crossing.py", "return -1", "1", "2",
+        "nobody asks but whether it is less than 0",
+    ),
+    (
+        "engine/graph/spec.py", "kinds[0].is_text or kinds[0].is_float", "0", "-1",
+        "there is one kind",
+    ),
+    (
+        "operators/aggregates/moving_windows.py", "self._panes.make_room()", "self._panes.make_room()", "pass",
+        "where keys leave, nothing of what is kept comes to lie elsewhere",
+    ),
+    (
+        "nexmark/queries/q14.py", "(price > LEAST * 1000)", ">", ">=",
+        "908 times no price is that",
+    ),
+    (
+        "operators/folds/compiled_tables.py", "widest = max([BLOCK,", "2", "3",
+        "there is more room than is asked for",
+    ),
+    (
+        "operators/state/key_words.py", "words_at(own[_CELLS], mask + 1)", "1", "0",
+        "how long a view is of which single words are read, no kernel looks at",
+    ),
+    (
+        "engine/running/dataflows.py", "self.numbers = Numbers(0, 0, 0, 0)", "0", "-1",
+        "it is given its numbers before anybody looks",
+    ),
+    (
+        "nexmark/measure/verdict.py", "late_ns > _VISIBLE_NS", ">", ">=",
+        "a clock that stands at exactly that",
+    ),
+    (
         "engine/install/failing.py", "self.number = 0", "0", "-1",
         "both are no dataflow's",
     ),

@@ -112,3 +112,11 @@ def test_a_sum_beyond_its_decimal_is_named(beyond: int) -> None:
     add(5, beyond)
     with raises(SchemaError, "'price'", "row 1", str(beyond)):
         rows.hand_on()
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.float32(), pa.int32(), pa.bool_()])
+def test_an_array_without_memory_has_no_rows(kind: pa.DataType) -> None:
+    """Other libraries hand over such ones."""
+    nothing = pa.Array.from_buffers(kind, 0, [None, None])
+    schema = Schema.of({"n": {"float": "float64", "double": "float64", "bool": "bool"}.get(str(kind), "int64")})
+    assert Batch(schema, {"n": nothing}).rows == 0

@@ -156,6 +156,7 @@ def test_other_threads_at_a_fork_are_told_of() -> None:
         with pytest.warns(RuntimeWarning) as told:
             execute(failing_not, workers=1)
         assert_named(told.list[0].message, "1 other thread", "start='spawn'")
+        assert told.list[0].filename == __file__, "where execute was called"
     finally:
         done.set()
         thread.join()

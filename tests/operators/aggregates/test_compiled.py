@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engine.helpers import build, simulated
 from tests.long_form import examples
 from tests.operators.helpers import bench, no_text_space
 from tokenring.engine import OperatorError, Schema, Stream
@@ -283,3 +284,17 @@ def test_errors_are_those_of_python(by: str) -> None:
     assert "left the range" in told[0]
     assert "late=True" in told[1]
     assert told[:2] == told[2:]
+
+
+@pytest.mark.parametrize("window", [Tumbling("at", 4), Sliding("at", 6, 2)])
+@pytest.mark.parametrize("by", ["", "k", "k text"])
+def test_both_stages_of_windows_are_compiled(window: Any, by: str) -> None:
+    def declare(worker: Any, scope: Any) -> Any:
+        _, rows = scope.new_input(Schema(at="int64", k="int64", text="string"), "rows")
+        aggregate(rows, by, window=window, n=Count(), total=Sum("k"))
+        return scope
+
+    with simulated(2) as group:
+        scope, _ = build(group, declare)
+        compiled = {spec.name: spec.is_compiled for spec in scope.graph.operators if spec.name != "rows"}
+    assert compiled == {"aggregate.local": True, "aggregate": True}

@@ -16,6 +16,7 @@ from tests.errors import Fact, assert_named, raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import COMPLETE, MAX_TIME, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
 from tokenring.operators import Throttle, ZoneWarning, read_arrow, read_columns, read_parquet
+from tokenring.operators.sources import files_of
 
 ROWS = 1000
 RANDOM = np.random.default_rng(7)
@@ -42,6 +43,23 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "id.npy", np.arange(ROWS))
     np.minimum.accumulate(AT[::-1])[::-1].astype("<i8").tofile(folder / "floor.i64")
     return folder
+
+
+def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.csv", ".c.csv", "_d.csv", "e.txt", "deep/f.csv", "deep/g.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+
+    def found(*paths: str) -> list[str]:
+        given = files_of("read", [str(tmp_path / path) for path in paths], (".csv",))
+        return [str(Path(path).relative_to(tmp_path)) for path in given]
+
+    assert found("") == ["a.csv", "b.csv"]
+    assert found("*.csv") == ["_d.csv", "a.csv", "b.csv"]
+    assert found("deep/?.csv", "e.txt", "[ab].csv") == ["deep/f.csv", "deep/g.csv", "e.txt", "a.csv", "b.csv"]
+    assert found("**/g.csv", "deep") == ["deep/g.csv", "deep/f.csv", "deep/g.csv"]
+    with raises(UsageError, "source 'read'", "no file", "x*.csv"):
+        found("*.csv", "x*.csv")
 
 
 def parquet(scope: Scope, folder: Path, **more: Any) -> Stream:

@@ -15,7 +15,7 @@ from tests.long_form import examples
 from tokenring.engine import COLUMN, Batch, Schema, SchemaError, int64, kernel
 from tokenring.engine import WORDS as TAGS
 from tokenring.operators.state import Keys, key_table, slot_of
-from tokenring.operators.state.cells import DENSE_LIVE, DENSE_ROOM, MOVED_AT_ONCE, MOVING, mark_of
+from tokenring.operators.state.cells import DENSE_LIVE, DENSE_ROOM, HALF, MOVED_AT_ONCE, MOVING, mark_of
 from tokenring.operators.state.tags import PACKING_AT
 
 HUGE = 2**63 - 1
@@ -293,3 +293,30 @@ def test_one_more_key_moves_few() -> None:
         made += before == 0 and keys._counts[DENSE_ROOM] > 0
         assert keys._counts[DENSE_LIVE] - before <= 1 + MOVED_AT_ONCE
     assert made and keys._counts[DENSE_LIVE] > len(words) - 100 and len(keys.table[0]) < 1_000, "cells are given back"
+
+
+def test_keys_move_from_cells_that_were_just_doubled() -> None:
+    """The dense form becomes longer while cells are not yet where they belong among twice as many; other keys come."""
+    schema, order = Schema("key"), np.random.default_rng(1)
+    keys, known = Keys(schema, schema.names), dict[int, int]()
+
+    def add(*some: int) -> None:
+        slots = keys.slots(_batch(schema, [(one,) for one in some])).tolist()
+        for one, slot in zip(some, slots, strict=True):
+            assert known.setdefault(one, slot) == slot
+
+    add(*range(0, 4 * 4096, 4))
+    room = int(keys._counts[DENSE_ROOM])
+    beyond = iter(order.permutation(np.arange(room, 2 * room)).tolist())
+    while keys._counts[HALF] == 0:
+        add(next(beyond))
+    waiting = [one for one in known if one >= room]
+    add(*[one for one in range(room) if one not in known][:1600])
+    for _ in range(20):
+        add(next(beyond))
+    assert keys._counts[DENSE_ROOM] == 2 * room
+    assert keys._counts[MOVING] > 0
+    add(*range(2**40, 2**40 + 25))
+    absent = [next(beyond) for _ in range(40)]
+    found = keys.find(_batch(schema, [(one,) for one in absent + waiting])).tolist()
+    assert found == [-1] * 40 + [known[one] for one in waiting]

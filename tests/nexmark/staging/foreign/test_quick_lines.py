@@ -132,3 +132,14 @@ def test_plain_blocks_are_read_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert rows["bid"][0][:3] == (1, 2, 3) and rows["bid"][-1][-1] == "line 3"
         assert np.all([row[5] == 4 * 10**9 for row in rows["bid"]])
     assert [row[-1] for row in read(tmp_path / "events.jsonl", 4)["person"]] == ["line 2"]
+
+
+def test_rows_keep_their_order_where_some_blocks_are_read_line_by_line(tmp_path: Path) -> None:
+    file = tmp_path / "bid.jsonl"
+    bids = [BID | {"price": price} for price in range(40)]
+    for at in range(0, 40, 7):
+        bids[at] |= {"date_time": "1970-01-01T00:00:01Z"}  # beside numbers, such times are not quick
+    file.write_bytes(b"".join([orjson.dumps(one) + b"\n" for one in bids]))
+    for block_bytes in (1, 300, 1 << 20):
+        rows = read(file, 1_000, block_bytes)["bid"]
+        assert [row[-1] for row in rows] == [f"line {at + 1}" for at in range(40)]
