@@ -10,7 +10,15 @@ import numpy as np
 from tokenring.engine import Batch, BatchFunction, Schema, UsageError
 from tokenring.engine.compiled import CompiledStage
 from tokenring.engine.raw import address_of
-from tokenring.operators.expressions.machine import BLOCK, FITS, OPERATIONS, REAL_TO_INT, run, words_address
+from tokenring.operators.expressions.machine import (
+    BLOCK,
+    FITS,
+    OPERATIONS,
+    REAL_TO_INT,
+    SCRATCH_ROWS,
+    run,
+    words_address,
+)
 from tokenring.operators.expressions.program import Compiled, Program
 
 Form = Callable[[], CompiledStage | None]
@@ -55,7 +63,7 @@ class Machine:
         self._heaps = np.zeros(len(before) + 1, np.int64)
         self._heaps[-1] = address_of(self._literals)
         self._outputs = np.zeros(max(compiled.outputs, 1), np.int64)[: compiled.outputs]
-        self._scratch = np.zeros((3, max(BLOCK, len(compiled.registers))), np.int64)
+        self._scratch = np.zeros((SCRATCH_ROWS, max(BLOCK, len(compiled.registers))), np.int64)
         self._pool = np.array(program.pool or [0], np.int64)
         self._fault = np.zeros(1, np.int64)
         self._filters = program.has_filters

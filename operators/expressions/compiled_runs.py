@@ -8,7 +8,7 @@ import numpy as np
 from tokenring.engine import Schema
 from tokenring.engine.compiled import CompiledStage, address_of, constant_text, heap_of_words
 from tokenring.operators.expressions.batch_runs import fault_of
-from tokenring.operators.expressions.machine import BLOCK
+from tokenring.operators.expressions.machine import BLOCK, SCRATCH_ROWS
 from tokenring.operators.expressions.program import Program, Step
 from tokenring.operators.expressions.stages import computing, projecting
 
@@ -23,7 +23,7 @@ def compiled_run(before: Schema, steps: Sequence[Step]) -> CompiledStage:
         return projecting([at for _, at, _ in compiled.sources])
     heaps = np.full(len(before) + 1, address_of(heap_of_words()), np.int64)
     return computing(
-        compiled.program, compiled.registers, np.zeros((3, max(BLOCK, len(compiled.registers))), np.int64),
+        compiled.program, compiled.registers, np.zeros((SCRATCH_ROWS, max(BLOCK, len(compiled.registers))), np.int64),
         np.array(program.pool or [0], np.int64), heaps, np.zeros(1, np.int64),
         np.zeros(max(compiled.outputs, 1), np.int64)[: compiled.outputs],
         [(came_in, at) for came_in, at, _ in compiled.sources], program.has_filters, partial(fault_of, compiled),

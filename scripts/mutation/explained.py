@@ -154,6 +154,22 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "a clock that stands at exactly that",
     ),
     (
+        "operators/joins/kept/kernels.py", "cursor[LATEST] = -1", "1", "2",
+        "both are before all times",
+    ),
+    (
+        "operators/collections/compiled/reducing.py", "return word < first", "<", "<=",
+        "they are not equal there",
+    ),
+    (
+        "operators/expressions/compiled_runs.py", "heaps = np.full(len(before) + 1", "1", "2",
+        "one more that nobody looks at",
+    ),
+    (
+        "engine/progress/counts.py", "if here.begin >= 0:", "0", "-1",
+        "where it is asked for there is a token a worker, which are few",
+    ),
+    (
         "engine/install/failing.py", "self.number = 0", "0", "-1",
         "both are no dataflow's",
     ),

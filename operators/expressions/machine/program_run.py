@@ -159,6 +159,10 @@ def _choose(op, target, first, second, third, c, d, pool, count):  # type: ignor
             t[i] = np.int64((pool[c + 1] <= key <= pool[c + 2]) == inside)
 
 
+SCRATCH_ROWS = 3
+"""Of `run`: registers' addresses, rows' numbers, and which of them are kept."""
+
+
 @kernel(int64(COLUMN))
 def words_address(words):  # type: ignore[no-untyped-def]
     """The address of a column of int64, several times quicker than numpy says it."""
@@ -170,9 +174,9 @@ def run(program, columns, heaps, outputs, registers, scratch, pool, chosen, faul
     """Run a program over `rows` rows. Returns how many are left; -1 - n if instruction n failed, at row `fault[0]`.
 
     columns, heaps: addresses by number, heaps of text columns and of constants; outputs: addresses of columns to be
-    written, of `rows` words each; registers: int64 (registers, BLOCK), with constants filled in; scratch: int64 (2,
-    BLOCK) plus a row for register addresses; pool: constants of instructions; chosen: gets the rows' numbers, if there
-    are filters.
+    written, of `rows` words each; registers: int64 (registers, BLOCK), with constants filled in; scratch: int64
+    (SCRATCH_ROWS, as many as BLOCK or registers); pool: constants of instructions; chosen: gets the rows' numbers, if
+    there are filters.
     """
     found = 0
     addresses, numbers, kept = scratch[0], scratch[1], scratch[2]

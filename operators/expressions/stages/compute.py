@@ -24,7 +24,7 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.expressions.machine import BLOCK, LOAD, run
+from tokenring.operators.expressions.machine import BLOCK, LOAD, SCRATCH_ROWS, run
 from tokenring.operators.state import all_equal
 
 # Words of a stage that computes, with the engine's before them: addresses and sizes of what the machine takes; the
@@ -69,7 +69,7 @@ def compute(world, state):  # type: ignore[no-untyped-def]
         looked_at = 1
     found = run(
         table_at(own[_PROGRAM], own[_LINES], _LINE_WORDS), columns, words_at(own[_HEAPS], own[_HEAPS_USED]), outputs,
-        table_at(own[_REGISTERS], own[_REGISTERS_USED], BLOCK), table_at(own[_SCRATCH], 3, own[_SCRATCH_WORDS]),
+        table_at(own[_REGISTERS], own[_REGISTERS_USED], BLOCK), table_at(own[_SCRATCH], SCRATCH_ROWS, own[_SCRATCH_WORDS]),
         words_at(own[_POOL], own[_POOL_WORDS]), chosen, fault, looked_at,
     )  # fmt: skip
     if found < 0:

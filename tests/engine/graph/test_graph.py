@@ -152,6 +152,7 @@ def test_a_dataflow_is_closed_after_its_block() -> None:
             lambda: scope.new_input(VALUE),
             lambda: stream.probe(),
             lambda: stream.sink("late", Recorder().sink),
+            lambda: scope.region("late").__enter__(),
         ):
             with raises(GraphError, "dataflow 'test'", "already built", "worker.dataflow()"):
                 late()

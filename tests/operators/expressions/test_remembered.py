@@ -68,6 +68,17 @@ def test_each_word_is_computed_once_and_what_was_given_stays() -> None:
         assert seen(made) == [expected[place] for place in places]
 
 
+def test_as_many_words_as_are_remembered_are_told_apart() -> None:
+    upper, values = Upper(), [f"{place}" for place in range(remembered.MOST)]
+    texts, expected = fixed(values), [text.upper() * 2 for text in values]
+    function = remembering(upper)
+    for _ in range(2):
+        for start in range(0, len(values), 4096):
+            places = [*range(start, start + 4096)]
+            assert seen(function(rows(texts, places))) == expected[start : start + 4096]
+    assert upper.rows == len(values)
+
+
 def test_another_heap_and_one_that_is_written_are_not_mistaken() -> None:
     upper = Upper()
     function = remembering(upper)
