@@ -69,8 +69,9 @@ def compute(world, state):  # type: ignore[no-untyped-def]
         looked_at = 1
     found = run(
         table_at(own[_PROGRAM], own[_LINES], _LINE_WORDS), columns, words_at(own[_HEAPS], own[_HEAPS_USED]), outputs,
-        table_at(own[_REGISTERS], own[_REGISTERS_USED], BLOCK), table_at(own[_SCRATCH], SCRATCH_ROWS, own[_SCRATCH_WORDS]),
-        words_at(own[_POOL], own[_POOL_WORDS]), chosen, fault, looked_at,
+        table_at(own[_REGISTERS], own[_REGISTERS_USED], BLOCK),
+        table_at(own[_SCRATCH], SCRATCH_ROWS, own[_SCRATCH_WORDS]), words_at(own[_POOL], own[_POOL_WORDS]), chosen,
+        fault, looked_at,
     )  # fmt: skip
     if found < 0:
         own[STAGE_ROW] = fault[0]
