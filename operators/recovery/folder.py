@@ -465,7 +465,11 @@ class JobFolder:
             shutil.rmtree(made, ignore_errors=True)
 
     def finish(self, made: Path, manifest: dict[str, Any]) -> Snapshot:
-        """All files of a snapshot are on the disk: it is one from now on, and its results are to be delivered."""
+        """All files of a snapshot are on the disk: it is one from now on, and its results are to be delivered. They are
+        brought to the disk first, under the names that the manifest has for them."""
+        results = [Path(part["made"]) for part in manifest["parts"]]
+        for path in (*results, *{path.parent for path in results}):
+            sync(path)
         manifest = write_manifest(made, {"format": FORMAT, **manifest})
         folder = self.path / f"{_SNAPSHOT}{manifest['number']:06d}"
         made.rename(folder)

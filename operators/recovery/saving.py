@@ -20,7 +20,7 @@ from tokenring.engine import (
     Time,
 )
 from tokenring.engine.graph import OperatorSpec, Source
-from tokenring.engine.whole_files import remove_leftovers, sync
+from tokenring.engine.whole_files import remove_leftovers
 from tokenring.operators.migrate import Table
 from tokenring.operators.recovery.folder import JobFolder, Snapshot, read_table, write_json, write_table
 from tokenring.operators.recovery.matching import OPERATOR, SOURCE, Changes, called, other_contents, other_state
@@ -404,8 +404,6 @@ class Saving:
                     told = write_table(folder / f"worker{worker}-state{at}-{number}.arrow", rows)
                     tables.append({"operator": state.known.id, "table": number, "columns": spec_of(rows.schema)} | told)
         shares = [{"source": source.known.id, "state": state} for source in self.sources for state in source.state()]
-        for part in parts:
-            sync(part["made"])
         told = {
             "tables": tables,
             "shares": shares,

@@ -97,7 +97,10 @@ def _connecting(database: Any, name: str) -> Callable[[], Any]:
 def _connect_to_file(path: str) -> Any:
     import sqlite3
 
-    return sqlite3.connect(path, timeout=LOCKED_S)
+    connection = sqlite3.connect(path, timeout=LOCKED_S)
+    # Else a transaction may be undone by a failure of the power just after it, and what it had inserted is gone here.
+    connection.execute("PRAGMA synchronous=EXTRA")
+    return connection
 
 
 def _insert_as_they_come(stream: Stream, table: DatabaseTable, name: str) -> Probe:

@@ -95,6 +95,23 @@ def test_what_has_appeared_outlives_the_power(tmp_path: Path, monkeypatch: pytes
             path = path.parent
 
 
+def test_results_are_on_the_disk_before_the_manifest_that_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the end, too, of which no copy of a worker sees to that."""
+    synced: list[tuple[str, bool]] = []
+    job = JobFolder(tmp_path / "job")
+
+    def note(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        synced.append((path.name.lstrip("."), bool(list(job.path.glob(f"*/*{MANIFEST}")))))
+
+    with job.locked():
+        monkeypatch.setattr(os, "fsync", note)
+        taken(job, 1, tmp_path / "results", delivers=False)
+    assert {("part1", False), (tmp_path.name, False), (MANIFEST, True)} <= {*synced}
+
+
 def test_nothing_begins_anew_where_results_have_appeared(tmp_path: Path) -> None:
     job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
     with job.locked():
