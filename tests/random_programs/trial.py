@@ -305,7 +305,7 @@ def _with_steps(random: Random, trial: Trial, most: int, does: str, size: Size, 
         number = INPUTS + len(trial.steps)
         is_said = bool(does) and at == where
         most_made = _MOST_MADE_AS_SAID if is_said else _MOST_MADE
-        for _ in range(20):
+        for _ in range(1_000 if is_said else 20):  # the one that is said is to be there
             step = _step(random, trial, does if is_said else random.choice(names), number, ordered, ended, size)
             if step is None:
                 continue
