@@ -8,12 +8,18 @@ from pathlib import Path
 import pytest
 
 from scripts.storms.__main__ import storm
+from scripts.storms.disk import why_untraced
 from scripts.storms.setting import Setting
 
 
 @pytest.mark.parametrize(("kind", "cases"), [("files", 8), ("options", 10), ("kills", 2), ("migration", 2)])
 def test_a_few_cases_hold(kind: str, cases: int) -> None:
     assert storm([kind], seed=0, cases=cases) == []
+
+
+@pytest.mark.skipif(bool(why_untraced()), reason=why_untraced())
+def test_a_job_outlives_the_power() -> None:
+    assert storm(["power"], seed=0, cases=1) == []
 
 
 def test_a_row_group_that_lost_its_rows_is_damaged() -> None:

@@ -10,13 +10,14 @@ import time
 from pathlib import Path
 from random import Random
 
-from scripts.storms import deaths, files, kills, options, programs
+from scripts.storms import deaths, files, kills, options, power, programs
 from scripts.storms.setting import Setting
 from tests.random_programs import KINDS as KINDS_OF_PROGRAMS
 
 KINDS = {
     "kills": kills.case,
     "deaths": deaths.case,
+    "power": power.case,
     "files": files.case,
     "options": options.case,
     **{kind: programs.cases_of(kind) for kind in KINDS_OF_PROGRAMS},
