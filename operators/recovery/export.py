@@ -1,12 +1,12 @@
 """State of a snapshot for those who look at it: what each operator kept, and its tables as Arrow files."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from tokenring.engine import RecoveryError, did_you_mean
 from tokenring.operators.recovery.folder import Snapshot
+from tokenring.operators.recovery.tables import read_arrow
 
 
 def operators_of(snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -43,13 +43,12 @@ def write_state(snapshot: Snapshot, operator: str, table: int, target: Path) -> 
     """Write a table of an operator's state, of all workers, as an Arrow IPC file. Returns its rows."""
     import pyarrow as pa
 
-    with ExitStack() as files:
-        parts = [
-            pa.ipc.open_file(files.enter_context(pa.memory_map(str(snapshot.folder / file["file"])))).read_all()
-            for file in snapshot.files
-            if file.get("operator") == operator and file["table"] == table
-        ]
-        rows = pa.concat_tables(parts)
-        with pa.OSFile(str(target), "wb") as out, pa.ipc.new_file(out, rows.schema) as writer:
-            writer.write_table(rows)
+    parts = [
+        read_arrow(snapshot.folder, file)
+        for file in snapshot.files
+        if file.get("operator") == operator and file["table"] == table
+    ]
+    rows = pa.concat_tables(parts)
+    with pa.OSFile(str(target), "wb") as out, pa.ipc.new_file(out, rows.schema) as writer:
+        writer.write_table(rows)
     return int(rows.num_rows)

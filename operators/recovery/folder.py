@@ -22,13 +22,15 @@ from urllib.parse import quote, unquote
 
 import orjson
 
-from tokenring.engine import Batch, RecoveryError, Schema
+from tokenring.engine import RecoveryError
 from tokenring.engine.whole_files import sync
+from tokenring.operators.recovery.tables import problem_of
 
-FORMAT = 2
+FORMAT = 3
 """Of manifests and tables that are written."""
-_READ = (1, FORMAT)
-"""Those that are read. The first says nothing of places and versions, and lists operators by name alone."""
+_READ = (1, 2, FORMAT)
+"""Those that are read. The first says nothing of places and versions, and lists operators by name alone; up to the
+second tables are whole."""
 MANIFEST = "manifest.json"
 _LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to; where all lie
 _INSERTED = "inserted.json"  # beside results that go into a table: the number of the newest ones that are in it
@@ -38,7 +40,6 @@ WANTED, TOLD = "wanted-", "told-"
 LOCK = "lock"
 _OUTBOX = "outbox"
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
-_CHUNK = 1 << 20
 _LOCK_S = 10.0
 
 
@@ -114,25 +115,6 @@ def write_json(path: Path, value: Any) -> None:
     sync(path.parent)
 
 
-def write_table(path: Path, batch: Batch) -> dict[str, Any]:
-    """Rows as an Arrow IPC file, on the disk; what the manifest says of it."""
-    import pyarrow as pa
-
-    arrow = batch.to_arrow()
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, arrow.schema) as writer:
-        writer.write_batch(arrow)
-    sync(path)
-    return {"file": path.name, "rows": batch.rows, "bytes": path.stat().st_size, "sum": _sum(path)}
-
-
-def read_table(folder: Path, told: dict[str, Any], schema: Schema) -> Batch:
-    """The rows of `write_table`."""
-    import pyarrow as pa
-
-    with pa.OSFile(str(folder / told["file"]), "rb") as file:
-        return Batch.from_arrow(schema, pa.ipc.open_file(file).read_all())
-
-
 def outbox_of(job: Path, sink: str) -> Path:
     """Where a job has the results of a sink that takes them elsewhere."""
     return job / _OUTBOX / quote(sink, safe="")
@@ -146,14 +128,6 @@ def _sink_at(folder: str) -> str:
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
-
-
-def _sum(path: Path) -> str:
-    made = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            made.update(chunk)
-    return made.hexdigest()
 
 
 def _sum_of(manifest: dict[str, Any]) -> str:
@@ -226,22 +200,17 @@ class Snapshot:
 
     @property
     def bytes(self) -> int:
-        """Of all tables."""
+        """Of all tables, with what they share with other snapshots."""
+        return self.new_bytes + sum(one["bytes"] for file in self.files for one in file.get("before", ()))
+
+    @property
+    def new_bytes(self) -> int:
+        """Of the files that were written for it."""
         return sum(file["bytes"] for file in self.files)
 
     def problem(self) -> str:
         """What is wrong with its files; "" if nothing is."""
-        for file in self.files:
-            path = self.folder / file["file"]
-            try:
-                found = path.stat().st_size
-                if found != file["bytes"]:
-                    return f"{path} has {found:,} bytes, and {file['bytes']:,} were written"
-                if _sum(path) != file["sum"]:
-                    return f"{path} is not what was written: its checksum differs"
-            except OSError as error:
-                return f"{path} cannot be read: {error.strerror}"
-        return ""
+        return next(filter(None, (problem_of(self.folder, file) for file in self.files)), "")
 
 
 class JobFolder:
@@ -318,21 +287,29 @@ class JobFolder:
         found = [(path, *self._read(path)) for path in self._numbered()]
         return [one for one in found if one[0].exists()]  # a run that holds the folder removes old ones
 
+    def taken(self, number: int) -> Snapshot | None:
+        """A snapshot as its manifest has it, whatever has become of its files; None where it is not there."""
+        return self._told(self.path / f"{_SNAPSHOT}{number:06d}")[0]
+
     def _read(self, path: Path) -> tuple[Snapshot | None, str]:
+        snapshot, problem = self._told(path)
+        problem = problem if snapshot is None else snapshot.problem()
+        return (None, problem) if problem else (snapshot, "")
+
+    @staticmethod
+    def _told(path: Path) -> tuple[Snapshot | None, str]:
         try:
             manifest = orjson.loads((path / MANIFEST).read_bytes())
             if manifest["format"] not in _READ:
-                formats = " and ".join(map(str, _READ))
+                formats = f"{', '.join(map(str, _READ[:-1]))} and {FORMAT}"
                 return None, f"{path} has format {manifest['format']}, and this version reads formats {formats}"
             if manifest.pop("sum") != _sum_of(manifest):
                 return None, f"{path / MANIFEST} is not what was written: its checksum differs"
-            snapshot = Snapshot(path, manifest)
-            problem = snapshot.problem()
+            return Snapshot(path, manifest), ""
         except OSError as error:
             return None, f"{path / MANIFEST} cannot be read: {error.strerror}"
         except (ValueError, KeyError, TypeError):
             return None, f"{path / MANIFEST} is damaged"
-        return (None, problem) if problem else (snapshot, "")
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot that is whole, after saying of newer ones why they are not used; None where there is none

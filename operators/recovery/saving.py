@@ -22,7 +22,7 @@ from tokenring.engine import (
 from tokenring.engine.graph import OperatorSpec, Source
 from tokenring.engine.whole_files import remove_leftovers
 from tokenring.operators.migrate import Table
-from tokenring.operators.recovery.folder import JobFolder, Snapshot, read_table, write_json, write_table
+from tokenring.operators.recovery.folder import JobFolder, Snapshot, write_json
 from tokenring.operators.recovery.matching import OPERATOR, SOURCE, Changes, called, other_contents, other_state
 from tokenring.operators.recovery.places import place_of
 from tokenring.operators.recovery.saved import (
@@ -35,6 +35,7 @@ from tokenring.operators.recovery.saved import (
     spec_of,
     told_of,
 )
+from tokenring.operators.recovery.tables import read_table, write_changes, write_table
 
 CHANGED = "tokenring: the program has changed"
 """Begins what a worker reports of that, in words."""
@@ -395,14 +396,26 @@ class Saving:
                 were = self._input_times(known.called)
                 handle.advance_to(min(were) if were else 0 if known.id in had else self.begins_at(known))
 
-    def write(self, folder: Path, worker: int, parts: Sequence[dict[str, str]]) -> None:
-        """Write all state to the folder of a snapshot: this process is a copy of the worker, and ends then."""
+    def write(
+        self, number: int, folder: Path, worker: int, parts: Sequence[dict[str, str]], before: Snapshot | None
+    ) -> None:
+        """Write all state to the folder of a snapshot: this process is a copy of the worker, and ends then. before: the
+        snapshot before it, of which only what has changed is written."""
+        workers = [] if before is None else before.manifest["workers"]
+        were = {
+            (told["operator"], told["table"], _text(told["columns"])): told
+            for told in (workers[worker]["tables"] if worker < len(workers) else ())
+        }
         tables = []
         for at, state in enumerate(self.states):
-            for number, rows in enumerate(state.take_out()):
+            for table, rows in enumerate(state.take_out()):
                 if rows.rows:
-                    told = write_table(folder / f"worker{worker}-state{at}-{number}.arrow", rows)
-                    tables.append({"operator": state.known.id, "table": number, "columns": spec_of(rows.schema)} | told)
+                    about = {"operator": state.known.id, "table": table, "columns": spec_of(rows.schema)}
+                    was = were.get((state.known.id, table, _text(about["columns"])))
+                    path, told = folder / f"{number:06d}-worker{worker}-state{at}-{table}.arrow", None
+                    if before is not None and was is not None:
+                        told = write_changes(path, rows, before.folder, was)
+                    tables.append(about | (told or write_table(path, rows)))
         shares = [{"source": source.known.id, "state": state} for source in self.sources for state in source.state()]
         told = {
             "tables": tables,

@@ -144,13 +144,17 @@ class Taking:
             os.sched_setaffinity(0, self._cores)
             os.nice(_NICE)
             self._require_nothing_unsaved()
-            self._saving.write(self._into, self._worker.index, parts)
+            self._save(parts)
             status = 0
         except BaseException as error:
             with suppress(BaseException):
                 self._tell("failed", error=f"{type(error).__name__}: {error}")
         finally:
             os._exit(status)
+
+    def _save(self, parts: list[dict[str, str]]) -> None:
+        before = self._saving.folder.taken(self._before)
+        self._saving.write(self._number, self._into, self._worker.index, parts, before)
 
     def _require_nothing_unsaved(self) -> None:
         """UsageError where an operator has something that no table of its would hold."""

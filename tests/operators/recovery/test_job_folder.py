@@ -11,7 +11,8 @@ import pytest
 from tests.errors import raises
 from tokenring import Batch, RecoveryError, Schema
 from tokenring.operators.recovery import JobFolder, Snapshot
-from tokenring.operators.recovery.folder import MANIFEST, read_table, write_table
+from tokenring.operators.recovery.folder import MANIFEST
+from tokenring.operators.recovery.tables import read_table, write_table
 
 NUMBERS = Schema(number="int64?", text="string")
 

@@ -433,8 +433,8 @@ def test_a_snapshot_of_a_newer_version_is_refused_by_name(tmp_path: Path) -> Non
     job = cut(tmp_path, one)
     snapshot = job.folder.newest()
     assert snapshot is not None
-    write_manifest(snapshot.folder, {**snapshot.manifest, "format": 3})
-    with raises(RecoveryError, str(snapshot.folder), "format 3", "reads formats 1 and 2"):
+    write_manifest(snapshot.folder, {**snapshot.manifest, "format": 4})
+    with raises(RecoveryError, str(snapshot.folder), "format 4", "reads formats 1, 2 and 3"):
         go_on(job, one)
 
 

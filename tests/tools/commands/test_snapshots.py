@@ -63,7 +63,7 @@ def test_snapshots_are_listed_the_newest_first(capsys: Capture, kept: Path) -> N
         folder = kept / f"snapshot-{one['number']:06d}"
         tables = [pa.ipc.open_file(path.read_bytes()).read_all() for path in folder.glob("*.arrow")]
         assert one["rows"] == sum(table.num_rows for table in tables) > 0
-        assert one["bytes"] == sum(path.stat().st_size for path in folder.glob("*.arrow"))
+        assert one["bytes"] == one["new_bytes"] == sum(path.stat().st_size for path in folder.glob("*.arrow"))
         assert (one["whole"], one["problem"], one["workers"], one["shares"]) == (True, "", 2, 2)
     printed = tokenring(capsys, "snapshots", kept)
     *_, state = printed.out.splitlines()
@@ -89,7 +89,7 @@ def test_a_damaged_snapshot_is_told_and_another_used(capsys: Capture, kept: Path
     elif harm == "no JSON":
         manifest.write_bytes(manifest.read_bytes()[:-3])
     else:
-        manifest.write_bytes(manifest.read_bytes().replace(b'"format": 2', b'"format": 99'))
+        manifest.write_bytes(manifest.read_bytes().replace(b'"format": 3', b'"format": 99'))
     named = table if harm in ("flipped bit", "truncated", "gone") else folder if harm == "other format" else manifest
     broken, whole = listed(capsys, kept)["snapshots"]
     assert (broken["number"], broken["whole"]) == (newest, False) and str(named) in broken["problem"]

@@ -102,8 +102,8 @@ def _listing(job: JobFolder) -> dict[str, Any]:
             manifest = snapshot.manifest
             one |= {
                 "made_at": manifest["made_at"], "time": manifest["time"], "finished": snapshot.is_end,
-                "rows": snapshot.rows, "bytes": snapshot.bytes, "workers": len(manifest["workers"]),
-                "shares": manifest["shares"],
+                "rows": snapshot.rows, "bytes": snapshot.bytes, "new_bytes": snapshot.new_bytes,
+                "workers": len(manifest["workers"]), "shares": manifest["shares"],
             }  # fmt: skip
         listed.append(one)
     return {
@@ -141,10 +141,10 @@ def _print_listing(done: Mapping[str, Any]) -> None:
 
     if done["snapshots"]:
         table = Table()
-        for name in ("number", "made at", "time", "rows", "bytes", "workers", "shares", "whole"):
+        for name in ("number", "made at", "time", "rows", "bytes", "new bytes", "workers", "shares", "whole"):
             table.add_column(name, justify="left" if name in ("made at", "whole") else "right")
         for one in done["snapshots"]:
-            table.add_row(str(one["number"]), *(_told(one) if one["whole"] else [""] * 6), _state(one))
+            table.add_row(str(one["number"]), *(_told(one) if one["whole"] else [""] * 7), _state(one))
         print_table(table, console_of())
     else:
         click.echo("no snapshot yet")
@@ -160,7 +160,7 @@ def _print_listing(done: Mapping[str, Any]) -> None:
 def _told(one: Mapping[str, Any]) -> list[str]:
     made_at = datetime.fromisoformat(one["made_at"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     time = "the end" if one["finished"] else "" if one["time"] is None else str(one["time"])
-    return [made_at, time, *[f"{one[name]:,}" for name in ("rows", "bytes", "workers", "shares")]]
+    return [made_at, time, *[f"{one[name]:,}" for name in ("rows", "bytes", "new_bytes", "workers", "shares")]]
 
 
 def _state(one: Mapping[str, Any]) -> str:
