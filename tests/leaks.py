@@ -34,6 +34,9 @@ def mark() -> None:
 
 mark()
 
+# How long a new process may take to become a program.
+_BEGINS_S = 2.0
+
 # What has just been told to stop may need a moment: a worker on its way out, a segment that a launcher unlinks.
 GRACE_S = 10.0
 
@@ -192,7 +195,7 @@ def _below(roots: set[int], parents: dict[int, int]) -> set[int]:
 def _is_adopted(pid: int, started: int, my_command: bytes) -> bool:
     """Tell whether a process outside our tree came from it: it has the mark, or is our orphaned, forked twin."""
     command = _read_proc(pid, "cmdline")  # before what it was given: a twin that becomes a program has the mark then
-    environment = _read_proc(pid, "environ")
+    environment = _environment(pid, started)
     if MARK.encode() in environment:
         return True
     if command != my_command:
@@ -209,6 +212,17 @@ def _is_adopted(pid: int, started: int, my_command: bytes) -> bool:
         return pid != os.getppid() and pid in {1, *(parent.pid for parent in psutil.Process().parents())}
     except (ProcessLookupError, psutil.NoSuchProcess):
         return False
+
+
+def _environment(pid: int, started: int) -> bytes:
+    """What a process was given. One that becomes a program just now has nothing for a moment, although who started it
+    has heard already that it has."""
+    while True:
+        found = _read_proc(pid, "environ")
+        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
+        if found or age_s > _BEGINS_S or b") Z " in _read_proc(pid, "stat"):
+            return found
+        time.sleep(0.001)
 
 
 def _descriptors() -> frozenset[tuple[int, str]]:
