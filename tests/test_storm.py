@@ -9,6 +9,7 @@ import pytest
 
 from scripts.storms.__main__ import storm
 from scripts.storms.disk import why_untraced
+from scripts.storms.full import why_unmounted
 from scripts.storms.setting import Setting
 
 
@@ -20,6 +21,11 @@ def test_a_few_cases_hold(kind: str, cases: int) -> None:
 @pytest.mark.skipif(bool(why_untraced()), reason=why_untraced())
 def test_a_job_outlives_the_power() -> None:
     assert storm(["power"], seed=0, cases=1) == []
+
+
+@pytest.mark.skipif(bool(why_unmounted()), reason=why_unmounted())
+def test_a_job_outlives_a_full_disk() -> None:
+    assert storm(["full"], seed=0, cases=2) == []
 
 
 def test_a_row_group_that_lost_its_rows_is_damaged() -> None:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from random import Random
 
-from scripts.storms import deaths, files, kills, options, power, programs
+from scripts.storms import deaths, files, full, kills, options, power, programs
 from scripts.storms.setting import Setting
 from tests.random_programs import KINDS as KINDS_OF_PROGRAMS
 
@@ -18,6 +18,7 @@ KINDS = {
     "kills": kills.case,
     "deaths": deaths.case,
     "power": power.case,
+    "full": full.case,
     "files": files.case,
     "options": options.case,
     **{kind: programs.cases_of(kind) for kind in KINDS_OF_PROGRAMS},
