@@ -122,8 +122,8 @@ def from_generator(
             yield Piece(batch, None, place, behind)
         if next_item < to_drop:
             raise UsageError(
-                f"source {name!r}: {next_item} items {whose}, which had yielded {to_drop}; a run is resumed by one that "
-                f"yields the same again"
+                f"source {name!r}: {next_item} items {whose}, which had yielded {to_drop}; a run is resumed by one "
+                f"that yields the same again"
             )
 
     facts = {"function": getattr(function, "__qualname__", type(function).__name__), "positions": positions}
