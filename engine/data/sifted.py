@@ -121,7 +121,7 @@ class Sifted:
         except _NEVER_A_ROWS:
             raise
         except Exception:
-            if not self._rejects.takes(self._stage):
+            if not self._rejects.takes(self._stage, self._label):
                 raise
             return made_of_good(self._function, batch, self._reject)
 
@@ -148,7 +148,7 @@ class Sifted:
 
     def answer(self) -> int:
         """Do what the stage asks for."""
-        if not self._rejects.takes(self._stage):
+        if not self._rejects.takes(self._stage, self._label):
             return _NOT_TAKEN
         try:
             addresses = array_at(int(self._state[_COLUMNS]), len(self._before)).tolist()

@@ -35,11 +35,12 @@ class Fusable(Protocol):
 class Rejects(Protocol):
     """Who takes the rows that stateless operators fail at, so that the others go on."""
 
-    def takes(self, stage: "Stage") -> bool:
-        """Whether it takes what fails behind this stage; else the operator fails, and the run with it."""
+    def takes(self, stage: "Stage", label: str) -> bool:
+        """Whether it takes what the operators called `label`, the last of them this stage, fail at; else they fail, and
+        the run with them."""
 
     def take(self, stage: "Stage", label: str, rows: Batch, errors: Sequence[Exception]) -> None:
-        """Take rows that came to the operators called `label`, the last of them this stage, each with its error."""
+        """Take rows that came to these operators, each with its error."""
 
 
 class Stage:

@@ -163,10 +163,8 @@ def aggregate(
     window = checked_window(name, window, stream.schema)
     lateness = checked_lateness(name, lateness, window, stream.schema)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
-    late_rows = None
-    if late:
-        due = (lambda times: times + 1 + lateness) if panes is None else (lambda times: _due(times, panes))
-        stream, late_rows = split_late(stream, name, due, window.time)
+    due = (lambda times: times + 1 + lateness) if panes is None else (lambda times: _due(times, panes))
+    stream, late_rows = split_late(stream, name, "", due, window.time, late)
     stream, names = with_key(stream, name, by, shown=True)
     stream, planned = with_conditions(stream, name, aggregates)
     plan = Plan.of(name, stream.schema, names, planned, said_of(window)).ordered_by(window.time)

@@ -185,7 +185,10 @@ def execute(
             return launch(program, workers, config, on_note, on_start)
         if max_workers or start not in ("", FORK) or (config is not None and (config.idle or config.start != FORK)):
             raise UsageError("a run with recovery= forks its workers, all at once: leave start= and max_workers= out")
-        return _recovery().execute_with_recovery(launch, program, recovery, workers, config, on_note, on_start)
+        from tokenring.operators.sinks import DeadLetters
+
+        with_recovery = partial(_recovery().execute_with_recovery, launch, DeadLetters)
+        return with_recovery(program, recovery, workers, config, on_note, on_start)
 
 
 def gather(

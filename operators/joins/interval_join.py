@@ -103,11 +103,8 @@ def interval_join(
     most = least if until else span_of(upper, kind, f"operator {name!r}: upper")
     if least > most:
         raise SchemaError(f"operator {name!r}: no time lies between lower={lower} and upper={upper}")
-    missed: Any = ()
-    if late:
-        left, late_left = split_late(left, f"{name}.left", lambda times: times + 1, left_time)
-        right, late_right = split_late(right, f"{name}.right", lambda times: times + 1, right_time)
-        missed = late_left, late_right
+    left, late_left = split_late(left, name, ".left", lambda times: times + 1, left_time, late)
+    right, late_right = split_late(right, name, ".right", lambda times: times + 1, right_time, late)
     sides, where = narrowed(name, (left, right), (left_where, right_where), unique)
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, where=where)
     refuse_once(plan, how, unique)
@@ -116,4 +113,4 @@ def interval_join(
     of_right = Reach(right_time, due=1 - least, together=not waits_for_right)
     needs = plan.crossing(LEFT, *of_left.columns), plan.crossing(RIGHT, *of_right.columns)
     joined: Any = declare(plan, sides, needs, Extents(of_left, of_right, exact=False), number_of(unique))
-    return with_late("results, late_left, late_right", joined, *missed) if late else joined
+    return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined

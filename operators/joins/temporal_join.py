@@ -71,12 +71,9 @@ def temporal_join(
     on = joined_on(name, on, left_on, right_on)
     require_time(name, rows.schema, time, "for the rows' time")
     require_time(name, versions.schema, version_time, "for the versions' time")
-    missed: Any = ()
-    if late:
-        rows, late_rows = split_late(rows, f"{name}.rows", lambda times: times + 1, time)
-        versions, late_versions = split_late(versions, f"{name}.versions", lambda times: times + 1, version_time)
-        missed = late_rows, late_versions
+    rows, late_rows = split_late(rows, name, ".rows", lambda times: times + 1, time, late)
+    versions, late_versions = split_late(versions, name, ".versions", lambda times: times + 1, version_time, late)
     plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, how=how)
     needs = plan.crossing(LEFT, time), plan.crossing(RIGHT, version_time)
     results: Any = declare_versioned(plan, (rows, versions), needs, (time, version_time), how == "left")
-    return with_late("results, late_rows, late_versions", results, *missed) if late else results
+    return with_late("results, late_rows, late_versions", results, late_rows, late_versions) if late else results

@@ -40,17 +40,14 @@ def windowed_join(
                 f"operator {name!r}: the {side} side has a column {clash!r} already, which the window's is called; "
                 f"rename it first"
             )
-    late_rows: tuple[Stream, ...] = ()
-    if late:
-        left, late_left = split_late(left, f"{name}.left", lambda times: _ends(window, times)[0], window.time)
-        right, late_right = split_late(right, f"{name}.right", lambda times: _ends(window, times)[0], right_time)
-        late_rows = late_left, late_right
+    left, late_left = split_late(left, name, ".left", lambda times: _ends(window, times)[0], window.time, late)
+    right, late_right = split_late(right, name, ".right", lambda times: _ends(window, times)[0], right_time, late)
     left, right = _by_window(left, window, window.time, name), _by_window(right, window, right_time, name)
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=(START, END))
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
     reach = Reach(END, first=1)
     joined = _as_called(declare(plan, (left, right), needs, Extents(reach, reach, exact=True)), window, name)
-    return with_late("results, late_left, late_right", joined, *late_rows) if late else joined
+    return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined
 
 
 def _as_called(joined: Stream, window: Tumbling | Sliding, name: str) -> Stream:

@@ -60,6 +60,12 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         self._saving.rights.append(rights)
         return rights
 
+    def output(self, *given: Any, **more: Any) -> Any:
+        """See OperatorBuilder."""
+        made = super().output(*given, **more)
+        made.rejects = self._saving.dead_letters
+        return made
+
     def build(self, constructor: Callable[..., Any]) -> None:
         """See OperatorBuilder."""
         super().build(self._restoring(constructor))

@@ -39,6 +39,7 @@ WANTED, TOLD = "wanted-", "told-"
 """
 LOCK = "lock"
 _OUTBOX = "outbox"
+_DEAD_LETTERS = "dead-letters"
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
 _LOCK_S = 10.0
 
@@ -118,6 +119,23 @@ def write_json(path: Path, value: Any) -> None:
 def outbox_of(job: Path, sink: str) -> Path:
     """Where a job has the results of a sink that takes them elsewhere."""
     return job / _OUTBOX / quote(sink, safe="")
+
+
+def dead_letters_of(job: Path, operator: str) -> Path:
+    """Where a job has the rows that an operator fails at, as files of Parquet."""
+    name = quote(operator, safe=" ()=,")
+    return job / _DEAD_LETTERS / (f"%2E{name[1:]}" if name.startswith(".") else name)
+
+
+def gives_up(folder: str | Path) -> str:
+    """The operator whose dead letters lie there; "" if it is no such folder."""
+    path = Path(folder)
+    return unquote(path.name) if path.parent.name == _DEAD_LETTERS else ""
+
+
+def dead_letters_in(job: Path) -> list[Path]:
+    """The folders of all dead letters of a job."""
+    return sorted((job / _DEAD_LETTERS).glob("[!.]*"))
 
 
 def _sink_at(folder: str) -> str:
@@ -207,6 +225,11 @@ class Snapshot:
     def new_bytes(self) -> int:
         """Of the files that were written for it."""
         return sum(file["bytes"] for file in self.files)
+
+    @property
+    def given_up(self) -> set[str]:
+        """The operators that left out rows which they failed at."""
+        return {gives_up(sink["folder"]) for sink in self.manifest["sinks"]} - {""}
 
     def problem(self) -> str:
         """What is wrong with its files; "" if nothing is."""

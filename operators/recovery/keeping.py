@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 import time
+from ast import literal_eval
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -32,8 +33,18 @@ from tokenring.engine.ask import (
 )
 from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.builder import RecoveringBuilder
-from tokenring.operators.recovery.folder import LOCK, TOLD, WANTED, JobFolder, Snapshot, Wanted, answer_to, part_name
-from tokenring.operators.recovery.options import Recovery
+from tokenring.operators.recovery.folder import (
+    LOCK,
+    TOLD,
+    WANTED,
+    JobFolder,
+    Snapshot,
+    Wanted,
+    answer_to,
+    dead_letters_of,
+    part_name,
+)
+from tokenring.operators.recovery.options import DEAD_LETTERS, Recovery
 from tokenring.operators.recovery.saved import SavedSink
 from tokenring.operators.recovery.saving import CHANGED, Saving
 
@@ -50,6 +61,7 @@ _FAULT = re.compile(r"operator (['\"].*?['\"])(?: raised)? on worker \d+(?: \([^
 
 def execute_with_recovery(
     launch: Callable[..., Results],
+    dead_letters: Callable[[Saving, int], "DeadLetters"],
     program: Callable[[Any], Any],
     recovery: Recovery,
     workers: int = 0,
@@ -59,12 +71,13 @@ def execute_with_recovery(
     **more: Any,
 ) -> Results:
     """`launch(program, workers, config, on_note, on_start, **more)` from the newest snapshot in `recovery.folder`, with
-    snapshots on the way, and again after a worker's death. Returns its results; of a job that was finished before, an
-    empty list."""
+    snapshots on the way, and again after a worker's death. dead_letters: makes who takes them on a worker. Returns its
+    results; of a job that was finished before, an empty list."""
     folder = JobFolder(recovery.folder)
     peers = config.workers if config is not None else workers or default_workers()
     deaths: deque[float] = deque()
     failed: tuple[str, ...] = ()
+    given_up: set[str] = set()
     with folder.locked():
         for left in (*folder.path.glob(f"{WANTED}*"), *folder.path.glob(f"{TOLD}*")):
             left.unlink(missing_ok=True)
@@ -75,8 +88,10 @@ def execute_with_recovery(
                 if snapshot.is_end:
                     _say(f"the job in {folder.path} was finished by its last run: nothing is left to do")
                     return Results()
+                if recovery.on_error == DEAD_LETTERS:
+                    given_up |= snapshot.given_up
             keeper = Keeper(folder, recovery, snapshot, peers)
-            wrapped = saved(program, snapshot, keeper)
+            wrapped = saved(program, snapshot, keeper, given_up, dead_letters)
             try:
                 results = launch(wrapped, workers, config, keeper.hearing(on_note), keeper.starting(on_start), **more)
             except (WorkerError, OperatorError) as error:
@@ -87,9 +102,18 @@ def execute_with_recovery(
                 if isinstance(error, OperatorError):
                     before, failed = failed, (*_fault_in(said), f"{keeper.number}")
                     if failed == before:
+                        operator = _operator_in(said)
+                        if recovery.on_error == DEAD_LETTERS and operator and operator not in given_up:
+                            given_up.add(operator)
+                            _say(
+                                f"{said.splitlines()[0]}; that was the second time: from now on, rows at which it "
+                                f"fails go to {dead_letters_of(folder.path, operator)}"
+                            )
+                            continue
+                        row = "the row, which it cannot leave out" if operator in given_up else "the row"
                         error.add_note(
                             f"it failed so twice, from snapshot {failed[-1]} of {folder.path} on: mend the program, or "
-                            f"the row, and run it again. {_places_in(snapshot)}"
+                            f"{row}, and run it again. {_places_in(snapshot)}"
                         )
                         raise
                 now = time.monotonic()
@@ -122,6 +146,12 @@ def _fault_in(said: str) -> tuple[str, ...]:
     return found.groups() if found else (said,)
 
 
+def _operator_in(said: str) -> str:
+    """The operator at fault, as errors call it; "" where none is."""
+    found = _FAULT.search(said)
+    return "" if found is None else str(literal_eval(found[1]))
+
+
 def _places_in(snapshot: Snapshot | None) -> str:
     """Behind which places of its sources a row is to be looked for, of which nothing is told but that it fails."""
     if snapshot is None:
@@ -139,7 +169,20 @@ def _say(what: str) -> None:
     print(f"tokenring: {what}", file=sys.stderr)
 
 
-def saved(program: Callable[[Any], Any], snapshot: Snapshot | None, keeper: "Keeper") -> Callable[[Any], Any]:
+class DeadLetters(Protocol):
+    """Who takes the rows on a worker that operators fail at."""
+
+    def close(self) -> None:
+        """No more come."""
+
+
+def saved(
+    program: Callable[[Any], Any],
+    snapshot: Snapshot | None,
+    keeper: "Keeper",
+    given_up: Collection[str],
+    dead_letters: Callable[[Saving, int], DeadLetters],
+) -> Callable[[Any], Any]:
     shares, job, folder = keeper.shares, keeper.job, keeper.folder
 
     def run(worker: Any) -> Any:
@@ -151,7 +194,14 @@ def saved(program: Callable[[Any], Any], snapshot: Snapshot | None, keeper: "Kee
         worker.saving, worker.resumed = saving, saving.program_was(worker.index, worker.peers)
         # The first signal is to end the run: what an end in order drops would be missing from a job that is finished.
         worker.ending.heeding = lambda: None
-        return program(worker)
+        if not given_up:
+            return program(worker)
+        saving.given_up = given_up
+        letters = saving.dead_letters = dead_letters(saving, worker.index)
+        result = program(worker)
+        worker.run()
+        letters.close()
+        return result
 
     return run
 

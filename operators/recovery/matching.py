@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from tokenring.engine import RecoveryError
-from tokenring.operators.recovery.folder import Snapshot
+from tokenring.operators.recovery.folder import Snapshot, gives_up
 from tokenring.operators.recovery.saved import INPUT, Known, SavedRows, SavedSink, SavedState, told_of
 
 SOURCE, OPERATOR = "source", "operator"
@@ -116,7 +116,8 @@ class Changes:
     def find_sinks(self, sinks: Sequence[SavedSink]) -> None:
         """The same of sinks, which are known from the first."""
         there = [] if self._snapshot is None else self._snapshot.sinks
-        known, were = [sink.known for sink in sinks], [was["known"] for was in there]
+        known = [sink.known for sink in sinks if not gives_up(sink.folder)]
+        were = [was["known"] for was in there if not gives_up(was["folder"])]
         for name in [name for name in were if name not in known]:
             self._is_lost(f"sink {name!r}", name)
         self._new += [f"sink {name!r}" for name in known if name not in were]

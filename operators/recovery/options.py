@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tokenring.engine import UsageError
 from tokenring.operators.durations import nanoseconds_of
+
+DEAD_LETTERS = "dead letters"
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,8 @@ class Recovery:
     killed, and so dies; more than any function of the program takes. drop: what may be lost of a snapshot that another
     program has made, by the names that its error gives: operators whose state is of no use to this one, sources that it
     does not read, sinks that it does not have. What it can go on with it does go on with, whether it is named or not.
+    on_error: what becomes of a row at which the same operator fails twice: "fail" ends the run, "dead letters" lets it
+    go on without such rows, which then are in `folder`/dead-letters/OPERATOR, as Parquet files.
     """
 
     folder: str | Path
@@ -28,6 +33,7 @@ class Recovery:
     within: str | int = "10min"
     hang: str | int = "60s"
     drop: Sequence[str] = ()
+    on_error: Literal["fail", "dead letters"] = "fail"
 
     def __post_init__(self) -> None:
         for name in ("every", "within", "hang"):
@@ -35,6 +41,8 @@ class Recovery:
                 raise UsageError(f"Recovery: {name} must be longer than nothing, not {getattr(self, name)!r}")
         if isinstance(self.drop, str):
             raise UsageError(f"Recovery: drop is a list of names, [{self.drop!r}]")
+        if self.on_error not in ("fail", DEAD_LETTERS):
+            raise UsageError(f'Recovery: on_error is "fail" or "{DEAD_LETTERS}", not {self.on_error!r}')
         if self.keep < 1:
             raise UsageError(f"Recovery: keep must be at least 1, not {self.keep}")
         if self.restarts < 0:

@@ -77,6 +77,10 @@ class Saving:
         """What brings operators the right to send what was pending."""
         self.sources: list[SavedSource] = []
         self.sinks: dict[str, SavedSink] = {}
+        self.given_up: Collection[str] = ()
+        """The operators, by the names that errors give them, whose rows that they fail at go to dead letters."""
+        self.dead_letters: Any = None
+        """Who takes those (operators/sinks/dead_letters.py); None where there are none."""
         self.program: dict[str, Callable[[], Any]] = {}
         """What the program saves of its own, by name."""
         self.builder_class: type[OperatorBuilder[Any]]

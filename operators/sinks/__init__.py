@@ -13,6 +13,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.sinks.collect import Collected, Latest, RowsKept, collect, latest
+    from tokenring.operators.sinks.dead_letters import DeadLetters
     from tokenring.operators.sinks.for_each import for_each
     from tokenring.operators.sinks.gather import Kept, gather, gathered, rows_kept
     from tokenring.operators.sinks.part_files import to_arrow_files, to_json_lines, to_parquet
@@ -22,6 +23,7 @@ with later(__name__):
     from tokenring.operators.sinks.to_delta import to_delta
 
 __all__ = [
+    "DeadLetters",
     "Collected",
     "Latest",
     "Roll",

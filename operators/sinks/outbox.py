@@ -6,25 +6,25 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from tokenring.engine import COMPLETE, GraphError, InputPort, OperatorContext, Probe, Schema, Stream, Time
+from tokenring.engine import COMPLETE, Batch, GraphError, InputPort, OperatorContext, Probe, Schema, Stream, Time
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.recovery import Saving, tell_last
 from tokenring.operators.sinks.publication import PartWriter, require_new, require_outside_loops
 
 
-class _Outbox:
+class Outbox:
     """One worker's files: a SavedSink."""
 
     def __init__(
-        self, folder: Path, suffix: str, schema: Schema, writer: Callable[[Path, Schema], PartWriter], known: str,
-        into: str,
-    ) -> None:  # fmt: skip
+        self, folder: Path, suffix: str, writer: Callable[[Path, Schema], PartWriter], known: str, into: str = ""
+    ) -> None:
         self.folder, self.suffix, self.known, self.into = folder, suffix, known, into
-        self._schema, self._writer = schema, writer
+        self._writer = writer
         self._numbers = count()
         self._worker = 0
         self._part: PartWriter | None = None
+        self._schema: Schema
         self._path = folder
         self._closed: list[tuple[int, str]] = []
         """Files, each with the number of the snapshot that it was closed for; 0: none yet."""
@@ -34,13 +34,16 @@ class _Outbox:
         self._worker = worker
         remove_leftovers(self.folder)
 
-    def write(self, time: Time, batch: object) -> None:
-        """Rows of one message."""
+    def write(self, time: Time, batch: Batch) -> None:
+        """Rows of one message. Where their columns are others than those before them, they go to another file."""
+        if self._part is not None and batch.schema != self._schema:
+            self.close()
         if self._part is None:
+            self._schema = batch.schema
             self._path = hidden(self.folder, f"{self._worker}.{next(self._numbers)}")
             keep(self._path, made=False)
-            self._part = self._writer(self._path, self._schema)
-        self._part.write(time, batch)  # type: ignore[arg-type]
+            self._part = self._writer(self._path, batch.schema)
+        self._part.write(time, batch)
 
     def close(self) -> list[str]:
         """No rows come any more: the files that no snapshot is known to have."""
@@ -79,7 +82,7 @@ def deliver(
         raise GraphError(f"operator {name!r}: another sink of this dataflow writes to {target}: give each a folder")
     if saving.resumed is None or str(target) not in {sink["folder"] for sink in saving.resumed.sinks}:
         require_new(target, name)
-    outbox = _Outbox(target, suffix, stream.schema, writer, known or str(target), into)
+    outbox = Outbox(target, suffix, writer, known or str(target), into)
     saving.sinks[str(target)] = outbox
     builder = stream.operator(name)
     port = builder.input(stream)

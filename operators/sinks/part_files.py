@@ -124,13 +124,20 @@ def to_parquet(
     not end; see `Roll`. The folder may then hold files already, and the probe has passed a time once all rows up to it
     are in place. Memory: a row group for each interval that is not finished.
     """
+    return _write(stream, folder, roll, name, ".parquet", parquet_parts(row_group_rows, compression))
+
+
+def parquet_parts(
+    row_group_rows: int = _ROWS_AT_ONCE, compression: str = "snappy"
+) -> Callable[[Path, Schema], PartWriter]:
+    """What writes Parquet files."""
 
     def writer(path: Path, schema: Schema) -> ArrowPart:
         import pyarrow.parquet as pq
 
         return ArrowPart(pq.ParquetWriter(path, schema.to_arrow(), compression=compression), row_group_rows)
 
-    return _write(stream, folder, roll, name, ".parquet", writer)
+    return writer
 
 
 def to_arrow_files(

@@ -1,6 +1,7 @@
 """Late rows: those whose result may have been sent before they came, told by their message's time alone."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
-from tokenring.operators.migrate import state_moves
+from tokenring.operators.migrate import saving_of, state_moves
 
 
 @kernel(int64(COLUMN, int64, int64, int64, WORDS))
@@ -35,13 +36,29 @@ def fill_ends(times, step, offset, lateness, ends):  # type: ignore[no-untyped-d
 
 
 def split_late(
-    stream: AnyStream, name: str, due: Callable[[np.ndarray], np.ndarray], time: str
-) -> tuple[AnyStream, AnyStream]:
-    """The rows in time, and the late ones: those with due(times) at or before their message's time.
+    stream: AnyStream, name: str, side: str, due: Callable[[np.ndarray], np.ndarray], time: str, late: bool
+) -> tuple[AnyStream, Any]:
+    """The rows in time, and the late ones: those with due(times) at or before their message's time. late: whether they
+    are wanted; else all rows go on together, but where a run under recovery goes on without what operator `name` fails
+    at. side: of a join.
 
     due: from the column `time`, int64 (rows,), to the least time at which each row's result may be sent. What is late
     depends on the messages only, not on how far frontiers happen to have come.
     """
+    if late:
+        return _split(stream, name + side, due, time)
+    saving = saving_of(stream.scope)
+    given_up = () if saving is None else [one for one in saving.given_up if one == name or one.startswith(f"{name}.")]
+    if not given_up:
+        return stream, None
+    in_time, missed = _split(stream, name + side, due, time)
+    saving.dead_letters.take_late(missed, min(given_up))
+    return in_time, None
+
+
+def _split(
+    stream: AnyStream, name: str, due: Callable[[np.ndarray], np.ndarray], time: str
+) -> tuple[AnyStream, AnyStream]:
     builder = stream.operator(f"{name}.late", Notify.NEVER)
     builder.input(stream)
     state_moves(builder)

@@ -64,7 +64,7 @@ class Rejected:
         if not self._views:
             self._told.end()
 
-    def takes(self, stage: Stage) -> bool:
+    def takes(self, stage: Stage, label: str) -> bool:
         """See engine.Rejects."""
         return self.takes_at(("stage", stage.number))
 

@@ -25,6 +25,7 @@ from tokenring.engine.ask import write_whole
 from tokenring.operators import fluent
 from tokenring.operators.recovery import JobFolder, Recovery, Taking
 from tokenring.operators.recovery.keeping import Keeper, saved
+from tokenring.operators.sinks.dead_letters import DeadLetters
 
 _MOST_STEPS, _MOST_LOOKS = 100_000, 2_000
 
@@ -74,7 +75,8 @@ class Job:
             keeper = Keeper(self.folder, Recovery(self.folder.path, keep=keep, drop=drop), snapshot, workers)
             with _no_syncs(), simulated(workers, worker_class=fluent.Worker, **settings) as group:
                 try:
-                    yield World(self, group, keeper, random, saved(self._build(group), snapshot, keeper))
+                    program = saved(self._build(group), snapshot, keeper, (), DeadLetters)
+                    yield World(self, group, keeper, random, program)
                 finally:
                     for path in self._hidden():  # as if the process were gone
                         whole_files.given(path)

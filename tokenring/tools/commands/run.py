@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -52,12 +52,15 @@ def program_options(command: Any) -> Any:
 @click.option("--drop", multiple=True, metavar="NAME",
               help="What may be lost of a snapshot that another program has made: an operator, a source or a sink, by "
               "the name that the error gives; as often as need be.")  # fmt: skip
+@click.option("--dead-letters", is_flag=True,
+              help="Where the same operator fails twice, go on without the rows at which it fails: they are in "
+              "DIR/dead-letters, as Parquet files.")  # fmt: skip
 @verbose_option
 @json_option("how the run ended")
 def run_program(
     target: str, arguments: tuple[str, ...], workers: int | None, start: str, checks: str | None, memory: int | None,
     max_workers: int | None, folder: Path | None, every: str | None, back_to: int | None, drop: tuple[str, ...],
-    json_file: Path | None,
+    dead_letters: bool, json_file: Path | None,
 ) -> int:  # fmt: skip
     """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
 
@@ -81,7 +84,7 @@ def run_program(
 
     with ending_signals_raise():
         sys.argv[:] = [target.partition(":")[0], *arguments]
-        recovery = _recovery(folder, every, back_to, drop, target, start, max_workers)
+        recovery = _recovery(folder, every, back_to, drop, dead_letters, target, start, max_workers)
         named, program = load(target)
         with _naming(str(named)), in_one_line():
             from tokenring.engine import Config
@@ -105,12 +108,13 @@ def run_program(
 
 
 def _recovery(
-    folder: Path | None, every: str | None, back_to: int | None, drop: tuple[str, ...], target: str, start: str,
-    max_workers: int | None,
+    folder: Path | None, every: str | None, back_to: int | None, drop: tuple[str, ...], dead_letters: bool, target: str,
+    start: str, max_workers: int | None,
 ) -> Recovery | None:  # fmt: skip
     """What is said of snapshots, before the program is imported: one that runs itself would do so now."""
     if folder is None:
-        for option, given in (("--every", every), ("--from", back_to), ("--drop", drop)):
+        options = (("--every", every), ("--from", back_to), ("--drop", drop), ("--dead-letters", dead_letters))
+        for option, given in options:
             if given:
                 raise OptionError(f"{option} is said of snapshots: give --recovery DIR")
         return None
@@ -125,8 +129,9 @@ def _recovery(
     from tokenring.engine import UsageError
     from tokenring.operators.recovery import Recovery
 
+    on_error: Literal["fail", "dead letters"] = "dead letters" if dead_letters else "fail"
     try:
-        return Recovery(folder, drop=drop) if every is None else Recovery(folder, every, drop=drop)
+        return Recovery(folder, every or Recovery.every, drop=drop, on_error=on_error)
     except UsageError as error:
         raise OptionError(f"--every {every}: {str(error).removeprefix('Recovery: every: ')}") from None
 

@@ -108,8 +108,21 @@ def _listing(job: JobFolder) -> dict[str, Any]:
         listed.append(one)
     return {
         "folder": str(job.path), "finished": newest is not None and newest.is_end, "results_up_to": job.appeared,
-        "process": job.holder or None, "snapshots": listed,
+        "process": job.holder or None, "snapshots": listed, "dead_letters": _dead_letters(job),
     }  # fmt: skip
+
+
+def _dead_letters(job: JobFolder) -> list[dict[str, Any]]:
+    """The rows that operators failed at, and where they are."""
+    import pyarrow.parquet as pq
+
+    from tokenring.operators.recovery import dead_letters_in, gives_up
+
+    found = []
+    for folder in dead_letters_in(job.path):
+        rows = sum([pq.read_metadata(path).num_rows for path in folder.glob("part-*.parquet")])
+        found.append({"operator": gives_up(folder), "rows": rows, "folder": str(folder)})
+    return found
 
 
 def _operators(job: JobFolder, number: int | None) -> dict[str, Any]:
@@ -155,6 +168,8 @@ def _print_listing(done: Mapping[str, Any]) -> None:
     state = "the job is finished" if done["finished"] else "the job is not finished"
     held = f"process {done['process']} runs it now" if done["process"] else "no run holds the folder"
     click.echo(f"{state}; {results}; {held}")
+    for one in done["dead_letters"]:
+        click.echo(f"dead letters: {one['rows']:,} rows of operator {one['operator']!r} in {one['folder']}")
 
 
 def _told(one: Mapping[str, Any]) -> list[str]:
