@@ -40,6 +40,8 @@ WANTED, TOLD = "wanted-", "told-"
 LOCK = "lock"
 _OUTBOX = "outbox"
 _DEAD_LETTERS = "dead-letters"
+_FINISHED = "finished"
+_JOB = "job.json"  # by which the job is known outside of its folder
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
 _LOCK_S = 10.0
 
@@ -99,7 +101,7 @@ def number_of(path: Path) -> int:
     return int(path.name.removeprefix(_SNAPSHOT))
 
 
-def _have_folder(folder: Path) -> None:
+def have_folder(folder: Path) -> None:
     """Make a folder where there is none, with those around it, and bring to the disk that they are there."""
     missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -125,6 +127,11 @@ def dead_letters_of(job: Path, operator: str) -> Path:
     """Where a job has the rows that an operator fails at, as files of Parquet."""
     name = quote(operator, safe=" ()=,")
     return job / _DEAD_LETTERS / (f"%2E{name[1:]}" if name.startswith(".") else name)
+
+
+def finished_of(job: Path, sink: str) -> Path:
+    """Where a job has what it knows of a sink that takes results as soon as their times are finished."""
+    return job / _FINISHED / quote(sink, safe="")
 
 
 def gives_up(folder: str | Path) -> str:
@@ -246,7 +253,7 @@ class JobFolder:
     def locked(self) -> Iterator[None]:
         """Hold it for one run. RecoveryError where another run does, or it cannot be written."""
         try:
-            _have_folder(self.path)
+            have_folder(self.path)
             lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise RecoveryError(f"cannot keep snapshots in {self.path}: {error.strerror}") from None
@@ -275,6 +282,17 @@ class JobFolder:
             return int(os.read(lock, 32) or 0)
         finally:
             os.close(lock)
+
+    def job(self) -> str:
+        """By which the job is known outside of its folder, from its first start on. For whoever holds the folder."""
+        path = self.path / _JOB
+        try:
+            return str(orjson.loads(path.read_bytes()))
+        except FileNotFoundError:
+            write_json(path, secrets.token_hex(8))
+            return self.job()
+        except (ValueError, OSError):
+            raise RecoveryError(f"{path} is damaged: begin anew in another folder") from None
 
     def require(self) -> None:
         """RecoveryError unless it is there, and a job's."""
@@ -483,7 +501,7 @@ class JobFolder:
             return
         self._say_last(snapshot, False)
         for sink in snapshot.manifest["sinks"]:
-            _have_folder(Path(sink["folder"]))
+            have_folder(Path(sink["folder"]))
         for part in parts:
             made, named = Path(part["made"]), Path(part["folder"]) / part["name"]
             with suppress(FileExistsError):

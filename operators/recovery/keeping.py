@@ -3,7 +3,6 @@ group anew from the newest one after a death."""
 
 import os
 import re
-import secrets
 import signal
 import sys
 import threading
@@ -217,7 +216,7 @@ class Keeper:
     def __init__(self, folder: JobFolder, recovery: Recovery, snapshot: Snapshot | None, peers: int) -> None:
         self.folder, self._recovery = folder, recovery
         self.shares: int = peers if snapshot is None else snapshot.manifest["shares"]
-        self.job: str = secrets.token_hex(8) if snapshot is None else snapshot.manifest["job"]
+        self.job: str = folder.job() if snapshot is None else snapshot.manifest["job"]
         """By which the job is known outside of its folder."""
         self.number: int = max(snapshot.number if snapshot else 0, folder.last)
         """Of the newest snapshot."""

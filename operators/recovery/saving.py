@@ -77,6 +77,8 @@ class Saving:
         """What brings operators the right to send what was pending."""
         self.sources: list[SavedSource] = []
         self.sinks: dict[str, SavedSink] = {}
+        self.finished: set[str] = set()
+        """The sinks that take results as soon as their times are finished."""
         self.given_up: Collection[str] = ()
         """The operators, by the names that errors give them, whose rows that they fail at go to dead letters."""
         self.dead_letters: Any = None

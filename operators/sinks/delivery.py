@@ -7,6 +7,7 @@ the same transaction that has the rows: so whoever goes on, after whatever death
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol
@@ -26,9 +27,9 @@ from tokenring.engine import (
     Token,
 )
 from tokenring.operators.migrate import state_moves
-from tokenring.operators.recovery import Saving, Wanted, inserted_until, outbox_of, say_inserted
+from tokenring.operators.recovery import Saving, Wanted, finished_of, inserted_until, outbox_of, say_inserted
 from tokenring.operators.sinks.gather import opened
-from tokenring.operators.sinks.outbox import deliver
+from tokenring.operators.sinks.outbox import deliver, deliver_finished, has_ended
 from tokenring.operators.sinks.publication import PartWriter
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Destination(Protocol):
     """How long from one `take` to the next."""
     parts: "pa.Schema"
     """Of the files that it takes."""
+    at_once: bool
+    """Whether it takes, in one transaction, the results of however many numbers, and so has all of one or none."""
 
     def prepare(self) -> int:
         """Make it ready; up to which snapshot it has results of this job's sink, 0 if none."""
@@ -73,11 +76,17 @@ def deliver_to(
     into: str,
     writer: Callable[[Path, Schema], PartWriter],
     saving: Saving,
+    finished: bool = False,
 ) -> Probe:
-    """Bring the stream's rows to a destination. sink: by which it knows them; into: what it is called."""
-    folder = outbox_of(saving.folder.path, sink)
-    delivery = _Delivery(destination, folder, sink, saving)
-    written = deliver(stream, folder, name, ".arrow", writer, saving, sink, into)
+    """Bring the stream's rows to a destination. sink: by which it knows them; into: what it is called. finished: not
+    with snapshots, whose numbers it is told, but as soon as times are finished: it is told the first that is not."""
+    if finished:
+        folder = finished_of(saving.folder.path, sink) / "parts"
+        written = deliver_finished(stream, folder, name, ".arrow", writer, saving, sink)
+    else:
+        folder = outbox_of(saving.folder.path, sink)
+        written = deliver(stream, folder, name, ".arrow", writer, saving, sink, into)
+    delivery = _Delivery(destination, folder, sink, saving, finished)
     builder = stream.scope.operator(f"{name}.delivered", Notify.NEVER)
     builder.output(NOTHING)
     state_moves(builder)
@@ -90,10 +99,11 @@ def deliver_to(
         context.when_released(destination.rest)
         delivery.begin()
         last = _LastSnapshot(saving.folder.path)
+        is_over = partial(has_ended, saving, sink, context.peers) if finished else last.is_there
 
         def logic(output: OutputPort) -> None:
             if token.live:
-                is_last = written.frontier == COMPLETE and last.is_there()  # asked before the look at what has appeared
+                is_last = written.frontier == COMPLETE and is_over()  # asked before the look at what has appeared
                 if delivery.step():
                     context.activate_after(destination.again_ns)
                 elif is_last:
@@ -132,9 +142,11 @@ class _LastSnapshot:
 class _Delivery:
     """What brings files that have appeared to a destination."""
 
-    def __init__(self, destination: Destination, folder: Path, sink: str, saving: Saving) -> None:
+    def __init__(self, destination: Destination, folder: Path, sink: str, saving: Saving, finished: bool) -> None:
         self._destination = destination
-        self._folder, self._sink, self._saving = folder, sink, saving
+        self._folder, self._sink, self._saving, self._finished = folder, sink, saving, finished
+        self._taken: tuple[int, list[Path]] | None = None
+        """A number and files of which the destination has begun to take the results."""
 
     def begin(self) -> None:
         """Make the destination ready. RecoveryError where it is not as this job has left it, and for rows of other
@@ -143,6 +155,16 @@ class _Delivery:
         snapshot = self._destination.prepare()
         resumed = 0 if self._saving.resumed is None else self._saving.resumed.number
         inserted = inserted_until(self._folder)
+        if self._finished:
+            if snapshot < inserted:
+                raise RecoveryError(
+                    f"operator {self._sink!r}: {self._destination.says} has the results of times before {snapshot} of "
+                    f"job {self._saving.job}; this run has inserted those of times before {inserted}: "
+                    f"{self._destination.cure}, or begin anew in another folder"
+                )
+            if self._destination.at_once:
+                self._forget(snapshot)
+            return
         if snapshot > resumed or snapshot < inserted:
             raise RecoveryError(
                 f"operator {self._sink!r}: {self._destination.says} has the results up to snapshot {snapshot} of job "
@@ -163,16 +185,31 @@ class _Delivery:
 
     def step(self) -> bool:
         """Bring on some of what has appeared, and remove what is there; False if there is nothing."""
+        self._taken = self._taken or self._next()
+        if self._taken is None:
+            self._destination.rest()
+            return False
+        number, paths = self._taken
+        if number <= inserted_until(self._folder) or self._destination.take(number, paths):
+            self._forget(number)
+            self._taken = None
+        return True
+
+    def _next(self) -> tuple[int, list[Path]] | None:
+        """What is to be taken next: a number, and the files of it, or, at once, of those up to it; None: nothing."""
         parts = defaultdict(list)
         for path in sorted(self._folder.glob("part-*.arrow")):
             parts[int(path.name.split("-")[1])].append(path)
+        if self._finished and self._destination.at_once and parts:
+            return max(parts), [path for number in sorted(parts) for path in parts[number]]
         number = min(parts, default=0)
-        if not parts or number > self._saving.folder.whole:
-            self._destination.rest()
-            return False
-        if number > inserted_until(self._folder) and not self._destination.take(number, parts[number]):
-            return True
+        if not parts or (not self._finished and number > self._saving.folder.whole):
+            return None
+        return number, parts[number]
+
+    def _forget(self, number: int) -> None:
+        """All results up to a number are in."""
         say_inserted(self._folder, number)  # first, since rows are counted as they stand in all files
-        for path in parts[number]:
-            path.unlink()
-        return True
+        for path in self._folder.glob("part-*.arrow"):
+            if int(path.name.split("-")[1]) <= number:
+                path.unlink()

@@ -1,16 +1,37 @@
-"""Results under recovery: every worker writes files under hidden names, which get their own with the snapshot that has
-the state from which the rows behind them come (operators/recovery/folder.py)."""
+"""Results under recovery, in files.
+
+commit="snapshot": every worker writes files under hidden names, which get their own with the snapshot that has the
+state from which the rows behind them come (operators/recovery/folder.py). commit="finished": one worker writes a file
+as soon as times are finished. Its name says which: after a death, rows of those times come once more, and are left out.
+So where the same rows come again, each is there exactly once.
+"""
 
 import os
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from tokenring.engine import COMPLETE, Batch, GraphError, InputPort, OperatorContext, Probe, Schema, Stream, Time
-from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers
-from tokenring.operators.migrate import state_moves
-from tokenring.operators.recovery import Saving, tell_last
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    Exchange,
+    GraphError,
+    InputPort,
+    OperatorContext,
+    Probe,
+    Schema,
+    Stream,
+    Time,
+)
+from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
+from tokenring.operators.expressions import lit
+from tokenring.operators.migrate import offer, state_moves
+from tokenring.operators.recovery import Saving, finished_of, have_folder, inserted_until, tell_last
+from tokenring.operators.rows import all_columns, computed, unnamed
 from tokenring.operators.sinks.publication import PartWriter, require_new, require_outside_loops
+from tokenring.operators.state.moving import RowsByTime, times_table
+
+_ENDED = "ended-"
 
 
 class Outbox:
@@ -104,3 +125,82 @@ def deliver(
 
     builder.build(construct)
     return builder.probe(port)
+
+
+def deliver_finished(
+    stream: Stream,
+    folder: str | Path,
+    name: str,
+    suffix: str,
+    writer: Callable[[Path, Schema], PartWriter],
+    saving: Saving,
+    known: str = "",
+) -> Probe:
+    """Write the stream's rows to files of `folder`, one for all times that are finished and were not. known: by which
+    the job knows the sink; "": by its folder."""
+    require_outside_loops(stream, name)
+    target = Path(os.path.abspath(folder))
+    known = known or str(target)
+    if known in saving.finished or str(target) in saving.sinks:
+        raise GraphError(f"operator {name!r}: another sink of this dataflow writes to {known}: give each its own")
+    saving.finished.add(known)
+    if not (of_job := finished_of(saving.folder.path, known)).is_dir():
+        require_new(target, name)
+        have_folder(of_job)
+    have_folder(target)
+    key = unnamed("to one worker")
+    keyed = computed(stream, f"{name}.key", all_columns(stream.schema) | {key: lit(0)})
+    table = times_table(keyed.schema, (key,))
+    builder = keyed.operator(name)
+    port = builder.input(keyed, Exchange(key))
+    state_moves(builder, [table])
+
+    def construct(context: OperatorContext) -> Callable[[InputPort], None]:
+        remove_leftovers(target)
+        waiting = RowsByTime(keyed.schema, table)
+        offer(waiting)
+        there = finished_until(target)
+        parts = count()
+
+        def logic(rows: InputPort) -> None:
+            nonlocal there
+            for reference, batch in rows:
+                waiting.add(reference.time, batch.copy())
+            part, path = None, target
+            while waiting.least < rows.frontier:
+                time, batch = waiting.pop()
+                if time < there:
+                    continue
+                if part is None:
+                    path = hidden(target, f"{context.worker_index}.{next(parts)}")
+                    keep(path, made=False)
+                    part = writer(path, stream.schema)
+                part.write(time, batch.select(stream.schema))
+                there = time + 1
+            if part is not None:
+                part.close()
+                sync(path)
+                os.link(path, target / f"part-{there:019d}-00000{suffix}")
+                sync(target)
+                given(path)
+                path.unlink()
+            if rows.frontier == COMPLETE:
+                (of_job / f"{_ENDED}{context.worker_index}").touch()
+
+        return logic
+
+    for left in of_job.glob(f"{_ENDED}*"):
+        left.unlink(missing_ok=True)
+    builder.build(construct)
+    return builder.probe(port)
+
+
+def finished_until(folder: Path) -> Time:
+    """The time before which all rows are in the files of a folder, or were, and are where these go."""
+    numbers = [int(path.name.split("-")[1]) for path in folder.glob("part-*-00000.*")]
+    return max([inserted_until(folder), *numbers])
+
+
+def has_ended(saving: Saving, known: str, peers: int) -> bool:
+    """Whether all workers have written the files of all times."""
+    return len([*finished_of(saving.folder.path, known).glob(f"{_ENDED}*")]) == peers

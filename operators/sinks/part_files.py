@@ -9,7 +9,7 @@ import orjson
 
 from tokenring.engine import Batch, GraphError, Probe, Schema, SchemaError, Stream, Time
 from tokenring.operators.migrate import saving_of
-from tokenring.operators.sinks.publication import PartWriter, publish
+from tokenring.operators.sinks.publication import Commit, PartWriter, checked_commit, publish
 from tokenring.operators.sinks.rolling import Roll, roll_files
 
 _ROWS_AT_ONCE = 1 << 17
@@ -110,6 +110,7 @@ def to_parquet(
     row_group_rows: int = _ROWS_AT_ONCE,
     compression: str = "snappy",
     roll: Roll | None = None,
+    commit: Commit = "snapshot",
     name: str = "to_parquet",
 ) -> Probe:
     """Write the stream's rows to `folder`, one Parquet file a worker (part-00000.parquet and so on), in order of
@@ -123,8 +124,13 @@ def to_parquet(
     roll: a file for each interval of time instead, that appears as soon as its times are finished, for streams that do
     not end; see `Roll`. The folder may then hold files already, and the probe has passed a time once all rows up to it
     are in place. Memory: a row group for each interval that is not finished.
+
+    Under recovery files appear with snapshots (part-000007-00001.parquet: snapshot, worker), and each row is in one.
+    commit="finished": one worker writes a file as soon as times are finished, called by the first time that is not;
+    rows are there exactly once where the program makes the same rows of the same times again after a death. Memory:
+    the rows of unfinished times.
     """
-    return _write(stream, folder, roll, name, ".parquet", parquet_parts(row_group_rows, compression))
+    return _write(stream, folder, roll, commit, name, ".parquet", parquet_parts(row_group_rows, compression))
 
 
 def parquet_parts(
@@ -146,11 +152,12 @@ def to_arrow_files(
     *,
     rows_at_once: int = _ROWS_AT_ONCE,
     roll: Roll | None = None,
+    commit: Commit = "snapshot",
     name: str = "to_arrow_files",
 ) -> Probe:
     """The same as Arrow IPC files, which can be mapped into memory. Memory: `rows_at_once` rows."""
 
-    return _write(stream, folder, roll, name, ".arrow", arrow_parts(rows_at_once))
+    return _write(stream, folder, roll, commit, name, ".arrow", arrow_parts(rows_at_once))
 
 
 def arrow_parts(rows_at_once: int = _ROWS_AT_ONCE) -> Callable[[Path, Schema], PartWriter]:
@@ -170,6 +177,7 @@ def to_json_lines(
     *,
     rows_at_once: int = 1 << 12,
     roll: Roll | None = None,
+    commit: Commit = "snapshot",
     name: str = "to_json_lines",
 ) -> Probe:
     """The same as a JSON object a line (.jsonl). Timestamps are ISO 8601 strings in UTC; NaN and infinities, which JSON
@@ -179,27 +187,29 @@ def to_json_lines(
         if kind.name == "bytes":
             raise SchemaError(f"operator {name!r}: column {column!r} is {kind}, which JSON cannot hold; leave it out")
     writer: Callable[[Path, Schema], _JsonPart] = lambda path, schema: _JsonPart(path, rows_at_once)  # noqa: E731
-    return _write(stream, folder, roll, name, ".jsonl", writer)
+    return _write(stream, folder, roll, commit, name, ".jsonl", writer)
 
 
 def _write(
     stream: Stream,
     folder: str | Path,
     roll: Roll | None,
+    commit: str,
     name: str,
     suffix: str,
     writer: Callable[[Path, Schema], PartWriter],
 ) -> Probe:
     saving = saving_of(stream.scope)
+    finished = checked_commit(commit, name, saving is not None)
     if saving is not None:
         if roll is not None:
             raise GraphError(
                 f"operator {name!r}: under recovery, files appear with snapshots: leave roll= out, and say how often "
                 f"by recovery's every="
             )
-        from tokenring.operators.sinks.outbox import deliver
+        from tokenring.operators.sinks.outbox import deliver, deliver_finished
 
-        return deliver(stream, folder, name, suffix, writer, saving)
+        return (deliver_finished if finished else deliver)(stream, folder, name, suffix, writer, saving)
     if roll is None:
         return publish(stream, folder, name, suffix, writer)
     return roll_files(stream, folder, roll, name, suffix, writer)

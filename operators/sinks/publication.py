@@ -11,7 +11,7 @@ removes it.
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, 
 from tokenring.operators.migrate import Leaving, Table, offer, state_moves
 
 _PART = Schema("publisher worker", path="string")
+_FINISHED = "finished"
+Commit = Literal["snapshot", "finished"]
+"""When results under recovery appear."""
 
 
 class PartWriter(Protocol):
@@ -141,6 +144,18 @@ class _MovingPaths:
         workers, paths = tables[0]["worker"].tolist(), tables[0]["path"].tolist()
         self._paths.extend(zip(workers, map(Path, paths), strict=True))
         return COMPLETE
+
+
+def checked_commit(commit: str, name: str, is_saved: bool) -> bool:
+    """Whether results are to appear as soon as their times are finished. UsageError for what `commit` cannot be;
+    GraphError for that without recovery."""
+    if commit not in ("snapshot", _FINISHED):
+        raise UsageError(f'operator {name!r}: commit is "snapshot" or "{_FINISHED}", not {commit!r}')
+    if commit == _FINISHED and not is_saved:
+        raise GraphError(
+            f"operator {name!r}: commit= says when results appear under recovery: leave it out, or run with recovery="
+        )
+    return commit == _FINISHED
 
 
 def require_new(target: Path, name: str) -> None:

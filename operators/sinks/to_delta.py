@@ -31,7 +31,14 @@ from tokenring.operators.recovery import Saving
 from tokenring.operators.sinks.delivery import NOTHING, deliver_to, to_first
 from tokenring.operators.sinks.delta_table import DeltaTable
 from tokenring.operators.sinks.part_files import ArrowPart
-from tokenring.operators.sinks.publication import PartWriter, make_beside, require_outside_loops, write_parts
+from tokenring.operators.sinks.publication import (
+    Commit,
+    PartWriter,
+    checked_commit,
+    make_beside,
+    require_outside_loops,
+    write_parts,
+)
 
 _LOOK_NS = 20_000_000
 """Between two looks whether a commit is done."""
@@ -44,6 +51,7 @@ def to_delta(
     *,
     partition_by: Sequence[str] = (),
     storage_options: Mapping[str, str] | None = None,
+    commit: Commit = "snapshot",
     name: str = "to_delta",
 ) -> Probe:
     """Append the stream's rows to a Delta table, in the columns of their names. Needs the extra `delta`.
@@ -55,7 +63,8 @@ def to_delta(
     Rows appear in one commit, of all workers, once the stream has ended on all of them: a run that fails before leaves
     the rows of the table as they were. What does not end appears when it is finished or stopped. The probe is done once
     the commit is. Under recovery each snapshot with results is a commit of its own, behind it, and each row is there
-    exactly once; the run ends when all are in. The probe then says how far the run is.
+    exactly once; the run ends when all are in. The probe then says how far the run is. commit="finished": one as soon
+    as times are finished, if no other is under way; see `to_database`.
 
     Memory: 65,536 rows, and of worker 0's process what deltalake takes; until the commit the rows are on the disk,
     hidden beside the folder (of a URI, in the folder for temporary files; under recovery, in the job's). GraphError in
@@ -63,11 +72,13 @@ def to_delta(
     sink and table, for what deltalake raises, and for times with a fraction of a microsecond.
     """
     saving: Saving | None = saving_of(stream.scope)
+    finished = checked_commit(commit, name, saving is not None)
     delta = DeltaTable(table, stream.schema, name, partition_by, storage_options or {})
     if saving is None:
         return _append_at_end(stream, delta, name)
-    sink = saving.sink(name, delta.uri)
-    return deliver_to(_Appending(delta, sink, saving.job), stream, name, sink, delta.uri, _parts(delta, name), saving)
+    sink = f"{name} {delta.uri}" if finished else saving.sink(name, delta.uri)
+    appending = _Appending(delta, sink, saving.job)
+    return deliver_to(appending, stream, name, sink, delta.uri, _parts(delta, name), saving, finished)
 
 
 def _parts(delta: DeltaTable, name: str) -> Callable[[Path, Schema], PartWriter]:
@@ -149,6 +160,7 @@ class _Appending:
         self.cure = "put the table's folder back to what it was"
         self.again_ns = _LOOK_NS
         self.parts = delta.arrow_schema()
+        self.at_once = True
 
     def prepare(self) -> int:
         """Make the table, if it is not there."""

@@ -63,7 +63,10 @@ def in_database(connect: Callable[[Path], Any], path: Path, table: str) -> Rows:
         return Counter(connection.cursor().execute(f"SELECT * FROM {table}").fetchall())
 
 
-def windows(connect: Callable[[Path], Any]) -> Callable[[Any, Path], None]:
+COMMITS = pytest.mark.parametrize("commit", ["snapshot", "finished"])
+
+
+def windows(connect: Callable[[Path], Any], commit: Any = "snapshot") -> Callable[[Any, Path], None]:
     """Two sinks into one database, and files beside them."""
 
     def declare(scope: Any, results: Path) -> None:
@@ -71,8 +74,9 @@ def windows(connect: Callable[[Path], Any]) -> Callable[[Any, Path], None]:
         found = aggregate(rows, "k", window=Tumbling("at", 4), n=Count(), total=Sum("v"))
         results.mkdir(exist_ok=True)
         database = partial(connect, results / "it.db")
-        to_database(select(found, "k", "window_end", "n", "total"), database, "windows", paramstyle="qmark")
-        to_database(select(rows, "at", "k", "v"), database, "all_rows", paramstyle="qmark")
+        how = {"paramstyle": "qmark", "commit": commit}
+        to_database(select(found, "k", "window_end", "n", "total"), database, "windows", **how)
+        to_database(select(rows, "at", "k", "v"), database, "all_rows", **how)
         to_arrow_files(select(found, "k", "window_end", "n", "total"), results / "windows")
 
     return declare
@@ -110,10 +114,13 @@ def run_with_cuts(job: Job, seed: int) -> None:
         finish(world)
 
 
+@COMMITS
 @pytest.mark.parametrize("connect", CONNECTS)
-def test_rows_are_inserted_once_wherever_the_run_is_cut(tmp_path: Path, connect: Callable[[Path], Any]) -> None:
+def test_rows_are_inserted_once_wherever_the_run_is_cut(
+    tmp_path: Path, connect: Callable[[Path], Any], commit: str
+) -> None:
     for seed in range(3):
-        job = Job(tmp_path / f"{seed}", windows(connect))
+        job = Job(tmp_path / f"{seed}", windows(connect, commit))
         run_with_cuts(job, seed)
         assert in_database(connect, job.results / "it.db", "windows") == expected_windows(2)
         assert in_database(connect, job.results / "it.db", "all_rows") == all_rows()
@@ -159,13 +166,14 @@ class Dying:
             raise Dead
 
 
+@COMMITS
 @pytest.mark.parametrize("connect", CONNECTS)
 @pytest.mark.parametrize("is_done", [True, False])
 def test_who_inserts_may_die_at_any_commit(
-    tmp_path: Path, connect: Callable[[Path], Any], is_done: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, connect: Callable[[Path], Any], is_done: bool, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Dying, "is_done", is_done)
-    job, random = Job(tmp_path, windows(lambda path: Dying(connect(path)))), Random(1)
+    job, random = Job(tmp_path, windows(lambda path: Dying(connect(path)), commit)), Random(1)
     deaths = 0
     for commits in (1, 2, 3, 4, 5, 1, 2, 1, 5, 1, 1, 7, 1, 2, 3, 1000):
         Dying.left = commits
@@ -180,9 +188,10 @@ def test_who_inserts_may_die_at_any_commit(
     assert in_database(connect, job.results / "it.db", "all_rows") == all_rows()
 
 
+@COMMITS
 @pytest.mark.parametrize("removed", [-1, 0, 1])
 def test_who_inserts_may_die_before_it_removes_what_is_in(
-    tmp_path: Path, removed: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, removed: int, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """removed: how many files of the snapshot before; -1: it has not even been said."""
     say, left = DELIVERY.say_inserted, [0]
@@ -198,7 +207,7 @@ def test_who_inserts_may_die_before_it_removes_what_is_in(
             raise Dead
 
     monkeypatch.setattr(DELIVERY, "say_inserted", dies)
-    job, random = Job(tmp_path, windows(of_sqlite)), Random(1)
+    job, random = Job(tmp_path, windows(of_sqlite, commit)), Random(1)
     for said in (1, 1, 2, 1, 1000):
         left[0] = said
         if not job.is_finished:

@@ -185,14 +185,14 @@ def test_without_it_the_run_ends(tmp_path: Path) -> None:
 def test_deaths_and_other_calls_leave_each_letter_once(
     tmp_path: Path, first_on_error: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A worker is killed in the middle, and with that the call ends; another goes on, with as many letters as there
-    are bad rows in the end."""
-    died = tmp_path / "died"
+    """A worker is killed in the middle, again and again, until the call ends; another goes on, with as many letters as
+    there are bad rows in the end."""
+    died, lives = tmp_path / "died", tmp_path / "lives"
 
     def slow() -> Iterator[dict[str, Any]]:
         for number, rows in enumerate(numbers()):
             time.sleep(0.03)
-            if number == 7 and not died.exists() and os.listdir(tmp_path / "job" / "dead-letters"):
+            if number == 7 and not lives.exists() and (tmp_path / "job" / "dead-letters").is_dir():
                 died.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             yield rows
@@ -206,8 +206,9 @@ def test_deaths_and_other_calls_leave_each_letter_once(
             run(tmp_path, flow, on_error="fail")
         assert not died.exists()
     with raises(tr.WorkerError, "SIGKILL"):
-        run(tmp_path, flow, restarts=1, within="1h")
+        run(tmp_path, flow, restarts=3, within="1h")
     assert died.exists()
+    lives.touch()
     capfd.readouterr()
     run(tmp_path, flow, workers=3)
     assert "division by zero" not in capfd.readouterr().err  # it knows that from the snapshot

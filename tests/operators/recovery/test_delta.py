@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -19,6 +20,7 @@ import pytest
 import tokenring as tr
 from tests.errors import raises
 from tests.operators.recovery.test_databases import (
+    COMMITS,
     Dead,
     all_rows,
     begin,
@@ -55,12 +57,12 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DeltaTable, "has_appended", waits)
 
 
-def windows(scope: Any, results: Path) -> None:
+def windows(scope: Any, results: Path, commit: Any = "snapshot") -> None:
     """Two sinks into two tables."""
     rows = union(source(scope), source(scope, "few", until=9, every=3))
     found = aggregate(rows, "k", window=Tumbling("at", 4), n=Count(), total=Sum("v"))
-    to_delta(select(found, *WINDOWS), results / "windows")
-    to_delta(select(rows, *ROWS), results / "rows")
+    to_delta(select(found, *WINDOWS), results / "windows", commit=commit)
+    to_delta(select(rows, *ROWS), results / "rows", commit=commit)
 
 
 def versions_in(folder: Path) -> dict[str, list[int]]:
@@ -83,16 +85,20 @@ def assert_whole(job: Job) -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_rows_are_appended_once_wherever_the_run_is_cut(tmp_path: Path) -> None:
+@COMMITS
+def test_rows_are_appended_once_wherever_the_run_is_cut(tmp_path: Path, commit: str) -> None:
     for seed in range(2):
-        job = Job(tmp_path / f"{seed}", windows)
+        job = Job(tmp_path / f"{seed}", partial(windows, commit=commit))
         run_with_cuts(job, seed)
         assert_whole(job)
 
 
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("is_done", [True, False])
-def test_who_appends_may_die_at_any_commit(tmp_path: Path, is_done: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@COMMITS
+def test_who_appends_may_die_at_any_commit(
+    tmp_path: Path, is_done: bool, commit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When it is done, and nobody has heard of that; or before it is begun."""
     left = [0]
     begins, has = DeltaTable.begin_append, DeltaTable.has_appended
@@ -115,7 +121,7 @@ def test_who_appends_may_die_at_any_commit(tmp_path: Path, is_done: bool, monkey
 
     monkeypatch.setattr(DeltaTable, "begin_append", begins_or_dies)
     monkeypatch.setattr(DeltaTable, "has_appended", has_or_dies)
-    job, random = Job(tmp_path, windows), Random(1)
+    job, random = Job(tmp_path, partial(windows, commit=commit)), Random(1)
     deaths = 0
     for commits in (1, 2, 1, 1, 3, 1, 1000):
         left[0] = commits
@@ -126,6 +132,31 @@ def test_who_appends_may_die_at_any_commit(tmp_path: Path, is_done: bool, monkey
                 finish(world)
             deaths += left[0] == 0
     assert deaths > 3
+    assert_whole(job)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_commit_of_which_nobody_has_heard_is_known_before_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is done, and its worker dies: its results must not be taken once more, with those of later times."""
+    has = DeltaTable.has_appended
+
+    def has_and_dies(table: DeltaTable) -> bool:
+        has(table)
+        raise Dead
+
+    job, random = Job(tmp_path, partial(windows, commit="finished")), Random(1)
+    monkeypatch.setattr(DeltaTable, "has_appended", has_and_dies)
+    with may_die(), job.world(2, random) as world:
+        world.step(40)
+        world.take(copied=True)
+        finish(world)
+    monkeypatch.setattr(DeltaTable, "has_appended", has)
+    assert list(job.folder.path.glob("finished/*/parts/part-*"))
+    with job.world(2, random) as world:
+        assert not list(job.folder.path.glob("finished/*/parts/part-*"))
+        finish(world)
     assert_whole(job)
 
 

@@ -96,7 +96,7 @@ class Job:
 
     def _hidden(self) -> list[Path]:
         """What sinks write to, or did when they were killed."""
-        folders = (self.results, self.folder.path / "outbox")
+        folders = (self.results, self.folder.path / "outbox", *self.folder.path.glob("finished/*"))
         return [path for path in map(Path, whole_files._held) if path.parent in folders] + [
             path for folder in folders if folder.is_dir() for path in folder.glob(".*")
         ]

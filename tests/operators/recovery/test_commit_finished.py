@@ -1,0 +1,154 @@
+"""commit="finished": results appear as soon as their times are finished, and each is there once, wherever a run is cut;
+against plain Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import tokenring as tr
+from tests.errors import raises
+from tests.operators.recovery.test_instants import KEYS, expected_windows, source
+from tests.operators.recovery.worlds import Job, Rows
+from tests.operators.sinks.test_to_delta import rows_in
+from tokenring.operators import Count, Sum, Tumbling, aggregate, filter, select, to_arrow_files, to_parquet, union
+
+
+def windows(scope: Any, results: Path) -> None:
+    """As soon as they end, in files of either kind, and all with snapshots besides."""
+    rows = union(source(scope), source(scope, "few", until=9, every=3))
+    found = aggregate(rows, "k", window=Tumbling("at", 4), n=Count(), total=Sum("v"))
+    found = select(found, "k", "window_end", "n", "total")
+    to_arrow_files(found, results / "windows", commit="finished")
+    to_parquet(found, results / "others", commit="finished", name="others")
+    to_arrow_files(found, results / "with snapshots", name="with snapshots")
+
+
+def plain(scope: Any, results: Path) -> None:
+    """Rows as they are read: those of times that are not finished wait in the sink, and are saved there."""
+    rows = filter(source(scope, at_once=3), "at", ">=", 0)
+    to_arrow_files(rows, results / "rows", commit="finished")
+
+
+def expected_rows(shares: int) -> Rows:
+    return Counter((at, KEYS[(at + share) % 3], 10 * at + share) for share in range(shares) for at in range(22))
+
+
+def cut_often(job: Job, seed: int, sinks: list[str], expected: Rows) -> None:
+    """Cut it anywhere, with and without a snapshot, and go on with any number of workers, until it is finished."""
+    random = Random(seed)
+    workers = 2
+    for _ in range(random.randrange(1, 5)):
+        with job.world(workers, random) as world:
+            world.step(random.randrange(60))
+            if random.random() < 0.6:
+                world.take(until=random.choice(["", "", "manifest", "results"]))
+        for sink in sinks:
+            assert job.rows(sink) <= expected
+        if job.folder.newest() is not None:  # until then rows are dealt by how many there are
+            workers = random.choice([1, 2, 3])
+    with job.world(workers, random) as world:
+        world.finish()
+    for sink in sinks:
+        assert job.rows(sink) == expected
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_windows_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int) -> None:
+    cut_often(Job(tmp_path, windows), seed, ["windows", "others", "with snapshots"], expected_windows(2))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int) -> None:
+    cut_often(Job(tmp_path, plain), seed, ["rows"], expected_rows(2))
+
+
+def test_results_appear_before_any_snapshot_in_order_of_time(tmp_path: Path) -> None:
+    job = Job(tmp_path, windows)
+    with job.world(2, Random(1)) as world:
+        while not job.rows("windows"):
+            world.step()
+        assert job.rows("with snapshots") == Counter()
+        while not world.is_over:
+            world.step()
+        assert job.rows("windows") == expected_windows(2)
+    begin = 0
+    for path in sorted((tmp_path / "results" / "windows").iterdir()):
+        end = int(path.name.split("-")[1])
+        assert all(begin <= window_end < end for _, window_end, *_ in _rows_of(path)), path
+        begin = end
+
+
+def _rows_of(path: Path) -> list[tuple[Any, ...]]:
+    import pyarrow as pa
+
+    with pa.OSFile(str(path), "rb") as file:
+        return [tuple(row.values()) for row in pa.ipc.open_file(file).read_all().to_pylist()]
+
+
+def counted(into: Callable[[tr.Stream], object], died: Path, killed_at: int) -> Callable[[tr.Scope], None]:
+    """A worker dies after a while; then another does, before there is a snapshot since."""
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for first in range(0, 400, 20):
+            if first == killed_at and not died.exists():
+                died.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield {"at": range(first, first + 20), "n": [at % 7 for at in range(first, first + 20)]}
+
+    def flow(scope: tr.Scope) -> None:
+        read = scope.from_generator(tr.Schema("at n"), rows, time="at")
+        into(read.aggregate("n", window=tr.Tumbling("at", 40), rows=tr.Count()))
+
+    return flow
+
+
+WINDOWS = Counter(
+    (start, start + 40, n, sum(at % 7 == n for at in range(start, start + 40)))
+    for start in range(0, 400, 40)
+    for n in range(7)
+)
+
+
+@pytest.mark.parametrize("every", ["20ms", "10s"])
+def test_rows_come_into_a_database_once(tmp_path: Path, every: str) -> None:
+    into = lambda stream: stream.to_database(tmp_path / "out.db", "windows", commit="finished")  # noqa: E731
+    tr.run(counted(into, tmp_path / "died", 300), workers=2, recovery=tr.Recovery(tmp_path / "job", every=every))
+    assert (tmp_path / "died").exists()
+    connection = sqlite3.connect(tmp_path / "out.db")
+    assert Counter(connection.execute("SELECT window_start, window_end, n, rows FROM windows")) == WINDOWS
+    connection.close()
+
+
+@pytest.mark.parametrize("every", ["20ms", "10s"])
+def test_rows_come_into_a_delta_table_once(tmp_path: Path, every: str) -> None:
+    into = lambda stream: stream.to_delta(tmp_path / "out", commit="finished")  # noqa: E731
+    tr.run(counted(into, tmp_path / "died", 300), workers=2, recovery=tr.Recovery(tmp_path / "job", every=every))
+    assert (tmp_path / "died").exists()
+    assert rows_in(tmp_path / "out", "window_start", "window_end", "n", "rows") == WINDOWS
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    def flow(scope: tr.Scope, **how: Any) -> None:
+        read = scope.from_generator(tr.Schema("at"), lambda: iter([{"at": [1, 2]}]), time="at")
+        read.to_parquet(tmp_path / "out", **how)
+
+    with raises(tr.GraphError, "to_parquet", "recovery="):
+        tr.run(lambda scope: flow(scope, commit="finished"), workers=1)
+    recovery = tr.Recovery(tmp_path / "job")
+    with raises(tr.UsageError, "to_parquet", "at once", "finished", "snapshot"):
+        tr.run(lambda scope: flow(scope, commit="at once"), workers=1, recovery=recovery)
+    with raises(tr.GraphError, "to_parquet", "roll="):
+        tr.run(lambda scope: flow(scope, commit="finished", roll=tr.Roll(1)), workers=1, recovery=recovery)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "somebody's").touch()
+    with raises(tr.UsageError, "to_parquet", str(tmp_path / "out")):
+        tr.run(lambda scope: flow(scope, commit="finished"), workers=1, recovery=recovery)
