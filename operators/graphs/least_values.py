@@ -24,6 +24,7 @@ from tokenring.engine import (
     kernel,
 )
 from tokenring.operators.graphs.adjacency import Adjacency
+from tokenring.operators.migrate import state_moves
 from tokenring.operators.state import MOST, grown, require_rows
 
 NODE_VALUE = Schema("node value")
@@ -161,6 +162,7 @@ def least_values(edges: AnyStream, seeds: AnyStream, step: int = 0, name: str = 
         builder.input(edges, Exchange(edges.schema.names[0]))
         builder.input(seeds, Exchange(seeds.schema.names[0]))
         builder.input(back.stream, Exchange("node"))
+        state_moves(builder)  # it keeps times that are not finished alone
         proposals = builder.output(NODE_VALUE)
         result = builder.output(NODE_VALUE)
 

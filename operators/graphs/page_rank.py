@@ -23,6 +23,7 @@ from tokenring.engine import (
 )
 from tokenring.operators.graphs.adjacency import Adjacency
 from tokenring.operators.graphs.components import ends
+from tokenring.operators.migrate import state_moves
 from tokenring.operators.state import require_rows
 
 RANK = Schema(node="int64", rank="float64")
@@ -86,6 +87,7 @@ def page_rank(edges: AnyStream, nodes: int, rounds: int, damping: float = 0.85) 
         builder.input(entered, Exchange("src"))
         builder.input(names, Exchange("node", ("node",)))
         builder.input(back.stream, Exchange("node"))
+        state_moves(builder)  # it keeps times that are not finished alone
         shares = builder.output(RANK)
         ranks = builder.output(RANK)
         least = (1 - damping) / nodes

@@ -253,7 +253,12 @@ class Tokens(Mechanism):
         if not in_kernels and remembers and stream.scope.depth > 1:
             from tokenring.operators.mechanisms.rounds import by_rounds
 
-            return stream.unary(name, schema, by_rounds(make), pact, Notify.ALWAYS)  # to let an epoch's state go
+            builder = stream.operator(name, Notify.ALWAYS)  # to let an epoch's state go
+            builder.input(stream, pact)
+            state_moves(builder)
+            output = builder.output(schema)
+            builder.build(by_rounds(make))
+            return output
         builder = stream.operator(name, notify)
         builder.input(stream, pact)
         if moves is not None or not remembers:

@@ -31,6 +31,8 @@ class RecoveringBuilder(OperatorBuilder[Any]):
 
     def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
         """See `state_moves` of moves."""
+        if tables and self._scope.depth > 1:
+            return False  # it is refused, as one that has said nothing
         self._saving.accounted.append(self._spec)
         if not tables:
             return False

@@ -122,9 +122,7 @@ class Saving:
         graph, accounted = self._scope.graph, set(map(id, self.accounted))
         again = self._made_again()
         unknown = [
-            spec
-            for number, spec in enumerate(graph.operators)
-            if spec.relay is None and (id(spec) not in accounted or (spec.depth > 1 and number not in again))
+            spec for spec in graph.operators if spec.relay is None and id(spec) not in accounted
         ]
         if self.program:
             unknown = [spec for spec in unknown if spec.manual is None]
@@ -140,7 +138,7 @@ class Saving:
                     f"worker.save(name, function)"
                 )
             elif spec.depth > 1:
-                told.append(f"operator {spec.name!r} is in a loop, of which nothing is saved")
+                told.append(f"operator {spec.name!r} is in a loop, in which nothing may be kept from time to time")
             elif not spec.inputs:
                 told.append(f"source {spec.name!r} cannot be read again from where it was")
             else:

@@ -1,4 +1,4 @@
-"""delay: rows at later times."""
+"""delay: rows at later times; and rows at their own times, once these are finished."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,17 +23,29 @@ def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
         raise UsageError(f"operator {name!r}: rows cannot be sent {-later} before their times; by must be 0 or more")
     scope = stream.scope
     require_total_order(name, scope)
+    return _waiting(stream, name, later, 0)
+
+
+def when_finished(stream: AnyStream, name: str) -> AnyStream:
+    """The rows at their times, once no more of the same time can come, in order of time."""
+    return _waiting(stream, name, 0, 1)
+
+
+def _waiting(stream: AnyStream, name: str, later: Time, ahead: Time) -> AnyStream:
+    """Rows that are sent `later`, once the frontier is so far ahead of that."""
     builder = stream.operator(name, Notify.IF_TOKEN)
     builder.input(stream)
     table = times_table(stream.schema)
     state_moves(builder, [table], pends=True)
     output = builder.output(stream.schema, {0: PathSummary(later)})
-    builder.build(partial(_construct, stream.schema, table))
+    builder.build(partial(_construct, stream.schema, table, ahead))
     output.updates = stream.updates
     return output
 
 
-def _construct(schema: Schema, table: Table, context: OperatorContext, token: Token) -> Callable[..., None]:
+def _construct(
+    schema: Schema, table: Table, ahead: Time, context: OperatorContext, token: Token
+) -> Callable[..., None]:
     token.drop()
     waiting = RowsByTime(schema, table)
     offer(waiting)
@@ -53,7 +65,7 @@ def _construct(schema: Schema, table: Table, context: OperatorContext, token: To
                 token.drop()
             else:
                 held[token.time] = token
-        while waiting.least <= rows.frontier and waiting.least in held:
+        while waiting.least + ahead <= rows.frontier and waiting.least in held:
             time, batch = waiting.pop()
             output.give(held[time], batch)
             held.pop(time).drop()
