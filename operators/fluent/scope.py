@@ -11,7 +11,7 @@ from tokenring.faces import later
 from tokenring.operators.fluent.stream import Stream
 
 with later(__name__, keep=True):
-    from tokenring.operators import collections, migrate, sources, staging, time
+    from tokenring.operators import collections, sources, staging
     from tokenring.operators.capture import replay as from_capture
 
 if TYPE_CHECKING:
@@ -29,11 +29,14 @@ class Loop(engine.Loop):
     def enter(self, stream: engine.AnyStream) -> engine.AnyStream:
         """See engine.Loop. Under recovery a loop of streams is cut here: rows wait until their times are finished, and
         then go round until they have left. So it is empty whenever nothing is under way."""
-        if stream.scope.depth == 1 and migrate.saving_of(stream.scope) is not None:
+        from tokenring.operators.migrate import saving_of
+
+        if stream.scope.depth == 1 and saving_of(stream.scope) is not None:
             from tokenring.operators.collections.words import TIMES
+            from tokenring.operators.time import when_finished
 
             if TIMES[0] not in stream.schema.positions:  # updates of a collection come once more, all of them
-                stream = time.when_finished(stream, f"enter {self.name}")
+                stream = when_finished(stream, f"enter {self.name}")
         return super().enter(stream)
 
     if TYPE_CHECKING:  # what it makes is of these classes, since its streams are
