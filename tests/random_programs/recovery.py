@@ -1,5 +1,5 @@
 """Programs whose workers die and go on from snapshots: the same steps, behind sources that can be read again, before
-sinks whose results appear with snapshots.
+sinks whose results appear with snapshots, or as soon as their times are finished.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ class Recovered(Trial):
         for number, step in zip(numbers_of(self.steps, INPUTS), self.steps, strict=True):
             values.append(declared(step, number or 0, [values[one] for one in step.of]))
         for number in self.looked_at:
-            _SINKS[number % len(_SINKS)](stamped(values[number]), results / f"value{number}")
+            commit: Any = Random(f"{self.order} {number}").choice(["snapshot", "finished"])
+            _SINKS[number % len(_SINKS)](stamped(values[number]), results / f"value{number}", commit=commit)
 
     def _source(self, scope: Any, number: int, results: Path, files: Path) -> Any:
         if self.source == "Parquet":

@@ -660,10 +660,7 @@ STEPS |= {
 }
 TEXTS_INTERNED = ("collections", "kept by text")
 """Steps that are refused where there is no text space."""
-UNSAVED = (
-    *("loop", "rounds", "components", "latest", "latest of running"),
-    *("tumbling_average", "tumbling_average here", "look_up"),
-)
+UNSAVED = ("latest", "latest of running", "tumbling_average", "tumbling_average here")
 """Steps that cannot be saved, or whose rows stay in workers."""
 SAVED = tuple([does for does in STEPS if does.removesuffix(OF_NUMBERS) not in (*UNSAVED, "broadcast")])
 """Steps that are not, and come to the same on any number of workers."""
