@@ -7,6 +7,7 @@ that another file has imported or changed; and only its own kernels are compiled
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from tokenring.engine.group.linux import die_with_parent
 
 _SECONDS = "tokenring/lanes"  # in pytest's cache: how long each file took when it last ran
 _BYTES_A_SECOND, _BYTES_A_TEST = 4_000, 700  # of a file that never ran; guesses, for the order and for the percentage
+_TAKES_S = re.compile(rb"^TAKES_S = (\d+)", re.MULTILINE)  # of one that says so itself, as such guesses are far off
 _GRACE_S = 10.0  # for a process that is to end before its time
 _SAID = 20_000  # characters that are shown of the output of a process that ended before its time
 
@@ -106,7 +108,7 @@ class Lanes:
         return any(ignores(collection_path=path.absolute(), config=self._config) for path in (file, *file.parents))
 
     def _cost(self, name: str, some: Sequence[str]) -> float:
-        return self._seconds.get(name) or sum(map(_size, some)) / _BYTES_A_SECOND
+        return self._seconds.get(name) or sum(map(_guessed_s, some))
 
     def _arguments(self, some: Sequence[str]) -> list[str]:
         """What pytest is called with for some files: as it was called, but for what is to run, and where."""
@@ -270,6 +272,11 @@ class _Teller:
 def _sent(report: pytest.TestReport | pytest.CollectReport) -> dict[str, Any]:
     """A report as `pytest_report_from_serializable` takes it."""
     return report._to_json() | {"$report_type": type(report).__name__}
+
+
+def _guessed_s(one: str) -> float:
+    found = _TAKES_S.search(Path(one.partition("::")[0]).read_bytes())
+    return int(found[1]) if found else _size(one) / _BYTES_A_SECOND
 
 
 def _size(one: str) -> int:

@@ -41,7 +41,7 @@ LOCK = "lock"
 _OUTBOX = "outbox"
 _DEAD_LETTERS = "dead-letters"
 _FINISHED = "finished"
-_JOB = "job.json"  # by which the job is known outside of its folder
+_BEGUN = "job.json"  # what is known of a job from its first start on
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
 _LOCK_S = 10.0
 
@@ -283,15 +283,17 @@ class JobFolder:
         finally:
             os.close(lock)
 
-    def job(self) -> str:
-        """By which the job is known outside of its folder, from its first start on. For whoever holds the folder."""
-        path = self.path / _JOB
+    def begun(self, peers: int) -> tuple[str, int]:
+        """Of a job without a snapshot, by which it is known outside of its folder, and how many shares sources are read
+        in: as many as the workers of its first start, which are `peers` if this is it. For whoever holds the folder."""
+        path = self.path / _BEGUN
         try:
-            return str(orjson.loads(path.read_bytes()))
+            told = orjson.loads(path.read_bytes())
+            return str(told["job"]), int(told["shares"])
         except FileNotFoundError:
-            write_json(path, secrets.token_hex(8))
-            return self.job()
-        except (ValueError, OSError):
+            write_json(path, {"job": secrets.token_hex(8), "shares": peers})
+            return self.begun(peers)
+        except (ValueError, KeyError, TypeError, OSError):
             raise RecoveryError(f"{path} is damaged: begin anew in another folder") from None
 
     def require(self) -> None:

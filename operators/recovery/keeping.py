@@ -215,8 +215,8 @@ class Keeper:
 
     def __init__(self, folder: JobFolder, recovery: Recovery, snapshot: Snapshot | None, peers: int) -> None:
         self.folder, self._recovery = folder, recovery
-        self.shares: int = peers if snapshot is None else snapshot.manifest["shares"]
-        self.job: str = folder.job() if snapshot is None else snapshot.manifest["job"]
+        was = None if snapshot is None else snapshot.manifest
+        self.job, self.shares = folder.begun(peers) if was is None else (str(was["job"]), int(was["shares"]))
         """By which the job is known outside of its folder."""
         self.number: int = max(snapshot.number if snapshot else 0, folder.last)
         """Of the newest snapshot."""

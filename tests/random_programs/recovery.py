@@ -93,7 +93,7 @@ class Recovered(Trial):
             job = Job(Path(path), lambda scope, results: self.declare_on(scope, results, Path(path)))
             lives = random.randint(1, _MOST_LIVES)
             for life in range(lives):
-                workers = self.workers if job.folder.newest() is None else random.randint(1, _MOST_WORKERS)
+                workers = random.randint(1, _MOST_WORKERS) if life else self.workers
                 settings = {"queue_bytes": random.choice([8192, 1 << 16])}
                 with job.world(workers, random, **settings) as world:
                     live(world, random, is_last=life == lives - 1)

@@ -53,8 +53,7 @@ def cut_often(job: Job, seed: int, sinks: list[str], expected: Rows) -> None:
                 world.take(until=random.choice(["", "", "manifest", "results"]))
         for sink in sinks:
             assert job.rows(sink) <= expected
-        if job.folder.newest() is not None:  # until then rows are dealt by how many there are
-            workers = random.choice([1, 2, 3])
+        workers = random.choice([1, 2, 3])
     with job.world(workers, random) as world:
         world.finish()
     for sink in sinks:

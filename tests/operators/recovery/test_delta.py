@@ -19,6 +19,7 @@ import pytest
 
 import tokenring as tr
 from tests.errors import raises
+from tests.long_form import LONG
 from tests.operators.recovery.test_databases import (
     COMMITS,
     Dead,
@@ -87,7 +88,7 @@ def assert_whole(job: Job) -> None:
 @pytest.mark.usefixtures("at_once")
 @COMMITS
 def test_rows_are_appended_once_wherever_the_run_is_cut(tmp_path: Path, commit: str) -> None:
-    for seed in range(2):
+    for seed in range(8 if LONG else 1):
         job = Job(tmp_path / f"{seed}", partial(windows, commit=commit))
         run_with_cuts(job, seed)
         assert_whole(job)

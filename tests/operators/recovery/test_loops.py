@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.long_form import LONG
 from tests.operators.recovery.worlds import Job, Rows
 from tests.operators.test_in_loops import ANSWERS, ROW
 from tokenring import operators
@@ -91,7 +92,7 @@ def test_loops_of_all_operators_go_on(tmp_path: Path, name: str) -> None:
         world.finish()
     expected = whole.rows("out")
     assert expected
-    for seed in range(2):
+    for seed in range(8 if LONG else 1):
         assert cut_often(Job(tmp_path / f"{seed}", looping(ANSWERS[name])), seed) == expected
 
 

@@ -9,6 +9,7 @@ from tests.random_programs import complaint, drawn
 from tests.random_programs.rows import OF_NUMBERS
 from tests.random_programs.steps import SAVED
 
+TAKES_S = 12
 OFTEN = [does for does in SAVED if does.endswith((OF_NUMBERS, " words", " full", " right", " own times"))]
 """What is kept by another one as well: a step that is played in the long form alone."""
 
