@@ -31,12 +31,12 @@ class Loop(engine.Loop):
         then go round until they have left. So it is empty whenever nothing is under way."""
         from tokenring.operators.migrate import saving_of
 
-        if stream.scope.depth == 1 and saving_of(stream.scope) is not None:
+        if saving_of(stream.scope) is not None:
             from tokenring.operators.collections.words import TIMES
-            from tokenring.operators.time import when_finished
+            from tokenring.operators.time import finished_first
 
             if TIMES[0] not in stream.schema.positions:  # updates of a collection come once more, all of them
-                stream = when_finished(stream, f"enter {self.name}")
+                stream = finished_first(stream, f"enter {self.name}")
         return super().enter(stream)
 
     if TYPE_CHECKING:  # what it makes is of these classes, since its streams are

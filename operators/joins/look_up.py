@@ -21,6 +21,7 @@ from tokenring.engine import (
 from tokenring.operators.joins.compiled import compiled_look_up
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.state import Keys, require_rows
+from tokenring.operators.time import finished_first
 
 
 def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "look_up") -> AnyStream:
@@ -36,10 +37,11 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
     if len(table.schema) != 2:
         raise SchemaError(f"operator {name!r}: the table has two columns, a key and its value, not {table.schema!r}")
     table_key, table_value = table.schema.names
+    rows, table = finished_first(rows, f"{name}.rows"), finished_first(table, f"{name}.table")
     builder = rows.operator(name, Notify.IF_TOKEN)
     builder.input(rows, Exchange(key))
     builder.input(table, Exchange(table_key))
-    state_moves(builder)  # nothing of before a time is kept when that is finished
+    state_moves(builder)  # nothing is kept of times that are finished
     output = builder.output(schema)
 
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:

@@ -3,7 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.time.delay import delay, when_finished
+    from tokenring.operators.time.delay import delay, finished_first
     from tokenring.operators.time.idle import Promises
     from tokenring.operators.time.late import fill_ends, split_late
     from tokenring.operators.time.notificator import Notificator, Stash
@@ -62,6 +62,7 @@ __all__ = [
     "checked_window",
     "delay",
     "fill_ends",
+    "finished_first",
     "floors_after",
     "named",
     "order_words",
@@ -73,7 +74,6 @@ __all__ = [
     "require_total_order",
     "split_late",
     "too_early",
-    "when_finished",
     "whole",
     "with_late",
 ]

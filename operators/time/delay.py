@@ -6,7 +6,7 @@ from typing import Any
 
 from tokenring.engine import AnyStream, InputPort, Notify, OperatorContext, PathSummary, Schema, Time, Token, UsageError
 from tokenring.operators.durations import Span, span_of
-from tokenring.operators.migrate import Table, offer, state_moves
+from tokenring.operators.migrate import Table, offer, saving_of, state_moves
 from tokenring.operators.state.moving import RowsByTime, times_table
 from tokenring.operators.time.own_times import require_total_order
 
@@ -26,9 +26,11 @@ def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
     return _waiting(stream, name, later, 0)
 
 
-def when_finished(stream: AnyStream, name: str) -> AnyStream:
-    """The rows at their times, once no more of the same time can come, in order of time."""
-    return _waiting(stream, name, 0, 1)
+def finished_first(stream: AnyStream, name: str) -> AnyStream:
+    """Under recovery, in the root scope, the rows once no more of their time can come, in order of time: what keeps
+    nothing but rows of unfinished times keeps nothing then when a snapshot is taken. Else the stream itself."""
+    is_saved = stream.scope.depth == 1 and saving_of(stream.scope) is not None
+    return _waiting(stream, name, 0, 1) if is_saved else stream
 
 
 def _waiting(stream: AnyStream, name: str, later: Time, ahead: Time) -> AnyStream:

@@ -25,6 +25,7 @@ from tokenring.operators import (
     for_each,
     latest,
     limited,
+    look_up,
     map_batches,
     select,
     to_arrow_files,
@@ -64,6 +65,20 @@ def test_rows_are_delayed_across_a_cut(tmp_path: Path, by: int) -> None:
         live(job, steps)
         assert job.rows("rows") == Counter(ROWS)
         assert job.rows("counts") == Counter({each: 1 for each in ends.items()})
+
+
+def test_rows_are_looked_up_across_a_cut(tmp_path: Path) -> None:
+    """Both sides of a time that is not finished wait, on all workers, and all of them are there afterwards."""
+
+    def declare(scope: Any, results: Path) -> None:
+        asked = select(source(scope), "at", "v")
+        table = select(source(scope, "table"), key=col("v"), value=col("v") * 3 + 1)
+        to_arrow_files(look_up(asked, "v", table, "found"), results / "rows")
+
+    for steps in STEPS:
+        job = Job(tmp_path / f"{steps}", declare)
+        live(job, steps)
+        assert job.rows("rows") == Counter((at, v, v * 3 + 1) for at, _, v in ROWS)
 
 
 @pytest.mark.parametrize("pact", [None, Exchange("k")])
