@@ -9,7 +9,7 @@ import threading
 import time
 from ast import literal_eval
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -179,7 +179,7 @@ def saved(
     program: Callable[[Any], Any],
     snapshot: Snapshot | None,
     keeper: "Keeper",
-    given_up: Collection[str],
+    given_up: Set[str],
     dead_letters: Callable[[Saving, int], DeadLetters],
 ) -> Callable[[Any], Any]:
     shares, job, folder = keeper.shares, keeper.job, keeper.folder

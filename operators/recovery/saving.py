@@ -1,6 +1,6 @@
 """Saving: what one worker saves of its dataflow, and what it was given to go on from."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -79,7 +79,7 @@ class Saving:
         self.sinks: dict[str, SavedSink] = {}
         self.finished: set[str] = set()
         """The sinks that take results as soon as their times are finished."""
-        self.given_up: Collection[str] = ()
+        self.given_up: Set[str] = frozenset()
         """The operators, by the names that errors give them, whose rows that they fail at go to dead letters."""
         self.dead_letters: Any = None
         """Who takes those (operators/sinks/dead_letters.py); None where there are none."""

@@ -99,7 +99,7 @@ def deliver(
     into: see SavedSink; "": by its folder."""
     require_outside_loops(stream, name)
     target = Path(os.path.abspath(folder))
-    if str(target) in saving.sinks:
+    if str(target) in {*saving.sinks, *saving.finished}:
         raise GraphError(f"operator {name!r}: another sink of this dataflow writes to {target}: give each a folder")
     if saving.resumed is None or str(target) not in {sink["folder"] for sink in saving.resumed.sinks}:
         require_new(target, name)
@@ -142,7 +142,10 @@ def deliver_finished(
     target = Path(os.path.abspath(folder))
     known = known or str(target)
     if known in saving.finished or str(target) in saving.sinks:
-        raise GraphError(f"operator {name!r}: another sink of this dataflow writes to {known}: give each its own")
+        raise GraphError(
+            f"operator {name!r}: another sink of this dataflow writes to {known}: give each a folder, or a table, of "
+            f"its own, or another name="
+        )
     saving.finished.add(known)
     if not (of_job := finished_of(saving.folder.path, known)).is_dir():
         require_new(target, name)

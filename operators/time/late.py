@@ -48,7 +48,7 @@ def split_late(
     if late:
         return _split(stream, name + side, due, time)
     saving = saving_of(stream.scope)
-    given_up = () if saving is None else [one for one in saving.given_up if one == name or one.startswith(f"{name}.")]
+    given_up = () if saving is None else saving.given_up & {name, f"{name}.local"}  # either may come upon one first
     if not given_up:
         return stream, None
     in_time, missed = _split(stream, name + side, due, time)

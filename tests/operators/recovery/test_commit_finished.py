@@ -147,7 +147,15 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         tr.run(lambda scope: flow(scope, commit="at once"), workers=1, recovery=recovery)
     with raises(tr.GraphError, "to_parquet", "roll="):
         tr.run(lambda scope: flow(scope, commit="finished", roll=tr.Roll(1)), workers=1, recovery=recovery)
-    (tmp_path / "out").mkdir()
+    for both in (["finished", "finished"], ["finished", "snapshot"], ["snapshot", "finished"]):
+        with raises(tr.GraphError, "to_parquet", str(tmp_path / "out")):
+            tr.run(
+                lambda scope, both=both: [flow(scope, commit=one) for one in both] and None,
+                workers=1,
+                recovery=recovery,
+            )
+    (tmp_path / "out").mkdir(exist_ok=True)
     (tmp_path / "out" / "somebody's").touch()
     with raises(tr.UsageError, "to_parquet", str(tmp_path / "out")):
-        tr.run(lambda scope: flow(scope, commit="finished"), workers=1, recovery=recovery)
+        other = tr.Recovery(tmp_path / "another job")
+        tr.run(lambda scope: flow(scope, commit="finished"), workers=1, recovery=other)

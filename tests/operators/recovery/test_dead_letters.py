@@ -222,14 +222,15 @@ def test_a_mended_program_needs_none(tmp_path: Path) -> None:
     is_mended = False
 
     def breaks(scope: tr.Scope) -> None:
-        def slow() -> Iterator[dict[str, Any]]:
+        def some() -> Iterator[dict[str, Any] | None]:
             for rows in numbers():
-                time.sleep(0.03)
-                if min(rows["at"]) == 800 and not is_mended and scope.saving.given_up:
-                    os.kill(os.getppid(), signal.SIGKILL)
+                while min(rows["at"]) == 800 and not is_mended and scope.saving.given_up:
+                    if letters(tmp_path):
+                        os.kill(os.getppid(), signal.SIGKILL)
+                    yield None
                 yield rows
 
-        rows = scope.from_generator(tr.Schema("at n"), slow, time="at")
+        rows = scope.from_generator(tr.Schema("at n"), some, time="at")
         divided = tr.col("n") if is_mended else 1000 // tr.col("n")
         rows.with_columns(share=divided).to_parquet(tmp_path / "out")
 
@@ -240,12 +241,13 @@ def test_a_mended_program_needs_none(tmp_path: Path) -> None:
         finally:
             os._exit(0)
     os.waitpid(launcher, 0)
-    before = letters(tmp_path)
-    assert [row["at"] for row in before["with_columns"]] == [0, 250, 500]
+    before = [row["at"] for row in letters(tmp_path)["with_columns"]]
+    assert {*before} <= {*BAD}
     is_mended = True
     run(tmp_path, breaks, on_error="fail")
-    assert letters(tmp_path) == before
-    assert len(results(tmp_path)) == ROWS - 3
+    after = [row["at"] for row in letters(tmp_path)["with_columns"]]
+    assert {*before} <= {*after} <= {*BAD}  # the snapshot may have been whole before its results had appeared
+    assert len(results(tmp_path)) == ROWS - len(after)
 
 
 def test_they_are_listed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -75,7 +75,7 @@ class Job:
             keeper = Keeper(self.folder, Recovery(self.folder.path, keep=keep, drop=drop), snapshot, workers)
             with _no_syncs(), simulated(workers, worker_class=fluent.Worker, **settings) as group:
                 try:
-                    program = saved(self._build(group), snapshot, keeper, (), DeadLetters)
+                    program = saved(self._build(group), snapshot, keeper, frozenset(), DeadLetters)
                     yield World(self, group, keeper, random, program)
                 finally:
                     for path in self._hidden():  # as if the process were gone
