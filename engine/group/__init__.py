@@ -19,7 +19,7 @@ with later(__name__):
         remove_leftovers,
         scratch_folder,
     )
-    from tokenring.engine.group.traces import ShortTrace
+    from tokenring.engine.group.traces import TRACE, ShortTrace
     from tokenring.engine.group.warm_up import warm_up
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Program",
     "Results",
     "ShortTrace",
+    "TRACE",
     "die_with_parent",
     "execute",
     "import_program",

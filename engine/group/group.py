@@ -15,6 +15,7 @@ from tokenring.engine.errors import OperatorError, WorkerError
 from tokenring.engine.group.interrupts import Interrupts
 from tokenring.engine.group.processes import Process
 from tokenring.engine.group.stopped import LOOK_S, StoppedWatch
+from tokenring.engine.group.traces import TRACE
 from tokenring.engine.running import Publication, put_in_place
 from tokenring.engine.whole_files import given, keep
 from tokenring.engine.worker import Config, first_difference
@@ -233,7 +234,7 @@ class Group:
         difference = first_difference(declared) if "declared" in failure else ""
         error: Exception = kind(f"{failure['text']}: {difference}" if difference else failure["text"])
         if failure["traceback"]:
-            error.add_note(f"in worker process:\n{failure['traceback']}")
+            error.add_note(f"{TRACE}\n{failure['traceback']}")
         return error
 
     def _stop(self) -> None:

@@ -6,6 +6,8 @@ from types import TracebackType
 
 from tokenring.engine.errors import TokenRingError
 
+TRACE = "in worker process:"
+"""Begins the note of an error that says where a worker raised it."""
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__))) + os.sep
 
 

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from tests.copies import in_a_copy
+from tests.nexmark.helpers import tokenring
 from tests.tools.commands.jobs import Job, expected
 from tokenring.nexmark.commands import main
 from tokenring.operators.recovery import JobFolder
@@ -51,6 +52,37 @@ def test_whatever_ends_it_the_same_command_goes_on(job: Job, number: int, everyb
         assert command.end() == (0, "", "")
     assert job.parts() > before
     assert job.results() == expected()
+
+
+FAILING = """
+import tokenring as tr
+
+
+def flow(scope):
+    rows = scope.from_generator(tr.Schema("at n"), lambda: iter([{"at": [1, 2, 3], "n": [2, 0, 1]}]), time="at")
+    rows.with_columns(share=10 // tr.col("n")).to_json_lines("out")
+"""
+
+
+def test_a_row_that_fails_twice_ends_it_or_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("failing.py").write_text(FAILING)
+    command = ["run", "failing.py:flow", "--workers", "1", "--recovery", "job"]
+    ended = tokenring(capsys, *command)
+    assert ended.status == 1
+    assert "division by zero" in ended.err and "failed so twice, from snapshot 0" in ended.err
+    assert "Traceback" not in ended.err
+    ended = tokenring(capsys, *command, "--dead-letters")
+    assert (ended.status, ended.out) == (0, "")
+    assert "second time" in ended.err and "dead-letters/with_columns" in ended.err
+    rows = [orjson.loads(line) for part in Path("out").iterdir() for line in part.read_bytes().splitlines()]
+    assert [(row["at"], row["share"]) for row in rows] == [(1, 5), (3, 10)]
+    listed = tokenring(capsys, "snapshots", "job", "--json")
+    assert [one["rows"] for one in orjson.loads(listed.out)["dead_letters"]] == [1]
+    refused = tokenring(capsys, "run", "failing.py:flow", "--dead-letters")
+    assert refused.status == 2 and "--recovery DIR" in refused.err
 
 
 def test_a_job_that_was_finished_is_not_done_again(job: Job) -> None:

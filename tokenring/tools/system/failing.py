@@ -16,13 +16,16 @@ def in_one_line() -> Iterator[None]:
     """Within the block, what the engine raises becomes an InputError or a RunError."""
     from tokenring.engine import ConfigError, RecoveryError, SegmentError, TokenRingError
     from tokenring.engine.errors import SharedMemoryError
+    from tokenring.engine.group import TRACE
 
     try:
         yield
     except (ConfigError, RecoveryError, SegmentError) as error:
         raise InputError(str(error)) from error
     except (TokenRingError, SharedMemoryError) as error:
-        notes = "\n".join(getattr(error, "__notes__", ()))
-        if notes and os.environ.get("TOKENRING_TRACEBACK"):
-            click.echo(notes, err=True)
-        raise RunError(f"{error} (set TOKENRING_TRACEBACK=1 for the traceback)" if notes else str(error)) from error
+        notes = getattr(error, "__notes__", ())
+        traces = [note for note in notes if note.startswith(TRACE)]
+        if traces and os.environ.get("TOKENRING_TRACEBACK"):
+            click.echo("\n".join(traces), err=True)
+        said = "; ".join([str(error), *[note for note in notes if note not in traces]])
+        raise RunError(f"{said} (set TOKENRING_TRACEBACK=1 for the traceback)" if traces else said) from error
