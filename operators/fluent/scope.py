@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tokenring import engine
-from tokenring.engine import Constructor, GraphError, InputHandle, Notify, Schema
+from tokenring.engine import Constructor, GraphError, InputHandle, Notify, Probe, Schema
 from tokenring.engine.errors import NoSuchMethodError
 from tokenring.faces import later
 from tokenring.operators.fluent.stream import Stream
@@ -26,9 +26,14 @@ class Loop(engine.Loop):
 
     variable = collections.variable
 
+    def __init__(self, parent: engine.Scope, name: str) -> None:
+        super().__init__(parent, name)
+        self._entries: list[Probe] = []
+
     def enter(self, stream: engine.AnyStream) -> engine.AnyStream:
-        """See engine.Loop. Under recovery a loop of streams is cut here: rows wait until their times are finished, and
-        then go round until they have left. So it is empty whenever nothing is under way."""
+        """See engine.Loop. Under recovery a loop of streams is cut here: rows wait until their times are finished,
+        by all streams that enter, and then go round until they have left. So it is empty whenever nothing is under way.
+        """
         from tokenring.operators.migrate import saving_of
 
         if saving_of(stream.scope) is not None:
@@ -36,7 +41,7 @@ class Loop(engine.Loop):
             from tokenring.operators.time import finished_first
 
             if TIMES[0] not in stream.schema.positions:  # updates of a collection come once more, all of them
-                stream = finished_first(stream, f"enter {self.name}")
+                stream = finished_first(stream, f"enter {self.name}", self._entries)
         return super().enter(stream)
 
     if TYPE_CHECKING:  # what it makes is of these classes, since its streams are

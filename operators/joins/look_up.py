@@ -13,6 +13,7 @@ from tokenring.engine import (
     Notify,
     OperatorContext,
     OutputPort,
+    Probe,
     Schema,
     SchemaError,
     Stream,
@@ -37,7 +38,8 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
     if len(table.schema) != 2:
         raise SchemaError(f"operator {name!r}: the table has two columns, a key and its value, not {table.schema!r}")
     table_key, table_value = table.schema.names
-    rows, table = finished_first(rows, f"{name}.rows"), finished_first(table, f"{name}.table")
+    sides: list[Probe] = []
+    rows, table = finished_first(rows, f"{name}.rows", sides), finished_first(table, f"{name}.table", sides)
     builder = rows.operator(name, Notify.IF_TOKEN)
     builder.input(rows, Exchange(key))
     builder.input(table, Exchange(table_key))

@@ -4,7 +4,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tokenring.engine import AnyStream, InputPort, Notify, OperatorContext, PathSummary, Schema, Time, Token, UsageError
+from tokenring.engine import (
+    AnyStream,
+    InputPort,
+    Notify,
+    OperatorContext,
+    PathSummary,
+    Probe,
+    Schema,
+    Time,
+    Token,
+    UsageError,
+)
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.migrate import Table, offer, saving_of, state_moves
 from tokenring.operators.state.moving import RowsByTime, times_table
@@ -23,32 +34,38 @@ def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
         raise UsageError(f"operator {name!r}: rows cannot be sent {-later} before their times; by must be 0 or more")
     scope = stream.scope
     require_total_order(name, scope)
-    return _waiting(stream, name, later, 0)
+    return _waiting(stream, name, later, None)
 
 
-def finished_first(stream: AnyStream, name: str) -> AnyStream:
+def finished_first(stream: AnyStream, name: str, together: list[Probe]) -> AnyStream:
     """Under recovery, in the root scope, the rows once no more of their time can come, in order of time: what keeps
-    nothing but rows of unfinished times keeps nothing then when a snapshot is taken. Else the stream itself."""
+    nothing but rows of unfinished times keeps nothing then when a snapshot is taken. Else the stream itself. together:
+    probes of all streams that come there, none of which may be made of what leaves it; the stream's own is added."""
     is_saved = stream.scope.depth == 1 and saving_of(stream.scope) is not None
-    return _waiting(stream, name, 0, 1) if is_saved else stream
+    return _waiting(stream, name, 0, together) if is_saved else stream
 
 
-def _waiting(stream: AnyStream, name: str, later: Time, ahead: Time) -> AnyStream:
-    """Rows that are sent `later`, once the frontier is so far ahead of that."""
+def _waiting(stream: AnyStream, name: str, later: Time, together: list[Probe] | None) -> AnyStream:
+    """Rows that are sent `later`: once no earlier ones can come, or, where there are probes, once no more of the same
+    time can, by all of them."""
     builder = stream.operator(name, Notify.IF_TOKEN)
-    builder.input(stream)
+    port = builder.input(stream)
     table = times_table(stream.schema)
     state_moves(builder, [table], pends=True)
     output = builder.output(stream.schema, {0: PathSummary(later)})
-    builder.build(partial(_construct, stream.schema, table, ahead))
+    builder.build(partial(_construct, stream.schema, table, together))
+    if together is not None:
+        together.append(builder.probe(port))
     output.updates = stream.updates
     return output
 
 
 def _construct(
-    schema: Schema, table: Table, ahead: Time, context: OperatorContext, token: Token
+    schema: Schema, table: Table, together: list[Probe] | None, context: OperatorContext, token: Token
 ) -> Callable[..., None]:
     token.drop()
+    for probe in together or ():
+        context.run_on_advance(probe)
     waiting = RowsByTime(schema, table)
     offer(waiting)
     held: dict[Time, Token] = {}  # by the times that rows leave at
@@ -67,7 +84,8 @@ def _construct(
                 token.drop()
             else:
                 held[token.time] = token
-        while waiting.least + ahead <= rows.frontier and waiting.least in held:
+        upto = rows.frontier if together is None else min([probe.frontier for probe in together]) - 1
+        while waiting.least <= upto and waiting.least in held:
             time, batch = waiting.pop()
             output.give(held[time], batch)
             held.pop(time).drop()

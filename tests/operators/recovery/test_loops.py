@@ -23,6 +23,7 @@ from tokenring.operators import (
     distinct,
     filter,
     from_generator,
+    graphs,
     iterate,
     select,
     to_arrow_files,
@@ -152,3 +153,23 @@ def test_a_loop_within_a_loop_goes_on(tmp_path: Path) -> None:
         world.finish()
     for seed in range(3):
         assert cut_often(Job(tmp_path / f"{seed}", declare), seed) == two.rows("out")
+
+
+def test_streams_that_enter_wait_for_each_other(tmp_path: Path) -> None:
+    """Of two that are read at their own pace; what is in the loop for one of them would be lost in a snapshot."""
+
+    def entered(scope: Any, results: Path) -> None:
+        rows = select(source(scope), "node", "at")
+        few = from_generator(
+            scope, ROW, lambda share, shares: rows_of(share + 7), time="at", disorder=60, name="slow"
+        )
+        seeds = select(few, "node", "left")
+        edges = select(rows, src=col("node"), dst=(col("node") + 1) % 5)
+        to_arrow_files(graphs.least_values(edges, seeds, name="least"), results / "out")
+
+    whole = Job(tmp_path / "whole", entered)
+    with whole.world(2, Random(1)) as world:
+        world.finish()
+    assert whole.rows("out")
+    for seed in range(6):
+        assert cut_often(Job(tmp_path / f"{seed}", entered), seed) == whole.rows("out")

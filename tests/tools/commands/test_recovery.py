@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import orjson
 import pytest
 
 from tests.copies import in_a_copy
-from tests.nexmark.helpers import tokenring
 from tests.tools.commands.jobs import Job, expected
 from tokenring.nexmark.commands import main
 from tokenring.operators.recovery import JobFolder
@@ -54,6 +55,7 @@ def test_whatever_ends_it_the_same_command_goes_on(job: Job, number: int, everyb
     assert job.results() == expected()
 
 
+ROOT = Path(__file__).parents[3]
 FAILING = """
 import tokenring as tr
 
@@ -64,25 +66,31 @@ def flow(scope):
 """
 
 
-def test_a_row_that_fails_twice_ends_it_or_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def tokenring(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "tokenring", *arguments], capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+def test_a_row_that_fails_twice_ends_it_or_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("failing.py").write_text(FAILING)
     command = ["run", "failing.py:flow", "--workers", "1", "--recovery", "job"]
-    ended = tokenring(capsys, *command)
-    assert ended.status == 1
-    assert "division by zero" in ended.err and "failed so twice, from snapshot 0" in ended.err
-    assert "Traceback" not in ended.err
-    ended = tokenring(capsys, *command, "--dead-letters")
-    assert (ended.status, ended.out) == (0, "")
-    assert "second time" in ended.err and "dead-letters/with_columns" in ended.err
+    ended = tokenring(*command)
+    assert ended.returncode == 1
+    assert "division by zero" in ended.stderr and "failed so twice, from snapshot 0" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    ended = tokenring(*command, "--dead-letters")
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert "second time" in ended.stderr and "dead-letters/with_columns" in ended.stderr
     rows = [orjson.loads(line) for part in Path("out").iterdir() for line in part.read_bytes().splitlines()]
     assert [(row["at"], row["share"]) for row in rows] == [(1, 5), (3, 10)]
-    listed = tokenring(capsys, "snapshots", "job", "--json")
-    assert [one["rows"] for one in orjson.loads(listed.out)["dead_letters"]] == [1]
-    refused = tokenring(capsys, "run", "failing.py:flow", "--dead-letters")
-    assert refused.status == 2 and "--recovery DIR" in refused.err
+    listed = tokenring("snapshots", "job", "--json")
+    assert [one["rows"] for one in orjson.loads(listed.stdout)["dead_letters"]] == [1]
+    refused = tokenring("run", "failing.py:flow", "--dead-letters")
+    assert refused.returncode == 2 and "--recovery DIR" in refused.stderr
 
 
 def test_a_job_that_was_finished_is_not_done_again(job: Job) -> None:
