@@ -13,7 +13,7 @@ import pytest
 from tests.engine.helpers import key_for
 from tests.errors import raises
 from tests.operators.recovery.worlds import Job, Rows, World
-from tokenring.engine import Schema, UsageError, Worker
+from tokenring.engine import Schema, Token, UsageError, Worker
 from tokenring.operators import (
     Count,
     Sum,
@@ -23,9 +23,9 @@ from tokenring.operators import (
     filter,
     from_generator,
     join,
-    look_up,
     map_batches,
     select,
+    state_moves,
     to_arrow_files,
     top,
     union,
@@ -328,17 +328,29 @@ def _but_fives(batch: Any) -> dict[str, Any]:
 
 def test_rows_of_times_to_come_that_cannot_be_saved_are_told_of(tmp_path: Path) -> None:
     """And are not lost: no snapshot is made of them."""
-    from tests.random_programs.streams import at_own_times
+
+    def keeping(context: Any, token: Token) -> Callable[..., None]:
+        token.drop()
+        kept: list[Any] = []
+
+        def logic(rows: Any, output: Any) -> None:
+            kept.extend((reference.retain(), batch.copy()) for reference, batch in rows)
+
+        return logic
 
     def declare(scope: Any, results: Path) -> None:
-        ahead = at_own_times(select(source(scope), "v", at=col("at") + 5, key=col("at") % 3), "at")
-        table = select(source(scope, "table"), k=col("at") % 3, x=col("v"))
-        to_arrow_files(look_up(ahead, "key", table, "x"), results / "found")
+        rows = source(scope)
+        builder = rows.operator("mine")
+        builder.input(rows)
+        state_moves(builder)
+        made = builder.output(ROW)
+        builder.build(keeping)
+        to_arrow_files(made, results / "found")
 
     job = Job(tmp_path, declare)
     with job.world(1, Random(1)) as world:
         world.step(6)
-        with raises(UsageError, "look_up", "keeps what it cannot save"):
+        with raises(UsageError, "mine", "keeps what it cannot save"):
             world.take(checked=True)
     assert job.folder.newest() is None
 

@@ -160,9 +160,7 @@ def test_streams_that_enter_wait_for_each_other(tmp_path: Path) -> None:
 
     def entered(scope: Any, results: Path) -> None:
         rows = select(source(scope), "node", "at")
-        few = from_generator(
-            scope, ROW, lambda share, shares: rows_of(share + 7), time="at", disorder=60, name="slow"
-        )
+        few = from_generator(scope, ROW, lambda share, shares: rows_of(share + 7), time="at", disorder=60, name="slow")
         seeds = select(few, "node", "left")
         edges = select(rows, src=col("node"), dst=(col("node") + 1) % 5)
         to_arrow_files(graphs.least_values(edges, seeds, name="least"), results / "out")

@@ -52,7 +52,7 @@ def test_what_has_been_left_is_removed_by_the_next_run(tmp_path: Path) -> None:
         (job.kept / name).touch()
     with job.start("--every", "1h") as command:
         assert command.end()[0] == 0
-    assert {path.name for path in job.kept.iterdir()} == {"lock", "last.json", "snapshot-000001"}
+    assert {path.name for path in job.kept.iterdir()} == {"lock", "job.json", "last.json", "snapshot-000001"}
 
 
 def test_why_none_could_be_taken_is_said(capsys: Capture, tmp_path: Path) -> None:
