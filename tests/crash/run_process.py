@@ -17,6 +17,7 @@ import psutil
 from tests.copies import PipedCopy
 from tests.crash.group import ROOT, WATCHDOG_S
 from tokenring.__main__ import main
+from tokenring.engine.ask.calling import is_worker
 
 
 class Command:
@@ -61,12 +62,12 @@ class Command:
                 process.kill()
 
     def wait_for_workers(self, count: int, py_spies: int = 0, cpu_s: float = 0.05) -> list[int]:
-        """The workers' pids, once all map the segment and have used so much processor time, and py-spies are there."""
+        """The workers' pids, once all can be asked and have used so much processor time, and py-spies are there."""
         deadline = time.monotonic() + WATCHDOG_S
         while time.monotonic() < deadline:
             assert self._process.poll() is None, self._process.communicate(timeout=WATCHDOG_S)
             self.others = psutil.Process(self.pid).children()
-            workers = [child.pid for child in self.others if _is_worker(child, cpu_s)]
+            workers = [child.pid for child in self.others if _is_worker(child, self.pid, cpu_s)]
             if len(workers) == count and len(self.others) == count + py_spies:
                 return sorted(workers)
             time.sleep(0.03)
@@ -89,9 +90,11 @@ def _hears_of_hangups() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def _is_worker(process: psutil.Process, cpu_s: float) -> bool:
+def _is_worker(process: psutil.Process, launcher: int, cpu_s: float) -> bool:
+    """Whether it is one that takes questions: before, a question to it may find that the group is only starting."""
     try:
         maps = Path(f"/proc/{process.pid}/maps").read_text()
-        return "/dev/shm/tokenring" in maps and process.cpu_times().user >= cpu_s
+        works = "/dev/shm/tokenring" in maps and is_worker(process.pid, launcher)
+        return works and process.cpu_times().user >= cpu_s
     except (OSError, psutil.NoSuchProcess):
         return False
