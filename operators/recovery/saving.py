@@ -204,8 +204,11 @@ class Saving:
         """Behind this stream lies what is made of the rows that are saved, whatever was done before they came."""
         self._arrivals[stream.source] = rows
 
-    def sink(self, name: str, into: str) -> str:
-        """By which a sink whose files lie in the job's folder is known: as it was, or by a name that no other has."""
+    def sink(self, name: str, into: str, finished: bool) -> str:
+        """By which a sink whose files lie in the job's folder is known: as it was, or by a name that no other has.
+        finished: it takes results of finished times, of which snapshots know nothing, so its name is all that tells."""
+        if finished:
+            return f"{name} {into}"
         there = [] if self.resumed is None else self.resumed.sinks
         taken = {sink.known for sink in self.sinks.values()}
         was = [one["known"] for one in there if called(one["known"]) == name and one["into"] in (into, None)]

@@ -29,7 +29,7 @@ with later(__name__):
         unique_columns,
         waits_of,
     )
-    from tokenring.operators.rows.on_error import ERROR, OnError, gives_failed
+    from tokenring.operators.rows.on_error import ERROR, OnError, gives_failed, with_errors
     from tokenring.operators.rows.passed_on import passing_on
     from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
     from tokenring.operators.rows.rowwise import (
@@ -85,6 +85,7 @@ __all__ = [
     "filter",
     "with_arrival",
     "with_columns",
+    "with_errors",
     "with_key",
     "unnamed",
     "waits_of",

@@ -1,6 +1,6 @@
 """on_error: what becomes of the rows that a stateless operator fails at."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -72,5 +72,10 @@ def applied(stream: AnyStream, name: str, schema: Schema, function: Any, on_erro
 
 def _give(output: OutputPort, reference: TokenRef, schema: Schema, rows: Batch, errors: list[Exception]) -> None:
     """Send rows on, each with what is wrong with it."""
-    told = {ERROR: [said_of_row(error) for error in errors]}
-    output.give(reference, Batch(schema, {name: rows[name] for name in rows.schema.names} | told))
+    output.give(reference, with_errors(schema, rows, list(map(said_of_row, errors))))
+
+
+def with_errors(schema: Schema, rows: Batch, errors: Sequence[str]) -> Batch:
+    """Rows, each with what is wrong with it in the last column of this schema, which they lack."""
+    *names, why = schema.names
+    return Batch(schema, {name: rows[name] for name in names} | {why: errors})

@@ -1,18 +1,16 @@
 """Dead letters: rows at which an operator failed twice under recovery, in files of their own, while the run goes on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from tokenring.engine import Batch, InputPort, OperatorContext, Schema, Stream, Time
+from tokenring.engine import Batch, Schema, Stream, Time
 from tokenring.engine.graph import Stage
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import said_of_row
-from tokenring.operators.migrate import state_moves
 from tokenring.operators.recovery import Saving, dead_letters_of, tell_last
+from tokenring.operators.rows import ERROR, with_errors
+from tokenring.operators.sinks.for_each import for_each
 from tokenring.operators.sinks.outbox import Outbox
 from tokenring.operators.sinks.part_files import parquet_parts
-
-_ERROR = "error"
-"""The column that says why, behind the row's own; with a line below where that has one of the name."""
 
 
 class DeadLetters:
@@ -38,18 +36,11 @@ class DeadLetters:
 
     def take_late(self, stream: Stream, operator: str) -> None:
         """Take all rows of a stream, which come too late to an operator."""
-        builder = stream.operator(f"{operator}.dead letters")
-        builder.input(stream)
-        state_moves(builder)
 
-        def construct(context: OperatorContext) -> Callable[[InputPort], None]:
-            def logic(rows: InputPort) -> None:
-                for reference, batch in rows:
-                    self._write(operator, reference.time, batch, [f"late, at time {reference.time}"] * batch.rows)
+        def take(time: Time, rows: Batch) -> None:
+            self._write(operator, time, rows, [f"late, at time {time}"] * rows.rows)
 
-            return logic
-
-        builder.build(construct)
+        for_each(stream, take, name=f"{operator}.dead letters")
 
     def close(self) -> None:
         """No more come."""
@@ -57,8 +48,9 @@ class DeadLetters:
             tell_last(self._saving, box, box.close())
 
     def _write(self, operator: str, time: Time, rows: Batch, errors: list[str]) -> None:
-        names, why = rows.schema.names, _ERROR
-        while why in names:
+        """Why stands in the column of `on_error="stream"`, or, where the rows have one of that name, one like it."""
+        why = ERROR
+        while why in rows.schema.positions:
             why += "_"
         schema = Schema.of(rows.schema.spec() | {why: "string"})
-        self._boxes[operator].write(time, Batch(schema, {name: rows[name] for name in names} | {why: errors}))
+        self._boxes[operator].write(time, with_errors(schema, rows, errors))

@@ -89,10 +89,8 @@ def _build_in_order(
         offer(waiting)
 
         def logic(rows: InputPort) -> None:
-            for reference, batch in rows:
-                waiting.add(reference.time, batch.copy())
-            while waiting.least < rows.frontier:
-                function(*waiting.pop())
+            for time, batch in waiting.finished(rows):
+                function(time, batch)
 
         return logic
 

@@ -61,8 +61,7 @@ class Outbox:
             self.close()
         if self._part is None:
             self._schema = batch.schema
-            self._path = hidden(self.folder, f"{self._worker}.{next(self._numbers)}")
-            keep(self._path, made=False)
+            self._path = _new_file(self.folder, self._worker, next(self._numbers))
             self._part = self._writer(self._path, batch.schema)
         self._part.write(time, batch)
 
@@ -85,6 +84,26 @@ class Outbox:
         return [path for _, path in self._closed]
 
 
+def _new_file(folder: Path, worker: int, number: int) -> Path:
+    """A file of a worker's for a folder, under a hidden name."""
+    path = hidden(folder, f"{worker}.{number}")
+    keep(path, made=False)
+    return path
+
+
+def _claimed(stream: Stream, folder: str | Path, name: str, saving: Saving, known: str) -> tuple[Path, str]:
+    """Where a sink writes, and by which the job knows it. GraphError in a loop, and where another sink has that."""
+    require_outside_loops(stream, name)
+    target = Path(os.path.abspath(folder))
+    known = known or str(target)
+    if {str(target), known} & {*saving.sinks, *saving.finished}:
+        raise GraphError(
+            f"operator {name!r}: another sink of this dataflow writes to {known}: give each a folder, or a table, of "
+            f"its own, or another name="
+        )
+    return target, known
+
+
 def deliver(
     stream: Stream,
     folder: str | Path,
@@ -97,13 +116,10 @@ def deliver(
 ) -> Probe:
     """Write the stream's rows to files of `folder`, which appear with snapshots, and the last ones at the end. known,
     into: see SavedSink; "": by its folder."""
-    require_outside_loops(stream, name)
-    target = Path(os.path.abspath(folder))
-    if str(target) in {*saving.sinks, *saving.finished}:
-        raise GraphError(f"operator {name!r}: another sink of this dataflow writes to {target}: give each a folder")
+    target, known = _claimed(stream, folder, name, saving, known)
     if saving.resumed is None or str(target) not in {sink["folder"] for sink in saving.resumed.sinks}:
         require_new(target, name)
-    outbox = Outbox(target, suffix, writer, known or str(target), into)
+    outbox = Outbox(target, suffix, writer, known, into)
     saving.sinks[str(target)] = outbox
     builder = stream.operator(name)
     port = builder.input(stream)
@@ -138,14 +154,7 @@ def deliver_finished(
 ) -> Probe:
     """Write the stream's rows to files of `folder`, one for all times that are finished and were not. known: by which
     the job knows the sink; "": by its folder."""
-    require_outside_loops(stream, name)
-    target = Path(os.path.abspath(folder))
-    known = known or str(target)
-    if known in saving.finished or str(target) in saving.sinks:
-        raise GraphError(
-            f"operator {name!r}: another sink of this dataflow writes to {known}: give each a folder, or a table, of "
-            f"its own, or another name="
-        )
+    target, known = _claimed(stream, folder, name, saving, known)
     saving.finished.add(known)
     if not (of_job := finished_of(saving.folder.path, known)).is_dir():
         require_new(target, name)
@@ -167,16 +176,12 @@ def deliver_finished(
 
         def logic(rows: InputPort) -> None:
             nonlocal there
-            for reference, batch in rows:
-                waiting.add(reference.time, batch.copy())
             part, path = None, target
-            while waiting.least < rows.frontier:
-                time, batch = waiting.pop()
+            for time, batch in waiting.finished(rows):
                 if time < there:
                     continue
                 if part is None:
-                    path = hidden(target, f"{context.worker_index}.{next(parts)}")
-                    keep(path, made=False)
+                    path = _new_file(target, context.worker_index, next(parts))
                     part = writer(path, stream.schema)
                 part.write(time, batch.select(stream.schema))
                 there = time + 1

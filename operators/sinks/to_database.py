@@ -160,7 +160,7 @@ def _insert_once(
     finished: bool,
 ) -> Probe:
     """Rows go into files, as those of to_arrow_files do, and those that have appeared into the table."""
-    sink = f"{name} {table}" if finished else saving.sink(name, table)
+    sink = saving.sink(name, table, finished)
     marked = ".".join([*table.split(".")[:-1], "tokenring_delivered"])
     inserting = _Inserting(make(table, stream.schema), make(marked, _DELIVERED), stream.schema, sink, saving.job)
     return deliver_to(inserting, stream, name, sink, table, arrow_parts(), saving, finished)

@@ -76,7 +76,7 @@ def to_delta(
     delta = DeltaTable(table, stream.schema, name, partition_by, storage_options or {})
     if saving is None:
         return _append_at_end(stream, delta, name)
-    sink = f"{name} {delta.uri}" if finished else saving.sink(name, delta.uri)
+    sink = saving.sink(name, delta.uri, finished)
     appending = _Appending(delta, sink, saving.job)
     return deliver_to(appending, stream, name, sink, delta.uri, _parts(delta, name), saving, finished)
 

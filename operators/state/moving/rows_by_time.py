@@ -1,12 +1,12 @@
 """RowsByTime: rows that wait for times of theirs, as state that moves, and is saved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 from sortedcontainers import SortedDict
 
-from tokenring.engine import COMPLETE, Batch, Schema, Time
+from tokenring.engine import COMPLETE, Batch, InputPort, Schema, Time
 from tokenring.operators.migrate import Leaving, Table
 
 _TIME = "time"
@@ -42,6 +42,13 @@ class RowsByTime:
         """The rows of the least time wait no more."""
         time, batches = self._waiting.popitem(0)
         return time, Batch.concatenate(batches)
+
+    def finished(self, rows: InputPort) -> Iterator[tuple[Time, Batch]]:
+        """Let what has come at an input wait; and no more, in order, the rows of each time that is finished there."""
+        for reference, batch in rows:
+            self.add(reference.time, batch.copy())
+        while self.least < rows.frontier:
+            yield self.pop()
 
     def take_out(self, leaving: Leaving) -> Sequence[Batch]:
         """See Moves."""

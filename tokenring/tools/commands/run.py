@@ -131,7 +131,7 @@ def _recovery(
 
     on_error: Literal["fail", "dead letters"] = "dead letters" if dead_letters else "fail"
     try:
-        return Recovery(folder, every or Recovery.every, drop=drop, on_error=on_error)
+        return Recovery(folder, Recovery.every if every is None else every, drop=drop, on_error=on_error)
     except UsageError as error:
         raise OptionError(f"--every {every}: {str(error).removeprefix('Recovery: every: ')}") from None
 
