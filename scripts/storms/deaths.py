@@ -1,23 +1,26 @@
 """Deaths under recovery: workers, copies that write, and launchers are killed and stopped, files of snapshots damaged,
-and what a query has written in the end are the rows of a run that nobody disturbed.
+and what a query has written to any sink in the end are the rows of a run that nobody disturbed.
 
-`python -m scripts.storms.deaths QUERY STAGED JOB OUT WORKERS` is the run that dies.
+`python -m scripts.storms.deaths QUERY STAGED JOB OUT SINK COMMIT WORKERS` is the run that dies.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import orjson
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,6 +37,7 @@ _MESSAGE_S = 0.004  # that each message takes, so that there is a middle
 _MOST_RUNS = 12
 _VIEWS = {f"view {name}": query for name, query in QUERIES.items()}
 _ANSWERS: dict[str, Counter[Any]] = {}
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,18 @@ _QUERIES = PROGRAMS | {"without bids": _without_bids}
 def case(setting: Setting, random: Random) -> tuple[str, str]:
     """One job to its end, over as many runs as that takes: in words, and what was wrong."""
     query = random.choice([*_QUERIES, *_VIEWS])
+    sink, commit = random.choice(["parquet", *_SINKS]), random.choice(["snapshot", "snapshot", "finished"])
     job, out = setting.new("job"), setting.new("out")
-    told = query
+    told = f"{query} to {sink}, commit={commit!r}"
     for number in range(_MOST_RUNS):
         workers = random.choice("123")
-        command = [sys.executable, "-m", "scripts.storms.deaths", query, str(setting.staged), str(job), str(out)]
+        asked = [query, str(setting.staged), str(job), str(out), sink, commit]
         with setting.new("err").open("w+b") as err:
             process = subprocess.Popen(
-                [*command, workers], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=err
+                [sys.executable, "-m", "scripts.storms.deaths", *asked, workers],
+                cwd=ROOT,
+                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                stderr=err,
             )
             told += f"; {workers} workers"
             try:
@@ -93,7 +101,7 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
             err.seek(0)
             said = err.read().decode(errors="replace")
         if status == 0:
-            return told, _difference(query, setting.staged, out)
+            return told, _difference(query, setting.staged, _SINKS[sink].read(out) if out.exists() else [])
         if "BrokenInvariant" in said or (status > 0 and "SIGKILL" not in said):
             return told, f"status {status}: {said[-400:]!r}"
         told += _damage(job, random)
@@ -152,25 +160,67 @@ def _results(query: str, events: TimedEvents) -> Stream:
     return view.build(**rows).changes(time="@changed", times="@times")
 
 
-def _rows(table: pa.Table) -> Counter[Any]:
-    return Counter(zip(*[table[name].to_pylist() for name in sorted(table.schema.names)], strict=True))
-
-
-def _difference(query: str, staged: Path, out: Path) -> str:
+def _difference(query: str, staged: Path, found: list[Row]) -> str:
     """What was written beside the answer of a run that nobody disturbed."""
     if query not in _ANSWERS:
-        _ANSWERS[query] = _rows(run(lambda scope: _results(query, TimedEvents(scope, staged)).collect(), workers=1))
-    parts = sorted(out.glob("*"))
-    found = _rows(pa.concat_tables([pq.read_table(part) for part in parts])) if parts else Counter[Any]()
-    expected = _ANSWERS[query]
-    if found == expected:
+        answer = run(lambda scope: _results(query, TimedEvents(scope, staged)).collect(), workers=1)
+        _ANSWERS[query] = _counted(answer.to_pylist())
+    expected, there = _ANSWERS[query], _counted(found)
+    if there == expected:
         return ""
-    return f"{(expected - found).total()} rows are missing, {(found - expected).total()} are too many"
+    return f"{(expected - there).total()} rows are missing, {(there - expected).total()} are too many"
 
 
-def _dying(query: str, staged: str, job: str, out: str, workers: str) -> None:
+def _counted(rows: list[Row]) -> Counter[Any]:
+    return Counter(tuple(row[name] for name in sorted(row)) for row in rows)
+
+
+def _read_database(path: Path) -> list[Row]:
+    with closing(sqlite3.connect(path)) as database:
+        database.row_factory = sqlite3.Row
+        return [dict(row) for row in database.execute("select * from results")]
+
+
+def _read_delta(table: Path) -> list[Row]:
+    """Read by the log itself, as nothing but appends is in it: deltalake has threads, and this process forks."""
+    entries = [orjson.loads(line) for log in table.glob("_delta_log/*.json") for line in log.read_bytes().splitlines()]
+    return [row for entry in entries if "add" in entry for row in _read_parquet(table / entry["add"]["path"])]
+
+
+def _read_parquet(path: Path) -> list[Row]:
+    rows: list[Row] = pq.read_table(path).to_pylist()
+    return rows
+
+
+@dataclass(frozen=True)
+class _Sink:
+    """Somewhere to write to, which is nothing or one path, and what is there."""
+
+    write: Callable[[Stream, str, Any], Any]
+    read: Callable[[Path], list[Row]]
+
+
+_SINKS = {
+    "parquet": _Sink(
+        lambda rows, out, commit: rows.to_parquet(out, commit=commit),
+        lambda out: [row for part in out.glob("*") for row in _read_parquet(part)],
+    ),
+    "arrow": _Sink(
+        lambda rows, out, commit: rows.to_arrow_files(out, commit=commit),
+        lambda out: [row for part in out.glob("*") for row in pa.ipc.open_file(part).read_all().to_pylist()],
+    ),
+    "json lines": _Sink(
+        lambda rows, out, commit: rows.to_json_lines(out, commit=commit),
+        lambda out: [orjson.loads(line) for part in out.glob("*") for line in part.read_bytes().splitlines()],
+    ),
+    "sqlite": _Sink(lambda rows, out, commit: rows.to_database(out, "results", commit=commit), _read_database),
+    "delta": _Sink(lambda rows, out, commit: rows.to_delta(out, commit=commit), _read_delta),
+}
+
+
+def _dying(query: str, staged: str, job: str, out: str, sink: str, commit: str, workers: str) -> None:
     def flow(scope: Scope) -> Any:
-        return _results(query, TimedEvents(scope, Path(staged), _MESSAGE_S)).to_parquet(out)
+        return _SINKS[sink].write(_results(query, TimedEvents(scope, Path(staged), _MESSAGE_S)), out, commit)
 
     try:
         run(flow, workers=int(workers), recovery=Recovery(job, every=_EVERY, restarts=20))
