@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from random import Random
 from time import sleep
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pytest
@@ -38,14 +40,51 @@ from tests.operators.recovery.worlds import Job
 from tests.operators.sinks.test_to_delta import by_deltalake, log_of, rows_in
 from tokenring.engine import GraphError, OperatorError, RecoveryError
 from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_delta, union
+from tokenring.operators.sinks import delta_process
 from tokenring.operators.sinks.delta_table import DeltaTable
 
 WINDOWS, ROWS, COUNTS = ("k", "window_end", "n", "total"), ("at", "k", "v"), ("window_start", "key", "rows")
 
 
+class Forked:
+    """The process of a request, forked from this one, which has what it imports: for tests of hundreds of them. This
+    one starts no thread of deltalake's."""
+
+    def __init__(self, command: Sequence[str], stdin: IO[bytes], stdout: IO[bytes], **_: Any) -> None:
+        assert command[-1] == delta_process.__name__
+        self._status: int | None = None
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.dup2(stdin.fileno(), 0)
+            os.dup2(stdout.fileno(), 1)
+            sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
+            delta_process.main()
+
+    def poll(self) -> int | None:
+        return self._waited(os.WNOHANG)
+
+    def wait(self) -> int:
+        status = self._waited(0)
+        assert status is not None
+        return status
+
+    def kill(self) -> None:
+        if self._status is None:
+            os.kill(self._pid, signal.SIGKILL)
+
+    def _waited(self, how: int) -> int | None:
+        if self._status is None:
+            pid, status = os.waitpid(self._pid, how)
+            self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status
+
+
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits in this process, but for commits."""
+    import deltalake  # noqa: F401 - of this fixture's tests alone, as others fork workers
+
+    monkeypatch.setattr("subprocess.Popen", Forked)
     monkeypatch.setattr(import_module("tokenring.operators.sinks.delivery"), "_LOOK_NS", 0)
     monkeypatch.setattr(import_module("tokenring.operators.sinks.to_delta"), "_LOOK_NS", 0)
     has = DeltaTable.has_appended

@@ -5,6 +5,7 @@ code, but that nobody waits, and most copies are written by the worker itself, w
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 from tests.engine.helpers import simulated
 from tokenring.engine import Worker, whole_files
 from tokenring.engine.ask import write_whole
+from tokenring.engine.explain import left_open  # noqa: F401 - here once, and not in each copy
 from tokenring.operators import fluent
 from tokenring.operators.recovery import JobFolder, Recovery, Taking
 from tokenring.operators.recovery.keeping import Keeper, saved
@@ -175,6 +177,7 @@ class World:
         if copied:
             for taking in takings:
                 assert taking._copy, "no copy was made"
+                os.waitid(os.P_PID, taking._copy, os.WEXITED | os.WNOWAIT)
                 while not (asked / f"written-{taking._worker.index}.json").exists():
                     taking.look()
             said = [orjson.loads(path.read_bytes()) for path in asked.glob("[fw][ar]i*-*.json")]

@@ -51,8 +51,9 @@ def rows_in(folder: Path, *names: str) -> Counter[tuple[Any, ...]]:
 
 
 def by_deltalake(code: str, *arguments: object) -> Any:
-    """What a program of deltalake's prints as JSON. In a process of its own: its threads would be here for good."""
-    program = f"import json, sys\nfrom deltalake import *\n{code}"
+    """What a program of deltalake's prints as JSON. In a process of its own: its threads would be here for good, and
+    one that still reads when Python ends aborts the process."""
+    program = f"import json, os, sys\nfrom deltalake import *\n{code}\nsys.stdout.flush()\nos._exit(0)"
     done = subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True, check=True
     )
