@@ -18,7 +18,7 @@ from tokenring.engine.ask.requests import requests_of
 from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.shm.memory import process_start_ticks
 
-_PAUSE_S = 0.002
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S, _GROWTH = 0.000_05, 0.002, 1.25  # rows may stand while somebody waits
 
 
 class Request:
@@ -44,6 +44,7 @@ class Request:
     def wait(self, condition: Callable[[], bool], timeout_s: float) -> None:
         """Wait until it is fulfilled. Raises WorkerError if the group ends, or the time."""
         deadline = time.monotonic() + timeout_s
+        pause_s = _FIRST_PAUSE_S
         while not condition():
             if not self.lasts:
                 self._meanwhile()  # a launcher that asks has its workers' own account, which says why
@@ -54,12 +55,13 @@ class Request:
                     f"{self.group.launcher} answered within {timeout_s:g} s: the others take no steps, or wait for "
                     f"their peers; try again, or with a longer --timeout"
                 )
-            self.pause()
+            self.pause(pause_s)
+            pause_s = min(_GROWTH * pause_s, _LONGEST_PAUSE_S)
 
-    def pause(self) -> None:
+    def pause(self, seconds: float = _LONGEST_PAUSE_S) -> None:
         """Wait for a moment."""
         self._meanwhile()
-        time.sleep(_PAUSE_S)
+        time.sleep(seconds)
 
     @property
     def lasts(self) -> bool:

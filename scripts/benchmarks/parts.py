@@ -74,6 +74,10 @@ PARTS: Final[dict[str, Part]] = {
         "What it costs that state could move: all queries with their state in bins, and without.",
         "--events 10000000 --rounds 5", "--rounds 1 --events 200000 --query q1 q7",
     ),
+    "recovery": Part(
+        "What snapshots cost: throughput, and latencies while one is taken, beside none.",
+        "--rounds 5", "--rounds 1 --seconds 1 --every 300ms --workers 2 --rate 1e5", reads_events=False,
+    ),
     "bench-migration": Part("", "", "--quick"),
     "bench-flow": Part("", "--rounds 5", "--quick"),
     "bench-wordcount": Part(
