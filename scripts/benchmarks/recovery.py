@@ -9,7 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
@@ -89,7 +89,7 @@ def command(every: str, seconds: float, rate: float, workers: tuple[int, ...], r
     rows = []
     for case in cases:
         if case.every:
-            rows.append(_row(case, found[Case(case.query, case.workers, "", case.rate, seconds)], found[case]))
+            rows.append(_row(case, found[replace(case, every="")], found[case]))
     return {"rounds": rounds, "every": every, "seconds": seconds, "rate": rate}, {"rows": rows}
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from examples.nexmark_views.queries import QUERIES
 from scripts.benchmarks.road_programs import PROGRAMS, Events
 from scripts.storms.setting import WATCHDOG_S, Setting
 from tests.crash.group import ROOT
+from tests.operators.sinks.delta_log import files_of
 from tokenring import MINUTE, SECOND, Batch, Collection, Count, Recovery, Scope, Stream, Tumbling, UsageError, col, run
 from tokenring.operators.recovery import tables
 
@@ -101,7 +102,7 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
             err.seek(0)
             said = err.read().decode(errors="replace")
         if status == 0:
-            return told, _difference(query, setting.staged, _SINKS[sink].read(out) if out.exists() else [])
+            return told, _difference(query, setting.staged, _SINKS[sink].rows(out))
         if "BrokenInvariant" in said or (status > 0 and "SIGKILL" not in said):
             return told, f"status {status}: {said[-400:]!r}"
         told += _damage(job, random)
@@ -181,40 +182,42 @@ def _read_database(path: Path) -> list[Row]:
         return [dict(row) for row in database.execute("select * from results")]
 
 
-def _read_delta(table: Path) -> list[Row]:
-    """Read by the log itself, as nothing but appends is in it: deltalake has threads, and this process forks."""
-    entries = [orjson.loads(line) for log in table.glob("_delta_log/*.json") for line in log.read_bytes().splitlines()]
-    return [row for entry in entries if "add" in entry for row in _read_parquet(table / entry["add"]["path"])]
-
-
 def _read_parquet(path: Path) -> list[Row]:
     rows: list[Row] = pq.read_table(path).to_pylist()
     return rows
 
 
+def _read_arrow(path: Path) -> list[Row]:
+    rows: list[Row] = pa.ipc.open_file(path).read_all().to_pylist()
+    return rows
+
+
+def _read_lines(path: Path) -> list[Row]:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
 @dataclass(frozen=True)
 class _Sink:
-    """Somewhere to write to, which is nothing or one path, and what is there."""
+    """Somewhere to write to: how, what reads a file there, and which files are there."""
 
     write: Callable[[Stream, str, Any], Any]
     read: Callable[[Path], list[Row]]
+    files: Callable[[Path], Iterable[Path]] = lambda out: out.glob("*")
+
+    def rows(self, out: Path) -> list[Row]:
+        """What has been written, if anything."""
+        return [row for path in self.files(out) for row in self.read(path)] if out.exists() else []
 
 
 _SINKS = {
-    "parquet": _Sink(
-        lambda rows, out, commit: rows.to_parquet(out, commit=commit),
-        lambda out: [row for part in out.glob("*") for row in _read_parquet(part)],
+    "parquet": _Sink(lambda rows, out, commit: rows.to_parquet(out, commit=commit), _read_parquet),
+    "arrow": _Sink(lambda rows, out, commit: rows.to_arrow_files(out, commit=commit), _read_arrow),
+    "json lines": _Sink(lambda rows, out, commit: rows.to_json_lines(out, commit=commit), _read_lines),
+    "sqlite": _Sink(
+        lambda rows, out, commit: rows.to_database(out, "results", commit=commit), _read_database, lambda out: [out]
     ),
-    "arrow": _Sink(
-        lambda rows, out, commit: rows.to_arrow_files(out, commit=commit),
-        lambda out: [row for part in out.glob("*") for row in pa.ipc.open_file(part).read_all().to_pylist()],
-    ),
-    "json lines": _Sink(
-        lambda rows, out, commit: rows.to_json_lines(out, commit=commit),
-        lambda out: [orjson.loads(line) for part in out.glob("*") for line in part.read_bytes().splitlines()],
-    ),
-    "sqlite": _Sink(lambda rows, out, commit: rows.to_database(out, "results", commit=commit), _read_database),
-    "delta": _Sink(lambda rows, out, commit: rows.to_delta(out, commit=commit), _read_delta),
+    # deltalake has threads, and this process forks
+    "delta": _Sink(lambda rows, out, commit: rows.to_delta(out, commit=commit), _read_parquet, files_of),
 }
 
 

@@ -20,7 +20,9 @@ import pyarrow as pa
 import pytest
 
 import tokenring as tr
+from tests.copies import Copy
 from tests.errors import raises
+from tests.imports import ROOT
 from tests.long_form import LONG
 from tests.operators.recovery.test_databases import (
     COMMITS,
@@ -37,7 +39,8 @@ from tests.operators.recovery.test_databases import (
 from tests.operators.recovery.test_goes_on import EVERY
 from tests.operators.recovery.test_instants import expected_windows, source
 from tests.operators.recovery.worlds import Job
-from tests.operators.sinks.test_to_delta import by_deltalake, log_of, rows_in
+from tests.operators.sinks.delta_log import log_of
+from tests.operators.sinks.test_to_delta import by_deltalake, rows_in
 from tokenring.engine import GraphError, OperatorError, RecoveryError
 from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_delta, union
 from tokenring.operators.sinks import delta_process
@@ -46,37 +49,17 @@ from tokenring.operators.sinks.delta_table import DeltaTable
 WINDOWS, ROWS, COUNTS = ("k", "window_end", "n", "total"), ("at", "k", "v"), ("window_start", "key", "rows")
 
 
-class Forked:
+def copied(command: Sequence[str], stdin: IO[bytes], stdout: IO[str], **_: Any) -> Copy:
     """The process of a request, forked from this one, which has what it imports: for tests of hundreds of them. This
     one starts no thread of deltalake's."""
+    assert command[-1] == delta_process.__name__
 
-    def __init__(self, command: Sequence[str], stdin: IO[bytes], stdout: IO[bytes], **_: Any) -> None:
-        assert command[-1] == delta_process.__name__
-        self._status: int | None = None
-        self._pid = os.fork()
-        if self._pid == 0:
-            os.dup2(stdin.fileno(), 0)
-            os.dup2(stdout.fileno(), 1)
-            sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
-            delta_process.main()
+    def answer() -> None:
+        os.dup2(stdin.fileno(), 0)
+        sys.stdin = os.fdopen(0, closefd=False)
+        delta_process.main()
 
-    def poll(self) -> int | None:
-        return self._waited(os.WNOHANG)
-
-    def wait(self) -> int:
-        status = self._waited(0)
-        assert status is not None
-        return status
-
-    def kill(self) -> None:
-        if self._status is None:
-            os.kill(self._pid, signal.SIGKILL)
-
-    def _waited(self, how: int) -> int | None:
-        if self._status is None:
-            pid, status = os.waitpid(self._pid, how)
-            self._status = os.waitstatus_to_exitcode(status) if pid else None
-        return self._status
+    return Copy(answer, [], ROOT, ROOT, stdout, sys.__stderr__)
 
 
 @pytest.fixture
@@ -84,7 +67,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits in this process, but for commits."""
     import deltalake  # noqa: F401 - of this fixture's tests alone, as others fork workers
 
-    monkeypatch.setattr("subprocess.Popen", Forked)
+    monkeypatch.setattr("subprocess.Popen", copied)
     monkeypatch.setattr(import_module("tokenring.operators.sinks.delivery"), "_LOOK_NS", 0)
     monkeypatch.setattr(import_module("tokenring.operators.sinks.to_delta"), "_LOOK_NS", 0)
     has = DeltaTable.has_appended

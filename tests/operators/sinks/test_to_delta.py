@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
@@ -22,23 +21,11 @@ import tokenring as tr
 from tests.engine.helpers import build, simulated
 from tests.errors import Fact, raises
 from tests.imports import ROOT
+from tests.operators.sinks.delta_log import files_of, log_of
 from tests.operators.sinks.test_to_database import KINDS, MANY, NUMBER
 from tokenring import OperatorError, Schema, SchemaError, UsageError
 from tokenring.operators import fluent
 from tokenring.operators.sinks.delta_table import DeltaTable
-
-
-def log_of(folder: Path) -> list[list[dict[str, Any]]]:
-    """The actions of each commit, as the protocol has them."""
-    paths = sorted((folder / "_delta_log").glob("*.json"))
-    return [[json.loads(line) for line in path.read_text().splitlines()] for path in paths]
-
-
-def files_of(folder: Path) -> list[Path]:
-    """The files that are in the table, by its log."""
-    actions = [action for commit in log_of(folder) for action in commit]
-    assert not any("remove" in action for action in actions)
-    return [folder / unquote(action["add"]["path"]) for action in actions if "add" in action]
 
 
 def rows_in(folder: Path, *names: str) -> Counter[tuple[Any, ...]]:
