@@ -7,6 +7,7 @@ with later(__name__):
     from tokenring.engine.ask.answer_hold import KeptHold
     from tokenring.engine.ask.ask_hold import hold
     from tokenring.engine.ask.asker import Answers, Group, Weights, ask, group_of, running_groups
+    from tokenring.engine.ask.board import Board
     from tokenring.engine.ask.calling import call_workers
     from tokenring.engine.ask.health import STANDS, WITHIN_S, Health, WorkerHealth, health, health_of
     from tokenring.engine.ask.places import is_stopped, state_of
@@ -17,6 +18,7 @@ with later(__name__):
 
 __all__ = [
     "Answers",
+    "Board",
     "Doing",
     "EXCHANGE",
     "KeptHold",

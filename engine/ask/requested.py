@@ -44,18 +44,21 @@ class Request:
     def wait(self, condition: Callable[[], bool], timeout_s: float) -> None:
         """Wait until it is fulfilled. Raises WorkerError if the group ends, or the time."""
         deadline = time.monotonic() + timeout_s
-        pause_s = _FIRST_PAUSE_S
+        pause_s, look_s = _FIRST_PAUSE_S, 0.0
         while not condition():
-            if not self.lasts:
-                self._meanwhile()  # a launcher that asks has its workers' own account, which says why
-                raise WorkerError(f"the group of process {self.group.launcher} has ended")
+            if time.monotonic() >= look_s:
+                self._meanwhile()
+                if not self.lasts:
+                    self._meanwhile()  # a launcher that asks has its workers' own account, which says why
+                    raise WorkerError(f"the group of process {self.group.launcher} has ended")
+                look_s = time.monotonic() + _LONGEST_PAUSE_S
             if time.monotonic() > deadline:
                 raise WorkerError(
                     f"{len(self.said)} of {len(self.group.workers)} workers of the group of process "
                     f"{self.group.launcher} answered within {timeout_s:g} s: the others take no steps, or wait for "
                     f"their peers; try again, or with a longer --timeout"
                 )
-            self.pause(pause_s)
+            time.sleep(pause_s)
             pause_s = min(_GROWTH * pause_s, _LONGEST_PAUSE_S)
 
     def pause(self, seconds: float = _LONGEST_PAUSE_S) -> None:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic_ns
 from typing import Any, Protocol
 
 from tokenring.engine.ask.places import private_folder
@@ -18,6 +19,7 @@ from tokenring.engine.errors import TokenRingError, UsageError
 from tokenring.engine.worker import Worker
 
 _LOOK_EVERY_NS = 50_000_000
+_LOOK_AT_FOLDERS_NS = 1_000_000  # at most that often, however soon what is asked for is to go on
 
 
 class Session(Protocol):
@@ -58,17 +60,30 @@ class Requests:
         self._launcher = launcher
         self._begin: Mapping[str, Begin] = {**begin, **worker.answering}
         self._known: dict[Path, Session | None] = {}
+        self._folders_ns = 0
         worker.schedule.look_outside = self._look
 
     def noticed(self) -> None:
         """A signal came, at whatever instant: look soon, if there is anything new."""
         if requests_of(self._launcher, private_folder()).keys() - self._known.keys():
+            self._folders_ns = 0
             self._worker.schedule.look_outside_after(0)
 
     def _look(self) -> None:
         if self._worker.parting.is_leaving:  # others answer for the group
             self._known.clear()
             return
+        if (now_ns := monotonic_ns()) >= self._folders_ns:
+            self._folders_ns = now_ns + _LOOK_AT_FOLDERS_NS
+            self._look_at_folders()
+        again_ns = _LOOK_EVERY_NS
+        for session in [*self._known.values()]:  # a look may step, and so come here again
+            if session is not None:
+                again_ns = min(session.look() or again_ns, again_ns)
+        if self._known:
+            self._worker.schedule.look_outside_after(again_ns)
+
+    def _look_at_folders(self) -> None:
         try:
             wanted = requests_of(self._launcher, private_folder())
         except UsageError:  # the folder is not this user's alone: who asks is told
@@ -77,15 +92,9 @@ class Requests:
             session = self._known.pop(folder)
             if session is not None:
                 session.leave()
-        again_ns = _LOOK_EVERY_NS
         for folder, question in wanted.items():
             if folder not in self._known:
                 self._known[folder] = self._begun(folder, question)
-            session = self._known[folder]
-            if session is not None:
-                again_ns = min(session.look() or again_ns, again_ns)
-        if self._known:
-            self._worker.schedule.look_outside_after(again_ns)
 
     def _begun(self, folder: Path, question: dict[str, Any]) -> Session | None:
         """Begin what is asked for; None if it cannot be, or is of another group of the same launcher."""

@@ -21,12 +21,14 @@ import orjson
 from tokenring.engine import Config, OperatorError, RecoveryError, Results, TokenRingError, UsageError, WorkerError
 from tokenring.engine.ask import (
     STANDS,
+    Board,
     Request,
     WorkerHealth,
     group_of,
     health_of,
     requested,
     running_groups,
+    sound,
     state_of,
     write_whole,
 )
@@ -46,6 +48,20 @@ from tokenring.operators.recovery.folder import (
 from tokenring.operators.recovery.options import DEAD_LETTERS, Recovery
 from tokenring.operators.recovery.saved import SavedSink
 from tokenring.operators.recovery.saving import CHANGED, Saving
+from tokenring.operators.recovery.words import (
+    DECIDED,
+    FREEZE,
+    FROZEN,
+    FROZEN_AT,
+    RESTS,
+    STATUS,
+    STOOD,
+    STOOD_NS,
+    TAKEN,
+    WRITTEN,
+    decision,
+    unbuilt,
+)
 
 _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for each part of a snapshot
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
@@ -188,6 +204,7 @@ def saved(
         saving = Saving()
         saving.resumed, saving.shares, saving.job, saving.folder = snapshot, shares, job, folder
         saving.report, saving.keep_program = worker.report, worker.keep_program
+        saving.board = keeper.board
         saving.may_go, saving.tells = keeper.may_go, worker.index == 0
         saving.builder_class = RecoveringBuilder
         worker.saving, worker.resumed = saving, saving.program_was(worker.index, worker.peers)
@@ -218,6 +235,8 @@ class Keeper:
         was = None if snapshot is None else snapshot.manifest
         self.job, self.shares = folder.begun(peers) if was is None else (str(was["job"]), int(was["shares"]))
         """By which the job is known outside of its folder."""
+        self.board = Board(peers)
+        self._requests = 0
         self.number: int = max(snapshot.number if snapshot else 0, folder.last)
         """Of the newest snapshot."""
         self.may_go = {*recovery.drop, *map(os.path.abspath, recovery.drop)}
@@ -359,22 +378,19 @@ class Keeper:
             return None  # workers begin, or have ended
         into = self.folder.begin(number)
         clock = _Clock()
-        question = {"number": number, "into": str(into), "before": self.number}
+        self._requests += 1
+        question = {"number": number, "into": str(into), "before": self.number, "request": self._requests}
         with requested(groups[0], "snapshot", question, partial(self._require_all, processes)) as request:
-            asked = _Asked(request, len(processes))
-            stood = asked.all("[0-9]*", _STAND_S)
-            if any("error" in told for told in stood):
-                raise UsageError("; ".join(dict.fromkeys(told["error"] for told in stood if "error" in told)))
-            if any(told["begins"] for told in stood):
-                raise _NotYetError("its workers have not built their dataflow yet")
+            asked = _Asked(request, self.board, self._requests)
+            asked.stand()
+            clock.begins(min(self.board.all(STOOD_NS)) / 1e9)
             clock.is_over("standing")
             asked.freeze()
             clock.is_over("coming to rest")
-            asked.all("taken-*", _STAND_S)
-            write_whole(request.folder / "go.json", {"attempt": asked.attempt})
+            asked.all(TAKEN, asked.attempt, _STAND_S)
             clock.is_over("copying")
-            written = asked.all("written-*", _WRITE_S)
-            if any(told["status"] for told in written):
+            asked.all(WRITTEN, self._requests, _WRITE_S)
+            if any(self.board.all(STATUS)):
                 failed = [orjson.loads(path.read_bytes())["error"] for path in request.folder.glob("failed-*.json")]
                 raise RecoveryError("; ".join(dict.fromkeys(failed)) or "a process that wrote it was killed")
             clock.is_over("writing")
@@ -422,7 +438,11 @@ class _Clock:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self._since = time.monotonic()
+        self.begins(time.monotonic())
+
+    def begins(self, at: float) -> None:
+        """Count from then on."""
+        self._since = at
 
     def is_over(self, part: str) -> None:
         """It has lasted until now."""
@@ -434,53 +454,59 @@ class _Clock:
 class _Asked:
     """What workers are led through; see taking.py."""
 
-    def __init__(self, request: Request, peers: int) -> None:
-        self._request, self._peers = request, peers
-        self.attempt = 0
+    def __init__(self, request: Request, board: Board, number: int) -> None:
+        self._request, self._board, self._number = request, board, number
+        self.attempt = board.said(board.workers, FREEZE)
 
-    def all(self, names: str, limit_s: float, attempt: int = 0) -> list[dict[str, Any]]:
-        """What all workers say in files of such names."""
-        found: list[dict[str, Any]] = []
+    def all(self, word: int, value: int, limit_s: float) -> None:
+        """Wait until all workers say that."""
+        self._request.wait(lambda: set(self._board.all(word)) == {value}, limit_s)
 
-        def have_all() -> bool:
-            found[:] = [orjson.loads(path.read_bytes()) for path in self._request.folder.glob(f"{names}.json")]
-            return len(found) == self._peers and all(one.get("attempt", attempt) == attempt for one in found)
+    def stand(self) -> None:
+        """Wait until all sources stand. UsageError where a worker cannot, _NotYetError where one is not built yet."""
+        here, not_yet = {self._number}, unbuilt(self._number)
 
-        self._request.wait(have_all, limit_s)
-        return found
+        def have_answered() -> bool:
+            said = {*self._board.all(STOOD)}
+            return said == here or not_yet in said or bool(self._request.said)
+
+        self._request.wait(have_answered, _STAND_S)
+        sound(self._request.said)
+        if not_yet in self._board.all(STOOD):
+            raise _NotYetError("its workers have not built their dataflow yet")
 
     def freeze(self) -> None:
         """Let all workers be frozen at one position of the ring."""
         deadline = time.monotonic() + _REST_S
-        for self.attempt in range(1, _MOST_ATTEMPTS):
+        asker = self._board.workers
+        for _ in range(_MOST_ATTEMPTS):
             self._wait_for_rest(deadline)
-            write_whole(self._request.folder / "freeze.json", {"attempt": self.attempt})
-            frozen = self.all("frozen-*", _STAND_S, self.attempt)
-            positions = {told["position"] for told in frozen}
-            is_so = len(positions) == 1 and min(positions) >= 0
-            write_whole(self._request.folder / "decided.json", {"attempt": self.attempt, "take": is_so})
+            self.attempt += 1
+            self._board.say(asker, FREEZE, self.attempt)
+            self.all(FROZEN, self.attempt, _STAND_S)
+            is_so = _is_one_place(self._board.all(FROZEN_AT))
+            self._board.say(asker, DECIDED, decision(self.attempt, is_so))
             if is_so:
                 return
         raise RecoveryError("the group does not come to rest: some operator always has something to do")
 
     def _wait_for_rest(self, deadline: float) -> None:
-        def rests() -> bool:
-            positions = [told["position"] for told in self._said()]
-            return len(positions) == self._peers and min(positions) >= 0 and len(set(positions)) == 1
-
         try:
-            self._request.wait(rests, max(deadline - time.monotonic(), 0.001))
+            limit_s = max(deadline - time.monotonic(), 0.001)
+            self._request.wait(lambda: _is_one_place(self._board.all(RESTS)), limit_s)
         except WorkerError as error:
             if not self._request.lasts:
                 raise
-            busy = [told["worker"] for told in self._said() if told["position"] < 0]
+            busy = [worker for worker, place in enumerate(self._board.all(RESTS)) if not place]
             raise RecoveryError(
                 f"the group did not come to rest within {_REST_S:g} s (workers "
                 f"{', '.join(map(str, busy)) or 'none'} still had something to do)"
             ) from error
 
-    def _said(self) -> list[dict[str, Any]]:
-        return [orjson.loads(path.read_bytes()) for path in self._request.folder.glob("rest-*.json")]
+
+def _is_one_place(places: Sequence[int]) -> bool:
+    """Whether all rest at one position of the ring, as RESTS and FROZEN_AT tell them."""
+    return len({*places}) == 1 and places[0] > 0
 
 
 def _named(number: int, parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from tokenring.engine import (
     Stream,
     Time,
 )
+from tokenring.engine.ask import Board
 from tokenring.engine.graph import OperatorSpec, Source
 from tokenring.engine.whole_files import remove_leftovers
 from tokenring.operators.migrate import Table
@@ -52,6 +53,8 @@ class Saving:
         self.job: str
         """By which the job is known outside of its folder."""
         self.folder: JobFolder
+        self.board: Board
+        """By which snapshots are taken."""
         self.may_go: Collection[str] = ()
         """What of the snapshot may be lost, by name."""
         self.tells = False
@@ -394,6 +397,8 @@ class Saving:
 
     def built(self) -> None:
         """The dataflow is built: inputs that the program feeds are at the least time that one of a worker was at."""
+        from tokenring.engine.explain import left_open  # noqa: F401 - copies look by it, and are not to load it each
+
         self.is_built = True
         told = [] if self.resumed is None else self.resumed.operators.values()
         had = {name for one in told for name in one["sources"]}

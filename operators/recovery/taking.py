@@ -1,15 +1,14 @@
 """A worker's side of a snapshot: sources stand, the group comes to rest, and each worker is copied.
 
-Who asks (keeping.py) leads all workers through it, by files in the folder of the request:
+Who asks (keeping.py) leads all workers through it, by words that all share (words.py):
 
-    worker   <i>.json            its sources stand; or it has not built its dataflow yet, and there is no snapshot
-    worker   rest-<i>.json       nothing is to be done here: at which position of the ring
-    asker    freeze.json         all rest at one position: let no operator run any more; number of this attempt
-    worker   frozen-<i>.json     it does, at which position; or it has something to do again
-    asker    decided.json        whether the snapshot is taken: all are frozen at one position
-    worker   taken-<i>.json      its copy is made, a process that writes, while this one waits for the others
-    asker    go.json             all copies are made: go on
-    worker   written-<i>.json    how the copy ended
+    worker   STOOD     its sources stand; or it has not built its dataflow yet, and there is no snapshot
+    worker   RESTS      nothing is to be done here, at a position of the ring
+    asker    FREEZE     all rest at one position: let no operator run any more; number of this attempt
+    worker   FROZEN     it does, at which position; or it has something to do again
+    asker    DECIDED    whether the snapshot is taken: all are frozen at one position
+    worker   TAKEN      its copy is made, a process that writes; this one goes on
+    worker   WRITTEN    how the copy ended
 
 So a snapshot is of one instant at which no row is under way: all that sources have sent is in operators' state, or in
 results, and where they stand they go on. No time has to be finished for that, and rows may come in any order.
@@ -18,7 +17,9 @@ Why nothing is under way where all are frozen at one position: who sent a row ha
 that it says, and before that put the row into the queue; who takes it has read the ring up to there, so it knows of the
 row, finds it in the queue, and is not at rest before it has taken it. What a frozen worker could do by itself (a timer)
 it does not do. Only the asker decides, and workers that are frozen wait for that, so either all copies are made of one
-such instant or no manifest is written. Who waits for an asker that is gone goes on; no manifest is written then either.
+such instant or no manifest is written. Who has made its copy goes on at once: what it sends lies in queues, which no
+copy looks at, until the others have made theirs. Who waits for an asker that is gone goes on; no manifest is written
+then either.
 """
 
 import os
@@ -26,21 +27,34 @@ import signal
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
+from itertools import count
 from pathlib import Path
-from time import sleep
+from time import monotonic_ns, sleep
 from typing import Any, NoReturn
 
-import orjson
-
 from tokenring.engine import UsageError, Worker
-from tokenring.engine.ask import tell_asker, write_whole
+from tokenring.engine.ask import write_whole
 from tokenring.engine.group import die_with_parent
 from tokenring.operators.recovery.saving import Saving
+from tokenring.operators.recovery.words import (
+    DECIDED,
+    FREEZE,
+    FROZEN,
+    FROZEN_AT,
+    RESTS,
+    STATUS,
+    STOOD,
+    STOOD_NS,
+    TAKEN,
+    WRITTEN,
+    unbuilt,
+)
 
-_SOON_NS = 200_000
+_SOON_NS = 20_000
 _LATER_NS = 5_000_000
-_NICE = 5  # of the copy: rows go first
-_FROZEN_S = 0.000_1  # between two looks at what was decided
+_NICE = 10  # of the copy: rows go first, also where no core is free for it
+_FROZEN_S = 0.000_02  # between two looks at what was decided,
+_LOOKS = 100  # of which each so many look whether there still is somebody who decides
 
 
 class _Phase(Enum):
@@ -58,15 +72,16 @@ class Taking:
             raise UsageError("this run keeps no snapshots: start it with recovery=, or `tokenring run --recovery DIR`")
         self._saving = saving
         self._worker, self._folder, self._into = worker, folder, Path(question["into"])
-        self._number, self._before = question["number"], question["before"]
+        self._number, self._before, self._request = question["number"], question["before"], question["request"]
         self._phase = _Phase.COMES if saving.is_built else _Phase.OVER
-        self._attempt = 0
-        self._position = -1
+        self._attempt = saving.board.said(saving.board.workers, FREEZE)
         self._copy = self._worker_process = 0
         self._cores = os.sched_getaffinity(os.getppid())  # the launcher's: this worker is pinned, its copy is not to be
         if saving.is_built:
             saving.stand()
-        tell_asker(worker, folder, begins=not saving.is_built)
+        self._say(RESTS, 0)
+        self._say(STOOD_NS, monotonic_ns())
+        self._say(STOOD, self._request if saving.is_built else unbuilt(self._request))
 
     def look(self) -> int:
         """Go on with it."""
@@ -83,49 +98,41 @@ class Taking:
             self._saving.go_on()
         self._end_copy()
 
-    def _told(self, name: str) -> Any:
-        try:
-            return orjson.loads((self._folder / name).read_bytes())
-        except OSError:
-            return None
+    def _say(self, word: int, value: int) -> None:
+        self._saving.board.say(self._worker.index, word, value)
 
-    def _tell(self, what: str, **told: Any) -> None:
-        with suppress(OSError):  # who asks may be gone
-            write_whole(self._folder / f"{what}-{self._worker.index}.json", {"worker": self._worker.index, **told})
+    def _asked(self, word: int) -> int:
+        board = self._saving.board
+        return board.said(board.workers, word)
 
     def _come(self) -> None:
         """Say whether this worker is at rest; freeze it if all are."""
         position = self._worker.rests_at if self._saving.rests else -1
-        if position != self._position:
-            self._position = position
-            self._tell("rest", position=position)
-        told = self._told("freeze.json")
-        if told is None or told["attempt"] == self._attempt:
+        self._say(RESTS, position + 1)
+        attempt = self._asked(FREEZE)
+        if attempt == self._attempt:
             return
-        self._attempt = told["attempt"]
-        self._tell("frozen", attempt=self._attempt, position=position)
-        if position < 0:
-            return
-        decided = self._wait("decided.json")
-        if decided is None or not decided["take"]:
+        self._attempt = attempt
+        self._say(FROZEN_AT, position + 1)
+        self._say(FROZEN, attempt)
+        if position < 0 or not self._is_taken():
             return
         parts = self._saving.cut(self._number, self._before)
         self._copy = self._fork(parts)
-        self._tell("taken", process=self._copy)
-        self._wait("go.json")
+        self._say(TAKEN, attempt)
         self._phase = _Phase.WRITES
         self._saving.go_on()
 
-    def _wait(self, name: str) -> Any:
-        """What the asker says of this attempt; None if it is gone, or the group is to stop."""
-        worker = self._worker
-        while True:
-            told = self._told(name)
-            if told is not None and told["attempt"] >= self._attempt:
-                return told
-            if worker.parking.stop_asked or not self._folder.exists():
-                return None
+    def _is_taken(self) -> bool:
+        """Wait until it is decided of this attempt; False also if who asks is gone, or the group is to stop."""
+        for look in count():
+            decided = self._asked(DECIDED)
+            if decided >> 1 >= self._attempt:
+                return bool(decided & 1)
+            if look % _LOOKS == 0 and (self._worker.parking.stop_asked or not self._folder.exists()):
+                break
             sleep(_FROZEN_S)
+        return False
 
     def _fork(self, parts: list[dict[str, str]]) -> int:
         self._worker_process = os.getpid()
@@ -147,8 +154,9 @@ class Taking:
             self._save(parts)
             status = 0
         except BaseException as error:
-            with suppress(BaseException):
-                self._tell("failed", error=f"{type(error).__name__}: {error}")
+            with suppress(BaseException):  # who asks may be gone
+                said = {"error": f"{type(error).__name__}: {error}"}
+                write_whole(self._folder / f"failed-{self._worker.index}.json", said)
         finally:
             os._exit(status)
 
@@ -158,7 +166,7 @@ class Taking:
 
     def _require_nothing_unsaved(self) -> None:
         """UsageError where an operator has something that no table of its would hold."""
-        from tokenring.engine.explain import left_open
+        from tokenring.engine.explain import left_open  # which is there since the dataflow was built
 
         name = self._saving.dataflow.graph.name
         running = next((one for one in self._worker.dataflows.running if one.name == name), None)
@@ -179,7 +187,8 @@ class Taking:
         if copy:
             self._copy = 0
             self._phase = _Phase.OVER
-            self._tell("written", status=os.waitstatus_to_exitcode(status))
+            self._say(STATUS, os.waitstatus_to_exitcode(status))
+            self._say(WRITTEN, self._request)
 
     def _end_copy(self) -> None:
         if self._copy:

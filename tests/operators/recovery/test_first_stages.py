@@ -87,5 +87,5 @@ def test_rows_are_folded_again_once_the_snapshot_is_taken(tmp_path: Path) -> Non
                 world.step()
                 steps += 1
                 assert steps < 200, "nothing is folded"
-            world.take(copied=True)
+            world.take(copied=True, goes_on=False)
             assert not is_kept(world, "aggregate.local")

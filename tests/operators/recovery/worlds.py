@@ -16,17 +16,16 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.engine.helpers import simulated
 from tokenring.engine import Worker, whole_files
-from tokenring.engine.ask import write_whole
 from tokenring.engine.explain import left_open  # noqa: F401 - here once, and not in each copy
 from tokenring.operators import fluent
 from tokenring.operators.recovery import JobFolder, Recovery, Taking
 from tokenring.operators.recovery.keeping import Keeper, saved
+from tokenring.operators.recovery.words import DECIDED, FREEZE, RESTS, STATUS, decision
 from tokenring.operators.sinks.dead_letters import DeadLetters
 
 _MOST_STEPS, _MOST_LOOKS = 100_000, 2_000
@@ -139,7 +138,7 @@ class World:
     def __init__(self, job: Job, group: Any, keeper: Keeper, random: Random, program: Callable[[Worker], None]) -> None:
         self.job, self.group, self.keeper, self.random = job, group, keeper, random
         self._shares = [1.0]
-        self._steps = 0
+        self._steps = self._requests = 0
         heard = keeper.hearing(None)
         for worker in group.workers:
             worker.report = partial(heard, worker.index)
@@ -154,13 +153,15 @@ class World:
             self._steps += 1
             self.random.choices(workers, self._shares)[0].step()
 
-    def take(self, copied: bool = False, until: str = "", checked: bool = False) -> None:
+    def take(self, copied: bool = False, until: str = "", checked: bool = False, goes_on: bool = True) -> None:
         """Take a snapshot. copied: of copies, so that the workers may go on; else they are to be killed. until: where
-        it ends too early: "rest", "manifest", or "results". checked: see _Checked."""
+        it ends too early: "rest", "manifest", or "results". checked: see _Checked. goes_on: whether some step as soon
+        as they are copied."""
         number, workers, asked = self.keeper.number + 1, self.group.workers, self.job.asked
         into = self.job.folder.begin(number)
         asked.mkdir()
-        question = {"number": number, "into": str(into), "before": self.keeper.number}
+        self._requests += 1
+        question = {"number": number, "into": str(into), "before": self.keeper.number, "request": self._requests}
         kind = Taking if copied else _Checked if checked else _InPlace
         takings = [kind(worker, asked, question) for worker in workers]
         self.step(self.random.choice([0, 10]))
@@ -170,17 +171,19 @@ class World:
             self.step(self.random.randrange(30))
             return
         self._rest(takings)
-        for name in ("freeze", "decided", "go"):
-            write_whole(asked / f"{name}.json", {"attempt": 1, "take": True})
-        for taking in takings:
-            taking.look()
-        if copied:
+        board = self.keeper.board
+        board.say(board.workers, FREEZE, self._requests)
+        board.say(board.workers, DECIDED, decision(self._requests, True))
+        if not copied:
+            for taking in takings:
+                taking.look()
+        else:
+            self._copy_all(takings, goes_on)
             for taking in takings:
                 assert taking._copy, "no copy was made"
                 os.waitid(os.P_PID, taking._copy, os.WEXITED | os.WNOWAIT)
                 taking.look()
-            said = [orjson.loads(path.read_bytes()) for path in asked.glob("[fw][ar]i*-*.json")]
-            assert all(told.get("status") == 0 for told in said), said
+            assert not any(board.all(STATUS)), [path.read_text() for path in asked.glob("failed-*.json")]
         shutil.rmtree(asked)
         if until == "manifest":
             return
@@ -190,13 +193,31 @@ class World:
             return
         self.keeper.seal(number, into, len(workers), {})
 
+    def _copy_all(self, takings: list[Taking], goes_on: bool) -> None:
+        """All are frozen before one is copied; who has been goes on, while others have not."""
+
+        def look(at: int) -> None:
+            if at < len(takings):
+                with patch.object(takings[at], "_is_taken", lambda: look(at + 1) or True):
+                    takings[at].look()
+                steps = self.random.choice([0, 0, 9]) if goes_on else 0
+                for worker in self.random.choices(self.group.workers[at:], k=steps):
+                    worker.step()
+
+        try:
+            look(0)
+        except BaseException:  # a worker dies meanwhile, and its copy with it
+            for taking in takings:
+                taking.leave()
+            raise
+
     def _rest(self, takings: list[Taking]) -> None:
         """Step until all workers are at rest at one position, as they tell themselves."""
         for _ in range(_MOST_LOOKS):
             for taking in takings:
                 taking.look()
-            positions = {taking._position for taking in takings}
-            if len(positions) == 1 and min(positions) >= 0:
+            positions = {*self.keeper.board.all(RESTS)}
+            if len(positions) == 1 and min(positions) > 0:
                 return
             self.step(self.random.choice([1, 2, 5, 10]))
         raise AssertionError("the group does not come to rest")
