@@ -28,7 +28,7 @@ from tokenring.operators.recovery.keeping import Keeper, saved
 from tokenring.operators.recovery.words import DECIDED, FREEZE, RESTS, STATUS, decision
 from tokenring.operators.sinks.dead_letters import DeadLetters
 
-_MOST_STEPS, _MOST_LOOKS = 100_000, 2_000
+_MOST_STEPS, _MOST_LOOKS = 100_000, 20_000
 
 Rows = Counter[tuple[Any, ...]]
 Declare = Callable[[Any, Path], None]
