@@ -57,6 +57,7 @@ def live(
         gc.freeze()
         gc.disable()
         worker = worker_class(segment, lot, index, config)
+        worker.launcher = launcher
         answer_questions(worker.inspection, launcher, Requests(worker, launcher, _REQUESTS).noticed)
         worker.report = lambda value: _tell(pipe, index, "note", value)
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})

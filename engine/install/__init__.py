@@ -7,7 +7,18 @@ with later(__name__):
     from tokenring.engine.install.code import Code, code_of
     from tokenring.engine.install.failing import Failing
     from tokenring.engine.install.installed import Installed
-    from tokenring.engine.install.installing import Installing, Removing
+    from tokenring.engine.install.installing import Installing, Removing, install_here
     from tokenring.engine.install.together import Together
 
-__all__ = ["Code", "Failing", "Installed", "Installing", "Removing", "Together", "code_of", "install", "remove"]
+__all__ = [
+    "Code",
+    "Failing",
+    "Installed",
+    "Installing",
+    "Removing",
+    "Together",
+    "code_of",
+    "install",
+    "install_here",
+    "remove",
+]

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from tokenring.engine.ask import asking_in, call_workers, tell_asker
+from tokenring.engine.ask import asking_in, call_workers, private_folder, tell_asker
 from tokenring.engine.explain import Dataflow, let_go
 from tokenring.engine.install.installed import Installed, fail
 from tokenring.engine.worker import Worker
@@ -25,11 +25,8 @@ _SOON_NS = 1_000_000
 class Alarm:
     """Tells all workers that a dataflow has failed."""
 
-    def __init__(self, worker: Worker, name: str, folder: Path, question: Mapping[str, Any]) -> None:
-        """folder, question: of the request by which it was installed, which says who the workers are."""
+    def __init__(self, worker: Worker, name: str) -> None:
         self._worker, self._name = worker, name
-        self._private, self._launcher = folder.parent, int(folder.name.split("-")[1])
-        self._workers = list(question["workers"])
         self._is_given = False
         self.number = 0
         """The dataflow's, of `Installed`; 0, which is none's: it is not built."""
@@ -44,11 +41,12 @@ class Alarm:
         fail(worker, name, why)
         sys.stderr.write(f"tokenring: {worker.dataflows.failed[name].text}\n")
         asking = ExitStack()
-        folder = self._private / f"fail-{self._launcher}-{secrets.token_hex(8)}"
-        question = {"name": name, "number": self.number, "why": why, "workers": self._workers}
+        folder = private_folder() / f"fail-{worker.launcher}-{secrets.token_hex(8)}"
+        workers = worker.agreement.processes
+        question = {"name": name, "number": self.number, "why": why, "workers": workers}
         asking.enter_context(asking_in(folder, question))
         dataflow.instance.when_forgotten = asking.close
-        call_workers(self._workers, self._launcher)
+        call_workers(workers, worker.launcher)
 
 
 class Failing:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tokenring.engine.errors import DataflowFailedError
 from tokenring.engine.explain import Dataflow, stop
+from tokenring.engine.install.code import Code
 from tokenring.engine.running import Failure
 from tokenring.engine.worker import Worker
 
@@ -14,6 +15,8 @@ class Installed:
     def __init__(self) -> None:
         self.named: dict[str, Dataflow] = {}
         self.numbered: dict[int, Dataflow] = {}
+        self.codes: dict[str, Code] = {}
+        """What declares each, by its name."""
         self._numbers = 0
 
     @property
@@ -21,9 +24,11 @@ class Installed:
         """The names of those that are not finished."""
         return sorted([name for name, dataflow in self.named.items() if not dataflow.done])
 
-    def add(self, name: str, dataflow: Dataflow) -> int:
+    def add(self, name: str, dataflow: Dataflow, code: Code) -> int:
         """One was built, as on all workers; its number."""
         self._numbers += 1
+        self.named.pop(name, None)  # they are in the order in which they were installed
+        self.codes[name] = code
         self.named[name] = self.numbered[self._numbers] = dataflow
         return self._numbers
 

@@ -10,6 +10,70 @@ from tokenring.engine.install.code import Code
 from tokenring.engine.install.failing import Alarm
 from tokenring.engine.install.installed import Installed, fail, forget
 from tokenring.engine.install.together import Together
+from tokenring.engine.worker import Worker
+
+
+def declare(worker: Worker, name: str, code: Code) -> tuple[Scope, Alarm]:
+    """Have a function declare a dataflow, without building it. UsageError if it cannot be, and what the function
+    raises."""
+    function = code.load()
+    scope = worker.new_scope(name)
+    alarm = Alarm(worker, name)
+    scope.when_failed = alarm.give
+    try:
+        worker.declare(scope, function)
+    except TokenRingError:
+        raise
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        raise UsageError(f"{code} raised {type(error).__name__}: {error} ({at.filename}:{at.lineno})") from error
+    scope.close()
+    graph = scope.graph
+    if not graph.operators:
+        raise UsageError(f"{code} declares nothing: it is called with a scope, and declares a dataflow there")
+    for spec in graph.operators:
+        if spec.manual is not None:
+            raise UsageError(
+                f"{code}: nobody could feed the input {spec.name!r} of a dataflow that is installed; import "
+                f"arrangements, or use a source"
+            )
+    graph.validate()
+    return scope, alarm
+
+
+def build(worker: Worker, scope: Scope, alarm: Alarm, code: Code) -> tuple[bool, str]:
+    """Build what all workers have declared; where a constructor raises on some worker, all of them drop it again.
+    Whether it is there, and what was raised here."""
+    name, installed = scope.graph.name, worker.kept(Installed)
+    worker.build(scope)
+    dataflow = scope.running
+    own = dataflow.instance.failure
+    alarm.number = installed.add(name, dataflow, code)
+    if not worker.agreement.is_so_for_any(bool(own)):
+        return True, ""
+    fail(worker, name, own or "a constructor raised on another worker")
+    drop(worker, name)
+    return False, own
+
+
+def install_here(worker: Worker, name: str, code: Code) -> None:
+    """Install a dataflow where the programs of all workers do so at one place. UsageError if it cannot be, and what
+    its function raises."""
+    scope, alarm = declare(worker, name, code)
+    is_there, why = build(worker, scope, alarm, code)
+    if not is_there:
+        raise UsageError(why or "a constructor raised on another worker")
+
+
+def drop(worker: Worker, name: str) -> None:
+    """Cancel a dataflow, as all workers do, and wait until nothing is left of it anywhere."""
+    installed, failed = worker.kept(Installed), worker.dataflows.failed
+    dataflow = installed.remove(name)
+    dataflow.cancel()
+    ending = [one for other, one in installed.named.items() if other in failed]  # who read what it exports
+    worker.step_while(lambda: not all([one.done for one in (dataflow, *ending)]))
+    forget(worker, [name])
+    worker.barrier()
 
 
 class _Named(Together):
@@ -19,16 +83,6 @@ class _Named(Together):
         """Note the name."""
         self.name = str(question["name"])
         self.installed = self.worker.kept(Installed)
-
-    def _drop(self) -> None:
-        """Cancel it, as all workers do, and wait until nothing is left of it anywhere."""
-        worker, failed = self.worker, self.worker.dataflows.failed
-        dataflow = self.installed.remove(self.name)
-        dataflow.cancel()
-        ending = [one for name, one in self.installed.named.items() if name in failed]  # who read what it exports
-        worker.step_while(lambda: not all([one.done for one in (dataflow, *ending)]))
-        forget(worker, [self.name])
-        worker.barrier()
 
 
 class Installing(_Named):
@@ -45,29 +99,8 @@ class Installing(_Named):
         there = self.installed.named.get(self.name)
         if there is not None and not there.done:
             raise UsageError(f"a dataflow is installed as {self.name!r} already; remove it, or give another name")
-        code = Code(*question["code"])
-        function = code.load()
-        self._scope = self.worker.new_scope(self.name)
-        self._alarm = Alarm(self.worker, self.name, self.folder, question)
-        self._scope.when_failed = self._alarm.give
-        try:
-            self.worker.declare(self._scope, function)
-        except TokenRingError:
-            raise
-        except Exception as error:
-            at = traceback.extract_tb(error.__traceback__)[-1]
-            raise UsageError(f"{code} raised {type(error).__name__}: {error} ({at.filename}:{at.lineno})") from error
-        self._scope.close()
-        graph = self._scope.graph
-        if not graph.operators:
-            raise UsageError(f"{code} declares nothing: it is called with a scope, and declares a dataflow there")
-        for spec in graph.operators:
-            if spec.manual is not None:
-                raise UsageError(
-                    f"{code}: nobody could feed the input {spec.name!r} of a dataflow that is installed; import "
-                    f"arrangements, or use a source"
-                )
-        graph.validate()
+        self._code = Code(*question["code"])
+        self._scope, self._alarm = declare(self.worker, self.name, self._code)
 
     @property
     def digest(self) -> int:
@@ -76,18 +109,11 @@ class Installing(_Named):
 
     def act(self) -> None:
         """Build it; where a constructor raises on some worker, all of them drop it again."""
-        worker = self.worker
-        worker.build(self._scope)
-        dataflow = self._scope.running
-        own = dataflow.instance.failure
-        self._alarm.number = self.installed.add(self.name, dataflow)
-        if not worker.agreement.is_so_for_any(bool(own)):
+        is_there, why = build(self.worker, self._scope, self._alarm, self._code)
+        if is_there:
             self.tell()
-            return
-        fail(worker, self.name, own or "a constructor raised on another worker")
-        self._drop()
-        if own:
-            self.tell(error=f"{self.name!r} is not installed: {own}")
+        elif why:
+            self.tell(error=f"{self.name!r} is not installed: {why}")
 
 
 class Removing(_Named):
@@ -103,5 +129,5 @@ class Removing(_Named):
 
     def act(self) -> None:
         """Cancel it, and see it go, whether it has failed or not."""
-        self._drop()
+        drop(self.worker, self.name)
         self.tell()

@@ -20,6 +20,7 @@ from tokenring.shm.memory import (
     WORKER_FORGOTTEN_EVEN,
     WORKER_GRAPHS,
     WORKER_INSTANT_EVEN,
+    WORKER_PROCESS,
     Segment,
     peek,
     poke,
@@ -89,13 +90,13 @@ class Agreement:
 
     def barrier(self) -> int:
         """Wait until every worker is here; returns the instant (time.monotonic_ns) at which the last one came."""
-        return self._greatest(time.monotonic_ns())
+        return self.greatest(time.monotonic_ns())
 
     def is_so_for_any(self, is_so: bool) -> bool:
         """A barrier at which each worker says something; whether it is so for any of them."""
-        return self._greatest(int(is_so)) > 0
+        return self.greatest(int(is_so)) > 0
 
-    def _greatest(self, told: int) -> int:
+    def greatest(self, told: int) -> int:
         """Wait until every worker is here; the greatest number that one tells."""
         self.settle()
         if self.left:
@@ -105,6 +106,11 @@ class Agreement:
         self._line(self._me)[WORKER_INSTANT_EVEN + parity] = told
         self._wait(WORKER_BARRIERS, self._barriers, "reach a barrier")
         return max(int(self._line(peer)[WORKER_INSTANT_EVEN + parity]) for peer in self._everybody)
+
+    @property
+    def processes(self) -> list[int]:
+        """The numbers of all workers' processes, once they have built something."""
+        return [int(self._line(peer)[WORKER_PROCESS]) for peer in self._everybody]
 
     def wait_only_for(self, workers: int) -> None:
         """The group has the first so many workers from now on."""

@@ -38,6 +38,8 @@ class Assent:
     def __init__(self, segment: Segment, me: int, worker: Host) -> None:
         self.promised = 0
         """The number of what this worker has promised to do, if the others do; 0: nothing."""
+        self.is_acting = False
+        """Whether it is doing that."""
         self._me = me
         self._peers = range(segment.layout.workers)
         self._lines = [segment.address(segment.layout.worker(peer)) for peer in self._peers]
@@ -93,7 +95,9 @@ class Assent:
         self._worker.settle_after_steps(False)
         act, self._act = self._act, lambda: None
         if verdict:
+            self.is_acting = True
             act()
+            self.is_acting = False
         if self._was_finished:
             self._worker.agreement.finish()
 

@@ -54,6 +54,8 @@ class Worker:
 
     def __init__(self, segment: Segment, lot: ParkingLot, index: int, config: Config) -> None:
         self.index = index
+        self.launcher = 0
+        """The process that launched the group, by the number that it has for itself."""
         self.peers = config.workers
         self.sharing = config.workers - config.idle
         self.config = config
@@ -94,6 +96,8 @@ class Worker:
         self.report: Callable[[Any], None] = lambda _: None  # to the launcher's `on_note`, if one listens
         self.is_stepping = False  # stays True after a failure
         self._settles = self._keeps_program = False
+        self.steps_while_waiting = True
+        """Whether peers that are waited for may need its steps: not before all is declared that is to begin at once."""
         self.waits = 0
         """In how many calls of `step_while` the program is."""
         self._looks, self._looks_address = 0, segment.address(segment.layout.worker(index) + WORKER_LOOKS)
@@ -309,7 +313,7 @@ class Worker:
 
     def _while_waiting(self, stepping: bool) -> None:
         """What is done while peers are waited for: steps, so that they are not held up."""
-        if stepping and self.dataflows.operators:
+        if stepping and self.steps_while_waiting and self.dataflows.operators:
             self.step()
         self._check_stop()
         if stepping:  # else others may not have built what was declared here

@@ -14,7 +14,7 @@ with later(__name__):
         page_rank,
         strong_edges,
     )
-    from tokenring.operators.collections.imported import import_arrangement
+    from tokenring.operators.collections.imported import import_arrangement, imported_at_one_time
     from tokenring.operators.collections.inputs import CollectionInput, UpsertInput, collection, new_collection
     from tokenring.operators.collections.sharing import (
         Answer,
@@ -55,6 +55,7 @@ __all__ = [
     "connected_components",
     "distances",
     "import_arrangement",
+    "imported_at_one_time",
     "least_labels",
     "new_collection",
     "page_rank",

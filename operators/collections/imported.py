@@ -1,6 +1,7 @@
 """Arrangements of other dataflows: what they keep is read where it lies, and their changes come as a stream."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tokenring.engine.times import NestedTime
 from tokenring.operators.collections import sharing
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.collection import Collection
+from tokenring.operators.collections.saved import imported_once
 from tokenring.operators.collections.sharing import Rejected, View, Views, complaint
 from tokenring.operators.collections.streams import schema_of_words
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
@@ -57,7 +59,9 @@ class ImportedTrace(Trace):
         """The time at which it was imported."""
         self.is_taken = self.is_taken_by_key = False
         """Whether somebody takes the batches that are there; or all in pieces, in order of the keys."""
-        self._view = view
+        self.since: int | None = None
+        """As of which time it is to be imported, if not of the latest finished one (`View.since`)."""
+        self.view = view
         self._views: list[_Reader] = []  # who may outlast the dataflow
         self._by_key: list[tuple[_Reader, int]] = []
 
@@ -74,18 +78,18 @@ class ImportedTrace(Trace):
     def shared(self) -> tuple[sharing.Trace, Reader]:
         """See Trace: one who reads the trace itself, beside the view that was imported."""
         self._views.append(_Reader(takes_all=False))
-        return self._view.trace, self._views[-1]
+        return self.view.trace, self._views[-1]
 
     def begin(self) -> list[np.ndarray]:
         """Read from now on; the batches that are there, int64 (columns, rows), if somebody takes them."""
-        spine, taken = self._view.trace.spine, self._view.taken
-        self.least = self._view.since
+        spine, taken = self.view.trace.spine, self.view.taken
+        self.least = self.view.since if self.since is None else self.since
         self.spine = SpineSince(spine, self.least)  # type: ignore[assignment]
         there = [batch.words for batch in spine.batches(taken)] if self.is_taken else []
         if self.is_taken_by_key:
             self.readers.append(_Reader(takes_all=False))
             self._by_key = [(self.readers[-1], taken)]
-        self._view.trace.readers += self._views
+        self.view.trace.readers += self._views
         for reader in [*self.readers, *self._views]:  # who take all of them at once, since they come in one step
             reader.begin(spine, taken - len(there) if reader.takes_all else taken, self.least)
         for words in there:
@@ -103,6 +107,29 @@ class ImportedTrace(Trace):
         """Nobody here reads any more."""
         for reader in self.readers:
             reader.leave()
+
+
+class Imports:
+    """What a dataflow imports."""
+
+    def __init__(self) -> None:
+        self.traces: list[ImportedTrace] = []
+
+
+@contextmanager
+def imported_at_one_time(scope: Scope, greatest: Callable[[int], int]) -> Iterator[None]:
+    """While a dataflow is built: all workers import what it does as of one time, the first that none has forgotten.
+    greatest: of what all workers say."""
+    new = [trace for trace in scope.kept(Imports).traces if trace.since is None]
+    kept = [trace.view.keep_since(trace.view.since) for trace in new]
+    since = greatest(max(one.since for one in kept)) if kept else 0
+    for trace in new:
+        trace.since = since
+    try:
+        yield
+    finally:
+        for one in kept:
+            one.release()
 
 
 class _LookedUp:
@@ -192,6 +219,8 @@ class _Importing:
 
         def give(held: Token, output: OutputPort, batches: Sequence[tuple[int, Batch]]) -> None:
             for time, batch in batches:
+                if time < trace.least:  # rows that come again, where the run goes on
+                    time, batch = trace.least, _from(trace.least, batch)
                 output.give(held, batch, time)
             if view.upper == COMPLETE:
                 held.drop()
@@ -237,6 +266,13 @@ class _Importing:
         self._view.leave(self)
 
 
+def _from(least: int, batch: Batch) -> Batch:
+    """A sealed batch, all of whose times are then or later."""
+    columns = [*batch.columns]
+    columns[-2] = np.maximum(columns[-2], least)
+    return Batch.wrap(batch.schema, tuple(columns), batch.rows, of=batch)
+
+
 def import_arrangement(scope: Scope, name: str) -> Arranged:
     """What another dataflow of this worker exports as `name`, to be joined and reduced here as an arrangement of one's
     own: first all that is there, as of the latest finished time (or as much before as its `history`), then every
@@ -253,5 +289,7 @@ def import_arrangement(scope: Scope, name: str) -> Arranged:
     importing = _Importing(view, trace, schema, scope.graph.name, rejected)
     streams = scope.source(f"import {name}", (schema, schema, schema), importing.construct)
     importing.operator = streams[0].source.operator
+    scope.kept(Imports).traces.append(trace)
+    imported_once(scope, trace, f"import {name}")
     rejected.imports(streams[0], view)
     return _Imported(streams, view.schema, view.keys, trace)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 from tokenring import engine
-from tokenring.engine import Config, Probe, Results, UsageError
+from tokenring.engine import Config, Probe, RecoveryError, Results, TokenRingError, UsageError
 from tokenring.engine.group import ShortTrace, require_function_of
 from tokenring.engine.worker import FORK
 from tokenring.operators import collections, leaving, mechanisms, migrate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tokenring.operators.collections import View
     from tokenring.operators.migrate import Change, Rebalance
-    from tokenring.operators.recovery import Recovery, Saving
+    from tokenring.operators.recovery import Recovery, WorkerSaving
 
 
 def _recovery() -> Any:
@@ -35,8 +35,8 @@ class Worker(engine.Worker):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
     scope_class = Scope
-    saving: "Saving | None" = None
-    """What is saved of its dataflow, where the run has recovery=."""
+    saving: "WorkerSaving | None" = None
+    """What is saved of its dataflows, where the run has recovery=."""
     resumed: dict[str, Any] | None = None
     """What the program saved (`save`) on this worker, by name, in the snapshot that the run goes on from; None where it
     begins, or nothing is saved."""
@@ -87,9 +87,9 @@ class Worker(engine.Worker):
                     self.saving.begin(scope)
                 yield cast(Scope, scope)
                 if self.saving is not None:
-                    self.saving.require_saved()
+                    migrate.saving_of(scope).require_saved()
             if self.saving is not None:
-                self.saving.built()
+                self._install_what_was()
         finally:
             self.parting.is_declaring = False
 
@@ -105,15 +105,45 @@ class Worker(engine.Worker):
 
     def declare(self, scope: engine.Scope, function: Callable[[Any], Any]) -> None:
         """Let a function that came from outside declare a dataflow; if it returns a collection, or an arrangement, that
-        is exported by the dataflow's name. UsageError under recovery.
+        is exported by the dataflow's name.
         """
         if self.saving is not None:
-            raise UsageError("a run with recovery= takes no other dataflows: they would be lost with a worker")
+            self.saving.begin(scope, is_installed=True)
         made = function(scope)
         if isinstance(made, collections.Collection):
             made = made.arrange(made.schema.names)
         if isinstance(made, collections.Arranged):
             made.export(scope.graph.name)
+        if self.saving is not None:
+            migrate.saving_of(scope).require_saved()
+
+    def build(self, scope: engine.Scope) -> None:
+        """See engine.Worker."""
+        if self.saving is None:
+            super().build(scope)
+            return
+        with collections.imported_at_one_time(scope, self.agreement.greatest):
+            super().build(scope)
+        migrate.saving_of(scope).built()
+
+    def _install_what_was(self) -> None:
+        """What was installed when the snapshot was taken that the run goes on from is there before the first step."""
+        from tokenring.engine.install import install_here
+
+        assert self.saving is not None, "it is under recovery"
+        for name, code in self.saving.comes_back.items():
+            try:
+                install_here(self, name, code)
+            except TokenRingError as error:
+                if self.saving.lets_go(name, str(error)):
+                    continue
+                if isinstance(error, RecoveryError):
+                    raise
+                raise RecoveryError(
+                    f"dataflow {name!r} ({code}) was installed when the run was saved, and cannot be again: {error}. "
+                    f"Mend that, or let it go: --drop {name}, or Recovery(..., drop=[{name!r}])"
+                ) from error
+        self.saving.has_come_back()
 
     def require_removable(self, dataflow: str) -> None:
         """Raise UsageError if others import what this dataflow exports."""

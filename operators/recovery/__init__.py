@@ -19,6 +19,7 @@ with later(__name__):
         say_inserted,
     )
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
+    from tokenring.operators.recovery.of_worker import WorkerSaving
     from tokenring.operators.recovery.options import Recovery
     from tokenring.operators.recovery.saved import SavedRows, SavedSink, SavedSource
     from tokenring.operators.recovery.saving import Saving
@@ -34,6 +35,7 @@ __all__ = [
     "Snapshot",
     "Taking",
     "Wanted",
+    "WorkerSaving",
     "dead_letters_in",
     "dead_letters_of",
     "execute_with_recovery",

@@ -1,7 +1,7 @@
 """The builder of operators in a dataflow under recovery: what an operator keeps is saved, and put in when it begins."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import (
     COMPLETE,
@@ -17,7 +17,9 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.migrate import DUE, Offering, Table
 from tokenring.operators.recovery.saved import SavedState
-from tokenring.operators.recovery.saving import Saving
+
+if TYPE_CHECKING:
+    from tokenring.operators.recovery.saving import Saving
 
 
 class RecoveringBuilder(OperatorBuilder[Any]):

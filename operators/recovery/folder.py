@@ -22,15 +22,16 @@ from urllib.parse import quote, unquote
 
 import orjson
 
-from tokenring.engine import RecoveryError
+from tokenring.engine import RecoveryError, Time
+from tokenring.engine.install import Code
 from tokenring.engine.whole_files import sync
 from tokenring.operators.recovery.tables import problem_of
 
-FORMAT = 3
+FORMAT = 4
 """Of manifests and tables that are written."""
-_READ = (1, 2, FORMAT)
+_READ = (1, 2, 3, FORMAT)
 """Those that are read. The first says nothing of places and versions, and lists operators by name alone; up to the
-second tables are whole."""
+second tables are whole; up to the third there is the program's dataflow alone."""
 MANIFEST = "manifest.json"
 _LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to; where all lie
 _INSERTED = "inserted.json"  # beside results that go into a table: the number of the newest ones that are in it
@@ -185,14 +186,50 @@ class Snapshot:
         return bool(self.manifest["finished"])
 
     @property
+    def own(self) -> "Snapshot":
+        """What it has of the program's dataflow."""
+        return self._of("", {})
+
+    def of(self, dataflow: str) -> "Snapshot | None":
+        """What it has of a dataflow that was installed; None where there was none of that name."""
+        more = self._more
+        return self._of(dataflow, more[dataflow]) if dataflow in more else None
+
+    def _of(self, dataflow: str, told: dict[str, Any]) -> "Snapshot":
+        sinks = [sink for sink in self.manifest["sinks"] if sink.get("dataflow", "") == dataflow]
+        return Snapshot(self.folder, {**self.manifest, **told, "sinks": sinks, "more": {}})
+
+    @property
+    def _more(self) -> dict[str, dict[str, Any]]:
+        more: dict[str, dict[str, Any]] = self.manifest.get("more", {})
+        return more
+
+    @property
+    def dataflows(self) -> dict[str, "Snapshot"]:
+        """What it has of each dataflow, by the name by which it was installed; "": the program's."""
+        return {"": self.own, **{name: self._of(name, told) for name, told in self._more.items()}}
+
+    @property
+    def installed(self) -> dict[str, Code]:
+        """The dataflows that were installed, in order, and what declares each."""
+        return {name: Code(*told["code"]) for name, told in self._more.items()}
+
+    @property
+    def forgotten(self) -> Time:
+        """Before which times are not told apart any more, of some rows of this dataflow."""
+        time = 0 if self.manifest["time"] is None else int(self.manifest["time"])
+        were = [one.get("since", {"": time}) for one in self.manifest["workers"]]
+        return max([since for of_rows in were for since in of_rows.values()], default=0)
+
+    @property
     def files(self) -> list[dict[str, Any]]:
-        """What the manifest says of each table's file."""
+        """What the manifest says of each table's file of this dataflow."""
         return [table for worker in self.manifest["workers"] for table in worker["tables"]]
 
     @property
     def operators(self) -> dict[str, dict[str, Any]]:
-        """Of each operator, by the id it has here, its place and tables, whether it is of what has left, and the
-        sources whose rows come to it."""
+        """Of each operator of this dataflow, by the id it has here, its place and tables, whether it is of what has
+        left, and the sources whose rows come to it."""
         told = self.manifest["operators"]
         if isinstance(told, dict):
             return told
@@ -208,7 +245,7 @@ class Snapshot:
 
     @property
     def contents(self) -> dict[str, Any]:
-        """What each source read, by the id it has here."""
+        """What each source of this dataflow read, by the id it has here."""
         workers = self.manifest["workers"]
         return dict(workers[0]["contents"]) if workers else {}
 
@@ -219,19 +256,24 @@ class Snapshot:
         return [{"known": _sink_at(sink["folder"]), "into": None} | sink for sink in self.manifest["sinks"]]
 
     @property
+    def all_files(self) -> list[dict[str, Any]]:
+        """What the manifest says of each table's file."""
+        return [file for one in self.dataflows.values() for file in one.files]
+
+    @property
     def rows(self) -> int:
         """Of all tables."""
-        return sum(file["rows"] for file in self.files)
+        return sum(file["rows"] for file in self.all_files)
 
     @property
     def bytes(self) -> int:
         """Of all tables, with what they share with other snapshots."""
-        return self.new_bytes + sum(one["bytes"] for file in self.files for one in file.get("before", ()))
+        return self.new_bytes + sum(one["bytes"] for file in self.all_files for one in file.get("before", ()))
 
     @property
     def new_bytes(self) -> int:
         """Of the files that were written for it."""
-        return sum(file["bytes"] for file in self.files)
+        return sum(file["bytes"] for file in self.all_files)
 
     @property
     def given_up(self) -> set[str]:
@@ -240,7 +282,7 @@ class Snapshot:
 
     def problem(self) -> str:
         """What is wrong with its files; "" if nothing is."""
-        return next(filter(None, (problem_of(self.folder, file) for file in self.files)), "")
+        return next(filter(None, (problem_of(self.folder, file) for file in self.all_files)), "")
 
 
 class JobFolder:

@@ -33,7 +33,6 @@ from tokenring.engine.ask import (
     write_whole,
 )
 from tokenring.engine.worker import default_workers
-from tokenring.operators.recovery.builder import RecoveringBuilder
 from tokenring.operators.recovery.folder import (
     LOCK,
     TOLD,
@@ -45,9 +44,10 @@ from tokenring.operators.recovery.folder import (
     dead_letters_of,
     part_name,
 )
+from tokenring.operators.recovery.of_worker import WorkerSaving
 from tokenring.operators.recovery.options import DEAD_LETTERS, Recovery
 from tokenring.operators.recovery.saved import SavedSink
-from tokenring.operators.recovery.saving import CHANGED, Saving
+from tokenring.operators.recovery.saving import CHANGED, INSTALLED, Saving
 from tokenring.operators.recovery.words import (
     DECIDED,
     FREEZE,
@@ -67,7 +67,7 @@ _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for ea
 _LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
 _WATCH_S = 1.0
 _MOST_ATTEMPTS = 1000
-_OF_WORKER = ("tables", "shares", "contents", "program", "inputs", "since")  # what a manifest has of each
+_OF_WORKER = ("tables", "shares", "contents", "inputs", "since")  # what a manifest has of each
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
 _FAULT = re.compile(r"operator (['\"].*?['\"])(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:) (\w+)")
@@ -76,7 +76,7 @@ _FAULT = re.compile(r"operator (['\"].*?['\"])(?: raised)? on worker \d+(?: \([^
 
 def execute_with_recovery(
     launch: Callable[..., Results],
-    dead_letters: Callable[[Saving, int], "DeadLetters"],
+    dead_letters: Callable[[WorkerSaving], "DeadLetters"],
     program: Callable[[Any], Any],
     recovery: Recovery,
     workers: int = 0,
@@ -173,7 +173,8 @@ def _places_in(snapshot: Snapshot | None) -> str:
         return "Its sources had read nothing before"
     places = [
         f"{share['source']!r}, share {share['state']['share']}, at {share['state']['position']}"
-        for one in snapshot.manifest["workers"]
+        for dataflow in snapshot.dataflows.values()
+        for one in dataflow.manifest["workers"]
         for share in one["shares"]
         if share["state"]["time"] is not None
     ]
@@ -196,24 +197,17 @@ def saved(
     snapshot: Snapshot | None,
     keeper: "Keeper",
     given_up: Set[str],
-    dead_letters: Callable[[Saving, int], DeadLetters],
+    dead_letters: Callable[[WorkerSaving], DeadLetters],
 ) -> Callable[[Any], Any]:
-    shares, job, folder = keeper.shares, keeper.job, keeper.folder
-
     def run(worker: Any) -> Any:
-        saving = Saving()
-        saving.resumed, saving.shares, saving.job, saving.folder = snapshot, shares, job, folder
-        saving.report, saving.keep_program = worker.report, worker.keep_program
-        saving.board = keeper.board
-        saving.may_go, saving.tells = keeper.may_go, worker.index == 0
-        saving.builder_class = RecoveringBuilder
+        saving = WorkerSaving(worker, snapshot, keeper.shares, keeper.job, keeper.folder, keeper.board, keeper.may_go)
         worker.saving, worker.resumed = saving, saving.program_was(worker.index, worker.peers)
         # The first signal is to end the run: what an end in order drops would be missing from a job that is finished.
         worker.ending.heeding = lambda: None
         if not given_up:
             return program(worker)
         saving.given_up = given_up
-        letters = saving.dead_letters = dead_letters(saving, worker.index)
+        letters = saving.dead_letters = dead_letters(saving)
         result = program(worker)
         worker.run()
         letters.close()
@@ -222,7 +216,7 @@ def saved(
     return run
 
 
-def tell_last(saving: Saving, sink: SavedSink, made: Sequence[str]) -> None:
+def tell_last(saving: Saving | WorkerSaving, sink: SavedSink, made: Sequence[str]) -> None:
     """A sink has seen its input end: what of its results no snapshot is known to have, before its run is over."""
     saving.report([_PARTS, str(sink.folder), sink.suffix, list(made)])
 
@@ -242,6 +236,8 @@ class Keeper:
         self.may_go = {*recovery.drop, *map(os.path.abspath, recovery.drop)}
         """What may be lost, by name; sinks are called by their folders."""
         self._stopping = threading.Event()
+        self._is_wanted = False
+        """Whether a snapshot is to be taken soon, whoever asks."""
         self._threads: list[threading.Thread] = []
         self._last_parts: list[dict[str, Any]] = []
         self._sinks: dict[str, dict[str, str]] = {}
@@ -275,6 +271,8 @@ class Keeper:
                 ]
             elif isinstance(value, list) and value[:1] == [CHANGED]:
                 _say(value[1])
+            elif value == [INSTALLED]:
+                self._is_wanted = True
             elif on_note is not None:
                 on_note(worker, value)
 
@@ -295,7 +293,7 @@ class Keeper:
         manifest = {
             "number": number, "job": self.job, "finished": True, "made_at": _now(), "time": None, "shares": self.shares,
             "seconds": {}, "operators": {}, "workers": [], "sinks": list(self._sinks.values()),
-            "parts": _named(number, parts),
+            "parts": _named(number, parts), "more": {},
         }  # fmt: skip
         self._deliver()
         self.folder.deliver(self.folder.finish(self.folder.begin(number), manifest))
@@ -307,8 +305,9 @@ class Keeper:
             next_s = time.monotonic() + every_s
             while not self._stopping.wait(min(max(next_s - time.monotonic(), 0), 0.05)):
                 wanted = list(self.folder.path.glob(f"{WANTED}*"))
-                if time.monotonic() < next_s and not wanted:
+                if time.monotonic() < next_s and not wanted and not self._is_wanted:
                     continue
+                self._is_wanted = False
                 began_s = time.monotonic()
                 said = self._try_to_take(processes)
                 now_s = time.monotonic()
@@ -399,19 +398,29 @@ class Keeper:
     def seal(self, number: int, into: Path, peers: int, seconds: dict[str, float]) -> Snapshot:
         """All workers have written what they keep to the folder of a snapshot: it is one, and its results appear."""
         workers = [orjson.loads((into / f"worker{index}.json").read_bytes()) for index in range(peers)]
-        for source, names in workers[0]["names"].items():
-            told = [each["state"]["share"] for one in workers for each in one["shares"] if each["source"] == source]
-            if sorted(told) != sorted(names):
-                raise RecoveryError(f"not all shares of source {source!r} are in it: {sorted(told)} of {len(names)}")
-        parts = [{**part, "worker": index} for index, one in enumerate(workers) for part in one["parts"]]
-        times = [told["state"]["time"] for one in workers for told in one["shares"]]
-        at = min([time for time in times if time is not None], default=None)
+        main = _joined(workers)
+        more = {}
+        for name, told in workers[0]["more"].items():
+            if all([name in one["more"] for one in workers]):  # else it fails, or is removed, just then
+                more[name] = {**_joined([one["more"][name] for one in workers]), "code": told["code"]}
+        sinks = [
+            {**sink, "dataflow": name} for name, one in [("", main), *more.items()] for sink in one.pop("sinks")
+        ]
+        for one in more.values():
+            times = [one["time"], main["time"]]
+            one["time"] = min([time for time in times if time is not None], default=None)
+        parts = [
+            {**part, "worker": index}
+            for index, one in enumerate(workers)
+            for part in one["parts"]
+            if part["dataflow"] in ("", *more)
+        ]
         manifest = {
-            "number": number, "job": self.job, "finished": False, "made_at": _now(), "time": at, "shares": self.shares,
-            "seconds": seconds, "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
-            "parts": _named(number, parts),
-            "workers": [{name: one[name] for name in _OF_WORKER} for one in workers],
+            "number": number, "job": self.job, "finished": False, "made_at": _now(), "shares": self.shares,
+            "seconds": seconds, "sinks": sinks, "parts": _named(number, parts), **main, "more": more,
         }  # fmt: skip
+        for one, told in zip(manifest["workers"], workers, strict=True):
+            one["program"] = told["program"]
         self._undelivered = taken = self.folder.finish(into, manifest)
         self.number = number
         self._delivered |= {part["made"] for part in taken.manifest["parts"]}
@@ -427,6 +436,20 @@ class Keeper:
     def _look(self) -> None:
         if self._stopping.is_set():
             raise WorkerError("the group ends")
+
+
+def _joined(workers: list[dict[str, Any]]) -> dict[str, Any]:
+    """What all workers have written of a dataflow, as a manifest has it."""
+    for source, names in workers[0]["names"].items():
+        told = [each["state"]["share"] for one in workers for each in one["shares"] if each["source"] == source]
+        if sorted(told) != sorted(names):
+            raise RecoveryError(f"not all shares of source {source!r} are in it: {sorted(told)} of {len(names)}")
+    times = [told["state"]["time"] for one in workers for told in one["shares"]]
+    return {
+        "time": min([time for time in times if time is not None], default=None),
+        "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
+        "workers": [{name: one[name] for name in _OF_WORKER} for one in workers],
+    }  # fmt: skip
 
 
 class _NotYetError(RecoveryError):

@@ -1,29 +1,19 @@
-"""Saving: what one worker saves of its dataflow, and what it was given to go on from."""
+"""Saving: what one worker saves of one dataflow, and what it was given to go on from."""
 
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tokenring.engine import (
-    MAX_TIME,
-    Batch,
-    GraphError,
-    InputHandle,
-    OperatorBuilder,
-    RecoveryError,
-    Schema,
-    Stream,
-    Time,
-)
-from tokenring.engine.ask import Board
+from tokenring.engine import MAX_TIME, Batch, GraphError, InputHandle, Schema, Stream, Time
 from tokenring.engine.graph import OperatorSpec, Source
 from tokenring.engine.whole_files import remove_leftovers
 from tokenring.operators.migrate import Table
-from tokenring.operators.recovery.folder import JobFolder, Snapshot, write_json
+from tokenring.operators.recovery.builder import RecoveringBuilder
+from tokenring.operators.recovery.folder import Snapshot
 from tokenring.operators.recovery.matching import OPERATOR, SOURCE, Changes, called, other_contents, other_state
 from tokenring.operators.recovery.places import place_of
 from tokenring.operators.recovery.saved import (
@@ -38,27 +28,27 @@ from tokenring.operators.recovery.saved import (
 )
 from tokenring.operators.recovery.tables import read_table, write_changes, write_table
 
+if TYPE_CHECKING:
+    from tokenring.operators.recovery.of_worker import WorkerSaving
+
 CHANGED = "tokenring: the program has changed"
 """Begins what a worker reports of that, in words."""
+INSTALLED = "tokenring: a dataflow was installed"
+"""What a worker reports, so that a snapshot soon has it."""
 
 
 class Saving:
-    """What one worker saves."""
+    """What one worker saves of one dataflow."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_worker: "WorkerSaving", scope: Any, resumed: Snapshot | None, name: str = "") -> None:
+        """scope: of the dataflow, which is to be declared. resumed: what the run goes on from of it. name: by which it
+        was installed; "": it is the program's."""
+        self.name = name
+        self.of_worker = of_worker
         self.is_built = False
-        self.resumed: Snapshot | None = None
-        self.shares = 1
-        """How many shares sources are read in: as many as there were workers when the job began."""
-        self.job: str
-        """By which the job is known outside of its folder."""
-        self.folder: JobFolder
-        self.board: Board
-        """By which snapshots are taken."""
-        self.may_go: Collection[str] = ()
-        """What of the snapshot may be lost, by name."""
-        self.tells = False
-        """Whether this worker is the one that says what all would."""
+        self.resumed = resumed
+        self.shares, self.job, self.folder = of_worker.shares, of_worker.job, of_worker.folder
+        self.given_up, self.dead_letters = of_worker.given_up, of_worker.dead_letters
         self.accounted: list[OperatorSpec] = []
         """The operators that have said what they keep."""
         self.at_end: list[Callable[[], None]] = []
@@ -82,24 +72,13 @@ class Saving:
         self.sinks: dict[str, SavedSink] = {}
         self.finished: set[str] = set()
         """The sinks that take results as soon as their times are finished."""
-        self.given_up: Set[str] = frozenset()
-        """The operators, by the names that errors give them, whose rows that they fail at go to dead letters."""
-        self.dead_letters: Any = None
-        """Who takes those (operators/sinks/dead_letters.py); None where there are none."""
-        self.program: dict[str, Callable[[], Any]] = {}
-        """What the program saves of its own, by name."""
-        self.builder_class: type[OperatorBuilder[Any]]
-        """What its operators are declared by."""
-        self.report: Callable[[Any], None]
-        """Tells the launcher something."""
-        self.keep_program: Callable[[bool], None]
-        """Lets no step of the program's return, or does again."""
         self._emptied: list[tuple[memoryview, Callable[[], None]]] = []
         self._resting: list[Callable[[], bool]] = []
-        self._scope: Any = None
+        self._scope = scope
         self._arrivals: dict[Source, SavedRows] = {}
         self._numbers: dict[Known, int] = {}
         """Of sources, by which the graph has them."""
+        scope.saving, scope.builder_class = self, RecoveringBuilder
 
     @property
     def resumed_at(self) -> Time:
@@ -107,15 +86,9 @@ class Saving:
         time = None if self.resumed is None else self.resumed.manifest["time"]
         return 0 if time is None else int(time)
 
-    def begin(self, scope: Any) -> None:
-        """A dataflow is to be declared, and saved. GraphError for a second one."""
-        if self._scope is not None:
-            raise GraphError(
-                f"dataflow {scope.graph.name!r}: a run with recovery= has one dataflow, and "
-                f"{self._scope.graph.name!r} is declared already; declare both in one, or run without recovery="
-            )
-        self._scope = scope
-        scope.saving, scope.builder_class = self, self.builder_class
+    def report(self, what: Any) -> None:
+        """Tell the launcher something."""
+        self.of_worker.report(what)
 
     def require_saved(self) -> None:
         """The dataflow is declared. GraphError for operators, inputs and sources that say nothing of what they keep;
@@ -127,7 +100,7 @@ class Saving:
         unknown = [
             spec for spec in graph.operators if spec.relay is None and id(spec) not in accounted
         ]
-        if self.program:
+        if self.of_worker.program:
             unknown = [spec for spec in unknown if spec.manual is None]
         self._require_exits(again)
         if not unknown:
@@ -210,6 +183,7 @@ class Saving:
     def sink(self, name: str, into: str, finished: bool) -> str:
         """By which a sink whose files lie in the job's folder is known: as it was, or by a name that no other has.
         finished: it takes results of finished times, of which snapshots know nothing, so its name is all that tells."""
+        name = f"{self.name}/{name}" if self.name else name
         if finished:
             return f"{name} {into}"
         there = [] if self.resumed is None else self.resumed.sinks
@@ -259,13 +233,6 @@ class Saving:
         assert self.resumed is not None, "the run goes on from it"
         return read_table(self.resumed.folder, told, schema)
 
-    @property
-    def forgotten(self) -> Time:
-        """Before which times are not told apart any more, of some rows that were saved."""
-        workers = [] if self.resumed is None else self.resumed.manifest["workers"]
-        were = [one.get("since", {"": self.resumed_at}) for one in workers]
-        return max([since for of_rows in were for since in of_rows.values()], default=0)
-
     def shares_of(self, known: Known) -> dict[int | str, dict[str, Any]]:
         """Where each share of a source was, by name; empty where it begins."""
         return self._shares(known.was)
@@ -275,30 +242,16 @@ class Saving:
         found = [told["state"] for worker in workers for told in worker["shares"] if told["source"] == source]
         return {state["share"]: state for state in found}
 
-    def program_was(self, worker: int, peers: int) -> dict[str, Any] | None:
-        """What the program saved of its own on a worker; None where the run begins. RecoveryError where it saved
-        something on another number of workers: nobody but the program could say whose it is now."""
-        if self.resumed is None:
-            return None
-        workers = self.resumed.manifest["workers"]
-        if len(workers) != peers and any([one["program"] for one in workers]):
-            raise RecoveryError(
-                f"the program saved what is its own (worker.save) on {len(workers)} workers, not {peers}: "
-                f"run it with workers={len(workers)}, or begin anew in another folder"
-            )
-        was: dict[str, Any] = workers[worker]["program"] if worker < len(workers) else {}
-        return was
-
     def _match(self) -> None:
         """All is declared: find it in the snapshot that the run goes on from, and give it the names by which the next
         ones know it. RecoveryError for what would be lost."""
-        snapshot, changes = self.resumed, Changes(self.resumed, self.may_go)
+        snapshot, changes = self.resumed, Changes(self.resumed, self.of_worker.may_go)
         self._find_sources()
         for source in self.sources:
             source.known.place = _text(source.contents())
         were = {} if snapshot is None else {name: _text(one) for name, one in snapshot.contents.items()}
         changes.find(SOURCE, [source.known for source in self.sources], were, partial(other_contents, were))
-        stay = {name for name in were if name not in self.may_go}
+        stay = {name for name in were if name not in self.of_worker.may_go}
         told = {} if snapshot is None else snapshot.operators
         for leaves in (False, True):  # what has left is told by what has come in
             states = {state.known: state for state in self.states if state.leaves == leaves}
@@ -311,7 +264,7 @@ class Saving:
         said = changes.told()
         for begin in self.when_found:
             begin()
-        if snapshot is not None and said and self.tells:
+        if snapshot is not None and said and self.of_worker.worker.index == 0:
             self.report([CHANGED, said])
             for folder in {sink["folder"] for sink in snapshot.sinks} - self.sinks.keys():
                 remove_leftovers(Path(folder))
@@ -366,8 +319,7 @@ class Saving:
     # A snapshot
 
     def stand(self) -> None:
-        """Let sources, and the program, send nothing, and operators whose state is of no key keep nothing."""
-        self.keep_program(True)
+        """Let sources send nothing, and operators whose state is of no key keep nothing."""
         for source in self.sources:
             source.stand()
         for word, activate in self._emptied:
@@ -378,17 +330,8 @@ class Saving:
         """Let them send what comes, and keep it."""
         for word, _ in self._emptied:
             word[0] = 0
-        self.keep_program(False)
         for source in self.sources:
             source.go_on()
-
-    def cut(self, number: int, before: int) -> list[dict[str, str]]:
-        """Close the sinks' files: what they are; see SavedSink."""
-        return [
-            {"made": made, "folder": str(sink.folder), "suffix": sink.suffix}
-            for sink in self.sinks.values()
-            for made in sink.cut(number, before)
-        ]
 
     def _inputs(self) -> list[tuple[str, InputHandle]]:
         """The inputs that the program feeds, by name."""
@@ -400,6 +343,8 @@ class Saving:
         from tokenring.engine.explain import left_open  # noqa: F401 - copies look by it, and are not to load it each
 
         self.is_built = True
+        if self.name and not self.of_worker.comes_back and self.of_worker.worker.index == 0:
+            self.report([INSTALLED])
         told = [] if self.resumed is None else self.resumed.operators.values()
         had = {name for one in told for name in one["sources"]}
         for known in self._numbers:
@@ -408,11 +353,9 @@ class Saving:
                 were = self._input_times(known.called)
                 handle.advance_to(min(were) if were else 0 if known.id in had else self.begins_at(known))
 
-    def write(
-        self, number: int, folder: Path, worker: int, parts: Sequence[dict[str, str]], before: Snapshot | None
-    ) -> None:
-        """Write all state to the folder of a snapshot: this process is a copy of the worker, and ends then. before: the
-        snapshot before it, of which only what has changed is written."""
+    def write(self, path: Path, worker: int, before: Snapshot | None) -> dict[str, Any]:
+        """Write all state to files whose names begin with `path`; what a manifest says of it. before: what the snapshot
+        before has of this dataflow, of which only what has changed is written."""
         workers = [] if before is None else before.manifest["workers"]
         were = {
             (told["operator"], told["table"], _text(told["columns"])): told
@@ -424,28 +367,27 @@ class Saving:
                 if rows.rows:
                     about = {"operator": state.known.id, "table": table, "columns": spec_of(rows.schema)}
                     was = were.get((state.known.id, table, _text(about["columns"])))
-                    path, told = folder / f"{number:06d}-worker{worker}-state{at}-{table}.arrow", None
+                    file, told = path.with_name(f"{path.name}{at}-{table}.arrow"), None
                     if before is not None and was is not None:
-                        told = write_changes(path, rows, before.folder, was)
-                    tables.append(about | (told or write_table(path, rows)))
+                        told = write_changes(file, rows, before.folder, was)
+                    tables.append(about | (told or write_table(file, rows)))
         shares = [{"source": source.known.id, "state": state} for source in self.sources for state in source.state()]
-        told = {
+        return {
             "tables": tables,
             "shares": shares,
-            "parts": list(parts),
             "contents": {source.known.id: source.contents() for source in self.sources},
             "names": {source.known.id: [*source.names] for source in self.sources},
-            "program": {name: value() for name, value in self.program.items()},
             "since": {rows.known.id: rows.since() for rows in self._arrivals.values() if rows.since is not None},
             "inputs": {name: handle.time for name, handle in self._inputs() if not handle.closed},
             "operators": {state.known.id: told_of(state) for state in self.states},
-            "sinks": [
-                {"folder": str(sink.folder), "suffix": sink.suffix, "known": sink.known, "into": sink.into}
-                for sink in self.sinks.values()
-            ],
+            "sinks": [said_of(sink) for sink in self.sinks.values()],
         }
-        write_json(folder / f"worker{worker}.json", told)
 
 
 def _text(contents: Any) -> str:
     return orjson.dumps(contents, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def said_of(sink: SavedSink) -> dict[str, str]:
+    """What a manifest says of a sink."""
+    return {"folder": str(sink.folder), "suffix": sink.suffix, "known": sink.known, "into": sink.into}

@@ -35,7 +35,7 @@ from typing import Any, NoReturn
 from tokenring.engine import UsageError, Worker
 from tokenring.engine.ask import write_whole
 from tokenring.engine.group import die_with_parent
-from tokenring.operators.recovery.saving import Saving
+from tokenring.operators.recovery.of_worker import WorkerSaving
 from tokenring.operators.recovery.words import (
     DECIDED,
     FREEZE,
@@ -67,7 +67,7 @@ class Taking:
     """What one worker does for one snapshot."""
 
     def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
-        saving: Saving | None = getattr(worker, "saving", None)
+        saving: WorkerSaving | None = getattr(worker, "saving", None)
         if saving is None:
             raise UsageError("this run keeps no snapshots: start it with recovery=, or `tokenring run --recovery DIR`")
         self._saving = saving
@@ -168,19 +168,18 @@ class Taking:
         """UsageError where an operator has something that no table of its would hold."""
         from tokenring.engine.explain import left_open  # which is there since the dataflow was built
 
-        name = self._saving.dataflow.graph.name
-        running = next((one for one in self._worker.dataflows.running if one.name == name), None)
-        if running is None:  # it is complete
-            return
-        graph = self._saving.dataflow.graph
-        read = {each.origin.operator for spec in graph.operators for each in spec.inputs}
-        read_by_name = {spec.name for number, spec in enumerate(graph.operators) if number in read}
-        saved = {one.operator for one in self._saving.states} | {one.name for one in self._saving.made_again}
-        for found in left_open(self._worker.inspection, running, ()).open:
-            if found.messages:
-                raise UsageError(f"operator {found.operator!r} has left {found.messages} messages at its inputs")
-            if found.tokens and found.operator in read_by_name - saved:  # others send nothing by them
-                raise UsageError(f"operator {found.operator!r} keeps what it cannot save, since time {found.since}")
+        for saving in self._saving.dataflows:
+            graph, running = saving.dataflow.graph, saving.dataflow.running.instance
+            if running not in self._worker.dataflows.running:  # it is complete
+                continue
+            read = {each.origin.operator for spec in graph.operators for each in spec.inputs}
+            read_by_name = {spec.name for number, spec in enumerate(graph.operators) if number in read}
+            saved = {one.operator for one in saving.states} | {one.name for one in saving.made_again}
+            for found in left_open(self._worker.inspection, running, ()).open:
+                if found.messages:
+                    raise UsageError(f"operator {found.operator!r} has left {found.messages} messages at its inputs")
+                if found.tokens and found.operator in read_by_name - saved:  # others send nothing by them
+                    raise UsageError(f"operator {found.operator!r} keeps what it cannot save, since time {found.since}")
 
     def _see_to_copy(self) -> None:
         copy, status = os.waitpid(self._copy, os.WNOHANG)

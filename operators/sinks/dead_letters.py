@@ -6,7 +6,7 @@ from tokenring.engine import Batch, Schema, Stream, Time
 from tokenring.engine.graph import Stage
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import said_of_row
-from tokenring.operators.recovery import Saving, dead_letters_of, tell_last
+from tokenring.operators.recovery import WorkerSaving, dead_letters_of, tell_last
 from tokenring.operators.rows import ERROR, with_errors
 from tokenring.operators.sinks.for_each import for_each
 from tokenring.operators.sinks.outbox import Outbox
@@ -16,14 +16,14 @@ from tokenring.operators.sinks.part_files import parquet_parts
 class DeadLetters:
     """Takes them on one worker: `engine.Rejects` of all streams."""
 
-    def __init__(self, saving: Saving, worker: int) -> None:
+    def __init__(self, saving: WorkerSaving) -> None:
         self._saving = saving
         self._boxes: dict[str, Outbox] = {}
         for operator in sorted(saving.given_up):
             folder = dead_letters_of(saving.folder.path, operator)
             folder.parent.mkdir(parents=True, exist_ok=True)
             box = Outbox(folder, ".parquet", parquet_parts(), str(folder))
-            box.begin(worker)
+            box.begin(saving.worker.index)
             self._boxes[operator] = saving.sinks[str(folder)] = box
 
     def takes(self, stage: Stage, label: str) -> bool:

@@ -96,9 +96,9 @@ def _claimed(stream: Stream, folder: str | Path, name: str, saving: Saving, know
     require_outside_loops(stream, name)
     target = Path(os.path.abspath(folder))
     known = known or str(target)
-    if {str(target), known} & {*saving.sinks, *saving.finished}:
+    if {str(target), known} & {*saving.sinks, *saving.finished, *saving.of_worker.all_sinks}:
         raise GraphError(
-            f"operator {name!r}: another sink of this dataflow writes to {known}: give each a folder, or a table, of "
+            f"operator {name!r}: another sink writes to {known}: give each a folder, or a table, of "
             f"its own, or another name="
         )
     return target, known

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tokenring.engine import InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token
-from tokenring.operators.collections.saved.handed_out import HandedOut
+from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Time, Token
+from tokenring.operators.collections.saved.handed_out import SINCE, told_apart_no_more
 from tokenring.operators.collections.updates import Sealed, Spine
-from tokenring.operators.migrate import made_again, saving_of
+from tokenring.operators.migrate import Table, made_again, saving_of
 from tokenring.operators.rows import union
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class KeptRows:
     apart. sealed: the arrangement's stream."""
 
     def __init__(self, sealed: Stream, trace: Trace, saved: SavedRows) -> None:
-        self._handed_out = sealed.scope.kept(HandedOut)
+        self._scope = sealed.scope
         self._trace = trace
         self._held = trace.hold(0)
         saved.since = lambda: self._held.since[0][0]
@@ -51,7 +51,7 @@ class KeptRows:
 
     def _forget(self) -> int:
         """Nobody asks any more for what was before; since when."""
-        since = max(self._held.since[0][0], self._handed_out.least(self._trace.spine.upper))
+        since = max(self._held.since[0][0], told_apart_no_more(self._scope, self._trace.spine.upper))
         self._held.since = [(since,)]
         return since
 
@@ -108,3 +108,30 @@ def _come_again(scope: Any, schema: Schema, saved: SavedRows, tables: int) -> St
     made_again(scope)
     saving.entries.add(made[0].source.operator)
     return made[0]
+
+
+class Imported(Protocol):
+    """An arrangement of another dataflow, as one that imports it has it."""
+
+    least: Time
+    """The time at which it was imported, once it is."""
+    since: Time | None
+    """As of which time it is to be; None: the latest finished one."""
+
+
+def imported_once(scope: Any, imported: Imported, name: str) -> None:
+    """An arrangement is imported by the operator that was declared last. Where the run goes on all of its rows come
+    again, as of the time at which it was imported, or, if nobody tells apart any more what was later, as of then."""
+    saving = saving_of(scope)
+    if saving is None:
+        return
+    made_again(scope)
+    saving.entries.add(len(scope.graph.operators) - 1)
+    rows = saving.rows(name, [Table(SINCE, ())])
+    rows.take_out = lambda: [Batch(SINCE, {"since": [imported.least]})]
+
+    def begin() -> None:
+        if rows.known.was:
+            imported.since = max(int(rows.all(0)["since"].max()), saving.of_worker.forgotten)
+
+    saving.when_found.append(begin)

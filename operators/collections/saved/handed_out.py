@@ -23,7 +23,7 @@ from tokenring.engine import (
 )
 from tokenring.operators.migrate import Table, saving_of, state_moves
 
-_UNTIL, _SINCE = Schema("until"), Schema("since")
+_UNTIL, SINCE = Schema("until"), Schema("since")
 
 
 class Exported(Protocol):
@@ -35,19 +35,25 @@ class Exported(Protocol):
 
 
 class HandedOut:
-    """What one dataflow hands out of its collections, on this worker."""
+    """What a dataflow hands out of collections, on this worker."""
 
     def __init__(self) -> None:
         self.probes: list[Probe] = []
         """Of streams of changes."""
         self.views: list[Exported] = []
 
-    def least(self, upper: Time) -> Time:
-        """Times up to here nobody tells apart any more, of rows that were finished before `upper`: whatever comes of
-        them, anywhere, was handed out."""
-        uppers = [upper, *[probe.frontier for probe in self.probes], *[view.since + 1 for view in self.views]]
-        least = min(uppers)
-        return 0 if least == COMPLETE else max(least - 1, 0)
+    @property
+    def uppers(self) -> list[Time]:
+        """Before which times each has handed out all."""
+        return [*[probe.frontier for probe in self.probes], *[view.since + 1 for view in self.views]]
+
+
+def told_apart_no_more(scope: Any, upper: Time) -> Time:
+    """Times up to here nobody tells apart any more, of rows of a dataflow that were finished before `upper`: whatever
+    comes of them, anywhere, was handed out, also by dataflows that import them."""
+    all_handed_out = [one.dataflow.kept(HandedOut) for one in saving_of(scope).of_worker.dataflows]
+    least = min([upper, *[each for one in all_handed_out for each in one.uppers]])
+    return 0 if least == COMPLETE else max(least - 1, 0)
 
 
 def handed_out_once(stream: Stream, time: str, name: str) -> Stream:
@@ -107,11 +113,11 @@ def exported(scope: Any, view: Exported, name: str, reader: Any) -> None:
     if saving is None:
         return
     scope.kept(HandedOut).views.append(view)
-    rows = saving.rows(name, [Table(_SINCE, ())])
-    rows.take_out = lambda: [Batch(_SINCE, {"since": [view.since]})]
+    rows = saving.rows(name, [Table(SINCE, ())])
+    rows.take_out = lambda: [Batch(SINCE, {"since": [view.since]})]
 
     def begin() -> None:
-        reader.since = [(int(rows.all(0)["since"].max()) if rows.known.was else saving.forgotten,)]
+        reader.since = [(int(rows.all(0)["since"].max()) if rows.known.was else saving.of_worker.forgotten,)]
 
     if rows.is_resumed:
         saving.when_found.append(begin)

@@ -46,6 +46,19 @@ def late(worker):
         worker.step_or_park(0.01)
     of_worker(worker)
 
+def exporting(scope):
+    flow(scope)
+    rows = scope.read_parquet(HERE + "/rows", time="at", batch_rows=10, name="shared").inspect(slowly)
+    rows.collection(time="at").aggregate("key", n=tr.Count()).arrange("key").export("counts")
+
+def fed(scope):
+    counts = scope.import_arrangement("counts").collection()
+    counts.changes().to_parquet(HERE + "/told")
+    return counts.aggregate("n", keys=tr.Count())
+
+def apart(scope):
+    rows_of(scope).to_parquet(HERE + "/apart")
+
 def collecting(scope):
     return rows_of(scope).collect()
 
@@ -96,9 +109,9 @@ class Job:
         """The names of its results."""
         return {path.name for path in (self.folder / "results").glob("*")}
 
-    def results(self) -> Counter[tuple[int, ...]]:
+    def results(self, folder: str = "results") -> Counter[tuple[int, ...]]:
         """What is there of them."""
-        rows = pq.read_table(self.folder / "results").to_pylist()
+        rows = pq.read_table(self.folder / folder).to_pylist()
         return Counter((row["window_start"], row["key"], row["n"], row["total"]) for row in rows)
 
 

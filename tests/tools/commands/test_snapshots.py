@@ -89,7 +89,7 @@ def test_a_damaged_snapshot_is_told_and_another_used(capsys: Capture, kept: Path
     elif harm == "no JSON":
         manifest.write_bytes(manifest.read_bytes()[:-3])
     else:
-        manifest.write_bytes(manifest.read_bytes().replace(b'"format": 3', b'"format": 99'))
+        manifest.write_bytes(manifest.read_bytes().replace(b'"format": 4', b'"format": 99'))
     named = table if harm in ("flipped bit", "truncated", "gone") else folder if harm == "other format" else manifest
     broken, whole = listed(capsys, kept)["snapshots"]
     assert (broken["number"], broken["whole"]) == (newest, False) and str(named) in broken["problem"]
