@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Any
 
 import orjson
@@ -30,12 +31,28 @@ from scripts.benchmarks.road_programs import PROGRAMS, Events
 from scripts.storms.setting import WATCHDOG_S, Setting
 from tests.crash.group import ROOT
 from tests.operators.sinks.delta_log import files_of
-from tokenring import MINUTE, SECOND, Batch, Collection, Count, Recovery, Scope, Stream, Tumbling, UsageError, col, run
+from tokenring import (
+    MINUTE,
+    SECOND,
+    Batch,
+    Collection,
+    Count,
+    Recovery,
+    Schema,
+    Scope,
+    Stream,
+    Sum,
+    Tumbling,
+    UsageError,
+    col,
+    run,
+)
 from tokenring.operators.recovery import tables
 
 _EVERY = "60ms"
 _MESSAGE_S = 0.004  # that each message takes, so that there is a middle
 _MOST_RUNS = 12
+_LOGS, _LINES, _END = ("north.log", "south-west.log"), 300, b"end\n"
 _VIEWS = {f"view {name}": query for name, query in QUERIES.items()}
 _ANSWERS: dict[str, Counter[Any]] = {}
 Row = dict[str, Any]
@@ -72,17 +89,60 @@ def _without_bids(events: Events) -> Stream:
 
 
 _QUERIES = PROGRAMS | {"without bids": _without_bids}
+_LIVE = "live logs"
+
+
+def _log(folder: Path, name: str) -> None:
+    """Write a log, line by line, some of them in two pieces; the last line says that it has ended."""
+    with (folder / name).open("ab", buffering=0) as file:
+        for at in range(_LINES):
+            line = f"{at} {(at + len(name)) ** 2 % 7} {at % 100}\n".encode()
+            for piece in (line,) if at % 3 else (line[:2], line[2:]):
+                file.write(piece)
+                time.sleep(_MESSAGE_S / 2)
+        file.write(_END)
+
+
+def _of_logs(scope: Scope, folder: Path) -> Stream:
+    """Sums of logs that grow meanwhile, each of which is a partition, read on from a byte."""
+
+    def read(name: str, position: int | None) -> Iterator[tuple[dict[str, list[int]], int] | None]:
+        at = position or 0
+        with (folder / name).open("rb") as file:
+            while True:
+                file.seek(at)
+                whole, line_end, _ = file.read(64).rpartition(b"\n")
+                text, is_end, _ = (whole + line_end).partition(_END)
+                lines = text.splitlines()
+                at += len(text)
+                if lines:
+                    columns = zip(*[map(int, line.split()) for line in lines], strict=True)
+                    yield dict(zip(("at", "key", "value"), map(list, columns), strict=True)), at
+                elif is_end:
+                    return
+                else:
+                    yield None
+
+    rows = scope.from_generator(
+        Schema("at key value"), read, time="at", positions=True, partitions=_LOGS, live=True, idle="10s"
+    )
+    return rows.aggregate("key", window=Tumbling("at", 50), rows=Count(), total=Sum("value"))
 
 
 def case(setting: Setting, random: Random) -> tuple[str, str]:
     """One job to its end, over as many runs as that takes: in words, and what was wrong."""
-    query = random.choice([*_QUERIES, *_VIEWS])
+    query = random.choice([*_QUERIES, *_VIEWS, *[_LIVE] * 5])
     sink, commit = random.choice(["parquet", *_SINKS]), random.choice(["snapshot", "snapshot", "finished"])
     job, out = setting.new("job"), setting.new("out")
+    source = setting.new("logs") if query == _LIVE else setting.staged
     told = f"{query} to {sink}, commit={commit!r}"
+    if query == _LIVE:
+        source.mkdir()
+        for log in _LOGS:
+            Thread(target=_log, args=(source, log), daemon=True).start()
     for number in range(_MOST_RUNS):
         workers = random.choice("123")
-        asked = [query, str(setting.staged), str(job), str(out), sink, commit]
+        asked = [query, str(source), str(job), str(out), sink, commit]
         with setting.new("err").open("w+b") as err:
             process = subprocess.Popen(
                 [sys.executable, "-m", "scripts.storms.deaths", *asked, workers],
@@ -102,7 +162,7 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
             err.seek(0)
             said = err.read().decode(errors="replace")
         if status == 0:
-            return told, _difference(query, setting.staged, _SINKS[sink].rows(out))
+            return told, _difference(query, source, _SINKS[sink].rows(out))
         if "BrokenInvariant" in said or (status > 0 and "SIGKILL" not in said):
             return told, f"status {status}: {said[-400:]!r}"
         told += _damage(job, random)
@@ -154,6 +214,8 @@ def _damage(job: Path, random: Random) -> str:
 
 def _results(query: str, events: TimedEvents) -> Stream:
     """What is written: answers, or how a view changes."""
+    if query == _LIVE:
+        return _of_logs(events.scope, events.folder)
     if query in _QUERIES:
         return _QUERIES[query](events)
     view = _VIEWS[query]
