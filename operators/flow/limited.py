@@ -10,7 +10,7 @@ from tokenring.operators.flow.gate import BYTES, ROWS, TIMES, Gate, new_gate
 from tokenring.operators.flow.keeper import keeper
 from tokenring.operators.flow.meter import Meter, Nothing
 from tokenring.operators.flow.python_entry import PythonEntry
-from tokenring.operators.migrate import Placement, has_bins, saving_of, state_moves
+from tokenring.operators.migrate import METER, Placement, has_bins, saving_of, state_moves
 from tokenring.operators.rows import hand_on
 
 Made = TypeVar("Made")
@@ -67,7 +67,7 @@ def limited(
             )
         part.require_fed_by([stream.source for stream in (*entered, *_control(scope))], f"limited region {name!r}")
         if unit != TIMES:
-            part.put_before_inputs("meter", lambda schema: Meter(gate, schema))
+            part.put_before_inputs(METER, lambda schema: Meter(gate, schema))
         if scope.depth == 1 and unit != TIMES:
             handles[1] = _keeper(entered, gate)
         handles[0] = part.under_way()
@@ -91,10 +91,9 @@ def _bound(name: str, streams: Sequence[Any], most: int | None, per: str) -> tup
 def _control(scope: Scope) -> list[Stream]:
     """What operators of the region read without being given it: where bins go, a few rows for each move; and a row each
     that what they keep has been put in."""
-    if (saving := saving_of(scope)) is not None:
-        rights: list[Stream] = saving.rights
-        return rights
-    return [scope.kept(Placement).changes] if has_bins(scope) else []
+    saving = saving_of(scope)
+    rights: list[Stream] = [] if saving is None else saving.rights
+    return [*rights, scope.kept(Placement).changes] if has_bins(scope) else rights
 
 
 def _entry(stream: Stream, number: int, gate: Gate, handles: list[UnderWay | None]) -> Stream:

@@ -81,8 +81,8 @@ class Worker(engine.Worker):
                     migrate.use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
                     self.kept(migrate.Placements).tell = self.dozing.may_doze
                 if self.saving is not None:
-                    if bins or mechanism != TOKENS.name:
-                        what = "bins=" if bins else f"mechanism={mechanism!r}"
+                    if mechanism != TOKENS.name:
+                        what = f"mechanism={mechanism!r}"
                         raise UsageError(f"dataflow {name!r}: {what} and recovery= do not go together: leave one out")
                     self.saving.begin(scope)
                 yield cast(Scope, scope)

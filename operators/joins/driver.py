@@ -9,6 +9,7 @@ from tokenring.engine import (
     AnyStream,
     Batch,
     Exchange,
+    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -24,7 +25,7 @@ from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, 
 from tokenring.operators.joins.matcher import Matcher
 from tokenring.operators.joins.moving_rights import declare_moving
 from tokenring.operators.joins.sent import answer
-from tokenring.operators.migrate import has_bins, hears_of_ends, of_version, offer, state_moves
+from tokenring.operators.migrate import has_bins, hears_of_ends, of_version, offer, saving_of, state_moves
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -45,6 +46,11 @@ def declare(
     require_total_order(columns.operator, scope)
     require_rows(columns.operator, *sides)
     if extents is None and any(columns.how.alone) and has_bins(scope):
+        if saving_of(scope) is not None:
+            raise GraphError(
+                f"operator {columns.operator!r}: what of a join matches nothing before its inputs end is not saved "
+                f"where state moves: give it window=, or bounds (interval_join); or leave bins= out, or recovery="
+            )
         moving: Any = declare_moving(columns, sides, needs, unique)
         return moving
     builder = sides[0].operator(columns.operator, Notify.ALWAYS if waits else Notify.NEVER)

@@ -21,6 +21,10 @@ class Leaving(Together):
     def prepare(self, question: Mapping[str, Any]) -> None:
         """Refuse what cannot be; if that is not all that is asked, worker 0 lets bins move."""
         worker = self.worker
+        if getattr(worker, "saving", None) is not None:
+            raise UsageError(
+                "a run with recovery= keeps its workers: end it, and go on with another number (--workers)"
+            )
         self._leaver, self._limit_s = int(question["worker"]), float(question["timeout_s"])
         self.name = f"the end of worker {self._leaver}"
         worker.parting.require(self._leaver)

@@ -6,7 +6,8 @@ with later(__name__):
     from tokenring.operators.migrate.answering import Migrating
     from tokenring.operators.migrate.asking import bins_of
     from tokenring.operators.migrate.bins import Bins, Leaving, is_hashed, key_words, workers_of
-    from tokenring.operators.migrate.builder import HeldBackWarning
+    from tokenring.operators.migrate.builder import HeldBackWarning, MigratingBuilder
+    from tokenring.operators.migrate.mover import Mover
     from tokenring.operators.migrate.moves import (
         DUE,
         Moves,
@@ -27,7 +28,7 @@ with later(__name__):
     from tokenring.operators.migrate.plans import PLANS, Step
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
     from tokenring.operators.migrate.steering import TO
-    from tokenring.operators.migrate.used import has_bins, made_again, saving_of, use_bins
+    from tokenring.operators.migrate.used import METER, has_bins, made_again, saving_of, use_bins
 
 __all__ = [
     "Balance",
@@ -37,7 +38,10 @@ __all__ = [
     "HeldBackWarning",
     "DUE",
     "Leaving",
+    "METER",
     "Migrating",
+    "MigratingBuilder",
+    "Mover",
     "Moves",
     "Offered",
     "Offering",

@@ -129,7 +129,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
             placement.asked()
 
         if builder.can_be_compiled_with_texts:
-            builder.build_compiled(lambda context: steering.compiled(mover.versions, asked), texts=True)
+            builder.build_compiled(lambda context: steering.compiled(context, mover.versions, asked), texts=True)
         else:
             builder.build(steering.constructor(mover.versions, asked))
         if self._hears_of_ends:
@@ -161,8 +161,11 @@ class MigratingBuilder(OperatorBuilder[Any]):
             made: Stream = self._sender.output(with_to(table.schema))
             self._receiver.input(made, Exchange(TO, None, key_crosses=False))
         if pends:
-            super().input(self._due, Pipeline())
+            self._take_due(self._due)
         return pends
+
+    def _take_due(self, due: Stream) -> None:
+        super().input(due, Pipeline())
 
     def build(self, constructor: Callable[..., Any]) -> None:
         """See OperatorBuilder. GraphError for an operator that does not say how its state moves."""

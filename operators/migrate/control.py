@@ -54,6 +54,8 @@ class Control:
         self.left: list[Step] = []
         """Steps that had not begun when it was over."""
         self.done: deque[Done] = deque(maxlen=MOST_BINS)
+        self.stands = False
+        """Whether no further step is to begin for now."""
         self.is_over = False
         """Whether nothing moves any more: no rows come, or no operator has a key."""
         self._source: OperatorContext | None = None
@@ -121,7 +123,7 @@ class Control:
         reached = max([come_to(one) for one in words])
         if reached + self._lead // 2 >= token.time:
             self._advance(token, output, reached)
-        if self.steps and not self.under_way and token.time < MAX_TIME:
+        if self.steps and not self.under_way and not self.stands and token.time < MAX_TIME:
             time = token.time
             self.begun = self.steps.popleft()
             self._give(token, output, time, list(self.begun.items()))

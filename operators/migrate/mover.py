@@ -57,7 +57,8 @@ class Mover:
         self.moved: Callable[[], None] = lambda: None
         """Told when bins have moved, as far as this worker is concerned."""
         self._index = -1
-        self._listens = False
+        self._listens = self._is_open = False
+        self._configured: Time = 0
 
     @property
     def moves(self) -> Moves:
@@ -89,7 +90,8 @@ class Mover:
                 self.versions.add(time, moved, min([int(steering.words[KNOWN]) for steering in self.steerings]))
                 if time not in pending:
                     pending[time] = monotonic_ns(), [reference.retain(output) for output in range(len(outputs))]
-            self.versions.words[CONFIGURED] = changes.frontier
+            self._configured = changes.frontier
+            self._configure()
             while pending:
                 time = pending.peekitem(0)[0]
                 if changes.frontier <= time:
@@ -109,6 +111,18 @@ class Mover:
                     token.drop()
 
         return logic
+
+    def open(self, is_so: bool) -> None:
+        """Let rows of all times go where bins are now, or no more, while none moves and no row comes: they are put to
+        state, which moves with its bin."""
+        if self._is_open != is_so:
+            self._is_open = is_so
+            self._configure()
+            for steering in self.steerings:
+                steering.woken()
+
+    def _configure(self) -> None:
+        self.versions.words[CONFIGURED] = COMPLETE if self._is_open else self._configured
 
     def _wait_for(self, time: Time) -> None:
         """Run M again when all rows before `time` have passed F; from then on, whenever the operator is further."""

@@ -158,6 +158,22 @@ class Placement:
         asked.extend(kept)
         return before - len(kept)
 
+    def stand(self, is_so: bool) -> None:
+        """Let no further step begin for now, or again."""
+        if self._control.stands != is_so:
+            self._control.stands = is_so
+            self._control.activate()
+
+    def open(self, is_so: bool) -> None:
+        """See `Mover.open`."""
+        for mover in self.movers:
+            mover.open(is_so)
+
+    @property
+    def is_still(self) -> bool:
+        """Whether all state has arrived that was to move, as far as worker 0 knows, which is asked."""
+        return not self._control.under_way
+
     def left_of(self, steps: Sequence[Step]) -> int:
         """How many of these steps have not arrived, begun or not; or were not begun before all rows had come."""
         control, some = self._control, {id(step) for step in steps}

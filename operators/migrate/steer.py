@@ -5,7 +5,7 @@ all state is where it is to be. Of a message later than that, rows wait whose bi
 frontier and their time; others go on if the configuration is known at it. (Megaphone, section 3.3, has all wait.)
 """
 
-from tokenring.engine import kernel
+from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.columns import hash_keys
 from tokenring.engine.compiled import (
     DONE,
@@ -181,7 +181,8 @@ def _pass_on(world, me, state, known):  # type: ignore[no-untyped-def]
             break
         at += 1
         latest = latest_of(message)
-        state[GREATEST] = max(state[GREATEST], latest)
+        if configured < COMPLETE:  # else all stands, or is over, and nobody asks how far rows are
+            state[GREATEST] = max(state[GREATEST], latest)
         version = _version_at(versions, time_of(message))
         if apart:
             postpone(world, me, ROWS)  # behind the parts

@@ -40,7 +40,7 @@ from tokenring.operators.migrate.steer import (
     WORDS,
     steer,
 )
-from tokenring.operators.migrate.versions import Versions
+from tokenring.operators.migrate.versions import CONFIGURED, Versions
 
 TO = "#to"
 """The column that rows go by: it does not cross."""
@@ -57,6 +57,8 @@ class Steering:
         """Of its operator in the graph (set where that is declared)."""
         self.origin: Probe
         """Of where its rows come from (set likewise)."""
+        self.woken: Callable[[], None] = lambda: None
+        """Runs it in the next step."""
         self.is_beside = False
         """Whether another input of its operator gets rows that others have routed, and this one does not."""
         self.words = np.zeros(WORDS, np.int64)
@@ -71,9 +73,9 @@ class Steering:
         words[TOLD], words[KEYS] = address_of(self._told), len(key)
         words[GREATEST] = words[ASK_REACHED] = words[ASK_MOVED] = words[ASK_KNOWN] = NEVER
 
-    def compiled(self, versions: Versions, asked: Callable[[], None]) -> Compiled:
+    def compiled(self, context: OperatorContext, versions: Versions, asked: Callable[[], None]) -> Compiled:
         """The operator in the inner loop. asked: called when a threshold was come to, which it is to move."""
-        words = self.words
+        words, self.woken = self.words, context.activate
         words[VERSIONS], words[BINS] = address_of(versions.words), versions.bins.count
         texts = heap_of_words()
         words[TEXTS] = address_of(texts) if len(texts) else 0
@@ -95,6 +97,7 @@ class Steering:
 
         def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
             token.drop()
+            self.woken = context.activate
             held: list[tuple[Token, Batch]] = []
 
             def pass_on(right: TokenRef | Token, batch: Batch, known: int, output: OutputPort) -> Batch:
@@ -119,7 +122,8 @@ class Steering:
                         token.drop()
                 held[:] = still
                 for reference, batch in rows:
-                    words[GREATEST] = max(int(words[GREATEST]), reference.time)
+                    if versions.words[CONFIGURED] < COMPLETE:
+                        words[GREATEST] = max(int(words[GREATEST]), reference.time)
                     rest = pass_on(reference, batch, known, output)
                     if rest.rows:
                         held.append((reference.retain(), rest))

@@ -50,6 +50,10 @@ def use_bins(
     return placement
 
 
+METER = "meter"
+"""What stages are called that count what comes into a region: they are no part of what is made of rows."""
+
+
 def has_bins(scope: Scope) -> bool:
     """Whether keyed state of a dataflow may move."""
     return getattr(scope.root.builder_class, "moves_bins", False)

@@ -1,4 +1,4 @@
-"""The builder of operators in a dataflow under recovery: what an operator keeps is saved, and put in when it begins."""
+"""The builders of operators in a dataflow under recovery: what one keeps is saved, and put in when it begins."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 from tokenring.engine import (
     COMPLETE,
     Batch,
+    Exchange,
     Notify,
     OperatorBuilder,
     OperatorContext,
     OutputPort,
+    Pact,
     Pipeline,
     Stream,
     Token,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.migrate import DUE, Offering, Table
+from tokenring.operators.migrate import DUE, MigratingBuilder, Offering, Table
 from tokenring.operators.recovery.saved import SavedState
 
 if TYPE_CHECKING:
@@ -33,15 +35,20 @@ class RecoveringBuilder(OperatorBuilder[Any]):
 
     def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
         """See `state_moves` of moves."""
-        if tables and self._scope.depth > 1:
-            return False  # it is refused, as one that has said nothing
-        self._saving.accounted.append(self._spec)
-        if not tables:
+        state = self._saved(tables, pends)
+        if state is None or not pends:
             return False
-        self._state = state = self._saving.state(self._spec, tables, pends)
-        if pends:
-            super().input(self._rights(state), Pipeline())
-        return pends
+        super().input(self._rights(state), Pipeline())
+        return True
+
+    def _saved(self, tables: tuple[Table, ...], pends: bool) -> SavedState | None:
+        """What is saved of the operator; None where it keeps nothing."""
+        if tables and self._scope.depth > 1:
+            return None  # it is refused, as one that has said nothing
+        self._saving.accounted.append(self._spec)
+        if tables:
+            self._state = self._saving.state(self._spec, tables, pends)
+        return self._state
 
     def _rights(self, state: SavedState) -> Stream:
         """What brings the right to send what was pending, from an operator that is declared before this one."""
@@ -85,3 +92,78 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         if state is None:
             return constructor
         return Offering(constructor, state.offered, lambda context: state.begin(context.worker_index, context.peers))
+
+
+class MovingBuilder(RecoveringBuilder, MigratingBuilder):
+    """Declares an operator whose state is saved, and moves by bins."""
+
+    def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
+        """See `state_moves` of moves."""
+        if self._mover is None:
+            return super().state_moves(tables, pends)
+        state = self._saved(tables, pends)
+        if state is not None:
+            state.move_by(self._mover)
+        return MigratingBuilder.state_moves(self, tables, pends)
+
+    def _take_due(self, due: Stream) -> None:
+        """Output is pending by what was put in when the run went on, or by what came from another worker."""
+        assert self._state is not None, "it has tables"
+        rights = self._rights(self._state)
+        with self._before_it("under recovery", "; or run without recovery="):
+            both = self._both(rights, due)
+            self._saving.patches.add(both.source.operator)
+        OperatorBuilder.input(self, both, Pipeline())
+
+    def _both(self, rights: Stream, due: Stream) -> Stream:
+        def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+            token.drop()
+
+            def logic(*ports: Any) -> None:
+                *inputs, output = ports
+                for port in inputs:
+                    for reference, batch in port:
+                        output.give(reference, batch)
+
+            return logic
+
+        builder: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{self._name}.due", Notify.NEVER)
+        builder.input(rights)
+        builder.input(due)
+        both: Stream = builder.output(DUE)
+        builder.build(construct)
+        self._saving.accounted.append(self._scope.graph.operators[-1])
+        return both
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._saving.accounted += self._scope.graph.operators[-2:]
+
+    def _steer(self, stream: Stream, pact: Exchange) -> Stream:
+        steered = super()._steer(stream, pact)
+        self._saving.accounted.append(self._scope.graph.operators[-1])
+        self._saving.patches.add(steered.source.operator)
+        return steered
+
+    def input(self, stream: Stream, pact: Pact | None = None) -> int:
+        """See OperatorBuilder."""
+        port = super().input(stream, pact)
+        if pact is not None:
+            self._saving.pacts[id(self._spec.inputs[port])] = pact
+        return port
+
+    def _restoring(self, constructor: Callable[..., Any]) -> Callable[..., Any]:
+        return super()._restoring(constructor) if self._mover is None else constructor
+
+    def _offering(self, constructor: Callable[..., Any]) -> Callable[..., Any]:
+        """What it offers is both moved and saved."""
+        offering, state = super()._offering(constructor), self._state
+        if state is None or self._mover is None:
+            return offering
+        mover = self._mover
+
+        def then(context: OperatorContext) -> None:
+            mover.try_out()
+            state.begin(context.worker_index, context.peers)
+
+        return Offering(constructor, mover.offered, then)

@@ -14,6 +14,7 @@ from tokenring.engine.install import Code, Installed
 from tokenring.operators.recovery.folder import JobFolder, Snapshot, write_json
 from tokenring.operators.recovery.saved import SavedSink
 from tokenring.operators.recovery.saving import CHANGED, Saving, said_of
+from tokenring.operators.recovery.words import STILL
 
 
 class WorkerSaving:
@@ -43,6 +44,7 @@ class WorkerSaving:
         self._main: Saving | None = None
         self._installed: dict[str, Saving] = {}  # those declared last, by name
         self._standing: list[Saving] = []
+        self._request, self._is_still = 0, False
         self.comes_back: dict[str, Code] = {}
         """What was installed and is to be again, by name, in order."""
         if snapshot is not None:
@@ -122,13 +124,25 @@ class WorkerSaving:
 
     # A snapshot
 
-    def stand(self) -> None:
-        """Let sources, and the program, send nothing, and operators whose state is of no key keep nothing."""
-        self.worker.keep_program(True)
-        self._standing = []
+    def stand(self, request: int) -> None:
+        """Let sources, and the program, send nothing, and operators whose state is of no key keep nothing; where state
+        is in bins, once no more of it moves, which takes rows. request: the number of who asks for it."""
+        self._request, self._standing, self._is_still = request, [], False
         self._let_all_stand()
 
     def _let_all_stand(self) -> None:
+        moving = [one.placement for one in self.dataflows if one.placement is not None]
+        for placement in moving:
+            placement.stand(True)
+        if not self._is_still:
+            if self.worker.index == 0 and all([one.is_still for one in moving]):
+                self.board.say(0, STILL, self._request)
+            if moving and self.board.said(0, STILL) != self._request:
+                return
+            self._is_still = True
+            self.worker.keep_program(True)
+        for placement in moving:
+            placement.open(True)
         for one in self.dataflows:
             if one not in self._standing:  # else it was installed meanwhile
                 one.stand()
@@ -139,15 +153,18 @@ class WorkerSaving:
         self.worker.keep_program(False)
         for one in self._standing:
             one.go_on()
+        for placement in [one.placement for one in self.dataflows if one.placement is not None]:
+            placement.open(False)
+            placement.stand(False)
 
     @property
     def rests(self) -> bool:
-        """Whether nothing is kept back that is to go on by itself, and nothing is being installed or removed."""
+        """Whether nothing is kept back that is to go on by itself, and nothing is being installed, removed or moved."""
         assent = self.worker.assent
         if assent.promised or assent.is_acting:
             return False
         self._let_all_stand()
-        return all([one.rests for one in self._standing])
+        return self._is_still and all([one.rests for one in self._standing])
 
     def cut(self, number: int, before: int) -> list[dict[str, str]]:
         """Close the sinks' files: what they are; see SavedSink."""

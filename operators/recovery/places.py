@@ -9,8 +9,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
+from tokenring.engine import Pact
 from tokenring.engine.graph import Graph, Source, Stage
-from tokenring.operators.migrate import without_addresses
+from tokenring.operators.migrate import METER, without_addresses
 
 
 class Edge(NamedTuple):
@@ -28,10 +29,12 @@ def place_of(
     says: Mapping[int, str] = {},
     patches: Set[int] = frozenset(),
     ends: Mapping[Source, str] = {},
+    pacts: Mapping[int, Pact] = {},
 ) -> str:
     """A digest of all that lies before some edges, and of what is said about the place itself. says: of operators, by
     number, what is told in place of their names and columns. patches: those that are there only where a run goes on,
-    behind their first input. ends: outputs that are told by a name, and nothing of what lies before them."""
+    behind their first input. ends: outputs that are told by a name, and nothing of what lies before them. pacts: of
+    inputs, by id, what the program said where something else is in force."""
     numbers: dict[int, int] = {}
     found: list[int] = []
 
@@ -40,6 +43,8 @@ def place_of(
         passed = []
         while True:
             for each in () if stage is None else stage.back():
+                if each.name == METER:  # it counts what passes
+                    continue
                 function = repr(each.function) if hasattr(each.function, "fused") else ""
                 passed.append(f"{each.name} {function} {each.schema!r}")
             if origin in ends:
@@ -57,6 +62,6 @@ def place_of(
     for number in found:  # which grows meanwhile
         spec = graph.operators[number]
         lines.append(says.get(number) or f"{spec.name} {spec.outputs!r}")
-        lines += [told(Edge(each.origin, each.stage, repr(each.pact))) for each in spec.inputs]
+        lines += [told(Edge(each.origin, each.stage, repr(pacts.get(id(each), each.pact)))) for each in spec.inputs]
     text = without_addresses("\n".join(lines)).encode()
     return hashlib.blake2b(text, digest_size=8).hexdigest()

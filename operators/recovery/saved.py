@@ -9,7 +9,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Notify, Schema, Stream, Time
 from tokenring.engine.graph import OperatorSpec
-from tokenring.operators.migrate import Bins, Leaving, Offered, Table, require_movable, workers_of
+from tokenring.operators.migrate import Bins, Leaving, Mover, Offered, Table, require_movable, workers_of
 from tokenring.operators.recovery.places import Edge
 
 if TYPE_CHECKING:
@@ -87,6 +87,11 @@ class SavedState:
         """The least time at which output is pending by what was put in."""
         self._saving = saving
         self._worker, self._peers = 0, 1
+        self._mover: Mover | None = None
+
+    def move_by(self, mover: Mover) -> None:
+        """It is kept in bins, which move."""
+        self._mover, self.offered = mover, mover.offered
 
     def begin(self, worker: int, peers: int) -> None:
         """The operator is made: put in what belongs here of what was saved."""
@@ -98,13 +103,22 @@ class SavedState:
 
     def edges(self) -> list[Edge]:
         """What it reads."""
-        return [Edge(each.origin, each.stage, repr(each.pact)) for each in self.spec.inputs]
+        pacts = self._saving.pacts
+        return [Edge(each.origin, each.stage, repr(pacts.get(id(each), each.pact))) for each in self.spec.inputs]
 
     def _here(self, tables: Sequence[Batch]) -> list[Batch]:
         return [
-            rows.filter(workers_of(rows, table.key, self._peers) == self._worker)
+            rows.filter(self._owners(rows, table.key) == self._worker)
             for rows, table in zip(tables, self.tables, strict=True)
         ]
+
+    def _owners(self, rows: Batch, key: Sequence[str]) -> np.ndarray:
+        """To which worker each row's key belongs now, int64 (rows,)."""
+        if self._mover is None:
+            return workers_of(rows, key, self._peers)
+        versions = self._mover.versions
+        owners: np.ndarray = versions.now[versions.bins.of(rows, key)]
+        return owners
 
     def take_out(self) -> Sequence[Batch]:
         """All of it: what is kept here afterwards is nothing. An operator of all rows says on each worker that it has

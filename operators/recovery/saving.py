@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tokenring.engine import MAX_TIME, Batch, GraphError, InputHandle, Schema, Stream, Time
+from tokenring.engine import MAX_TIME, Batch, GraphError, InputHandle, Pact, Schema, Stream, Time
 from tokenring.engine.graph import OperatorSpec, Source
 from tokenring.engine.whole_files import remove_leftovers
-from tokenring.operators.migrate import Table
-from tokenring.operators.recovery.builder import RecoveringBuilder
+from tokenring.operators.migrate import Placement, Table, has_bins
+from tokenring.operators.recovery.builder import MovingBuilder, RecoveringBuilder
 from tokenring.operators.recovery.folder import Snapshot
 from tokenring.operators.recovery.matching import OPERATOR, SOURCE, Changes, called, other_contents, other_state
 from tokenring.operators.recovery.places import place_of
@@ -64,7 +64,9 @@ class Saving:
         self.says: dict[int, str] = {}
         """Of operators, by number, what tells them from others better than their names do."""
         self.patches: set[int] = set()
-        """Operators that are there only where the run goes on, and send what their first input has."""
+        """Operators that are there only where the run goes on, or state moves, and send what their first input has."""
+        self.pacts: dict[int, Pact] = {}
+        """Of inputs, by id, what the program said, where rows go by bins instead."""
         self.states: list[SavedState | SavedRows] = []
         self.rights: list[Stream] = []
         """What brings operators the right to send what was pending."""
@@ -78,7 +80,11 @@ class Saving:
         self._arrivals: dict[Source, SavedRows] = {}
         self._numbers: dict[Known, int] = {}
         """Of sources, by which the graph has them."""
-        scope.saving, scope.builder_class = self, RecoveringBuilder
+        moves = has_bins(scope)
+        self.placement: Placement | None = scope.kept(Placement) if moves else None
+        """Where its state is in bins that move."""
+        self.accounted += scope.graph.operators  # what sees to that
+        scope.saving, scope.builder_class = self, MovingBuilder if moves else RecoveringBuilder
 
     @property
     def resumed_at(self) -> Time:
@@ -273,7 +279,7 @@ class Saving:
         """What tells an operator from others of its name."""
         ends = {source: rows.known.id for source, rows in self._arrivals.items()} if state.leaves else {}
         about = f"{[(spec_of(table.schema), table.version) for table in state.tables]}"
-        return place_of(self._scope.graph, state.edges(), about, self.says, self.patches, ends)
+        return place_of(self._scope.graph, state.edges(), about, self.says, self.patches, ends, self.pacts)
 
     def _find_sources(self) -> None:
         """Say of all that is saved which sources' rows come to it."""

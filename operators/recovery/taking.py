@@ -78,7 +78,7 @@ class Taking:
         self._copy = self._worker_process = 0
         self._cores = os.sched_getaffinity(os.getppid())  # the launcher's: this worker is pinned, its copy is not to be
         if saving.is_built:
-            saving.stand()
+            saving.stand(self._request)
         self._say(RESTS, 0)
         self._say(STOOD_NS, monotonic_ns())
         self._say(STOOD, self._request if saving.is_built else unbuilt(self._request))

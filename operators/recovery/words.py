@@ -14,6 +14,7 @@ FROZEN_AT = 4  # and at which position, plus one; before FROZEN
 TAKEN = 5  # the attempt of which it has made its copy
 WRITTEN = 6  # the request for which the copy has ended,
 STATUS = 7  # and how; before WRITTEN
+STILL = 8  # of worker 0: the request for which no state moves any more, where it is in bins
 
 # Of who asks
 FREEZE = 0  # the attempt for which all are to freeze

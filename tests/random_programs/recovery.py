@@ -4,6 +4,7 @@ sinks whose results appear with snapshots, or as soon as their times are finishe
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -30,6 +31,8 @@ _TIMED = Schema.of({"epoch": "int64"} | ROW.spec())
 _SINKS = (to_arrow_files, to_arrow_files, to_parquet)
 _DISORDER, _LATER = 3, 3
 _MOST_LIVES, _MOST_DEEDS, _MOST_WORKERS = 4, 4, 3
+_BINS = 8
+_HOLDS = re.compile("(join|unique|table) (left|right|full|anti)")
 _ENDS = ("rest", "manifest", "results")
 
 Piece = list[tuple[int, Row]]
@@ -95,9 +98,20 @@ class Recovered(Trial):
             for life in range(lives):
                 workers = random.randint(1, _MOST_WORKERS) if life else self.workers
                 settings = {"queue_bytes": random.choice([8192, 1 << 16])}
+                job.bins = 0 if self.has_rights or self.is_slow else random.choice([0, _BINS])
                 with job.world(workers, random, **settings) as world:
                     live(world, random, is_last=life == lives - 1)
             return [job.rows(name) for name in self.names()]
+
+    @property
+    def has_rights(self) -> bool:
+        """Whether a join holds frontiers back until an input ends: in bins that is not saved."""
+        return any([_HOLDS.match(step.does) is not None for step in self.steps])
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether rows are let in a few at a time: a move that waits for them lasts."""
+        return any([step.limit is not None for step in self.steps])
 
     def names(self) -> list[str]:
         """See Trial: folders of results."""
@@ -168,6 +182,8 @@ def live(world: World, random: Random, is_last: bool) -> None:
     killed while a snapshot is taken, or is not yet known for one."""
     for _ in range(random.randint(0, _MOST_DEEDS)):
         world.step(random.choice([0, 1, 10, 30, 100, 300]))
+        if random.random() < 0.5:
+            world.move_some(random)
         if random.random() < 0.05:
             for _ in range(random.randint(1, 2)):
                 world.take(copied=True)

@@ -151,13 +151,24 @@ def test_joins_that_are_told_when_rows_match_no_more_are_not(tmp_path: Path, how
         pass
 
 
-def test_bins_and_a_second_dataflow_are_refused(tmp_path: Path) -> None:
+def test_a_second_dataflow_is_refused(tmp_path: Path) -> None:
     with Job(tmp_path, windows).world(1, Random(1)) as world:
         (worker,) = world.group.workers
-        with raises(UsageError, "bins=", "recovery="), worker.dataflow("more", bins=4):
+        with raises(UsageError, "mechanism=", "recovery="), worker.dataflow("more", mechanism="notifications"):
             pass
         with raises(GraphError, "more", "job", "one dataflow"), worker.dataflow("more"):
             pass
+
+
+def test_joins_that_wait_for_ends_are_refused_where_state_moves(tmp_path: Path) -> None:
+    def declared(scope: Any, results: Path) -> None:
+        few = select(source(scope, "few"), "k")
+        to_arrow_files(join(source(scope), few, on="k", how="left"), results / "joined")
+
+    job = Job(tmp_path, declared)
+    job.bins = 4
+    with raises(GraphError, "'join'", "window=", "bins="), job.world(2, Random(1)):
+        pass
 
 
 def cut(path: Path, declare: Callable[[Any, Path], None]) -> Job:

@@ -23,7 +23,8 @@ from tests.engine.helpers import simulated
 from tokenring.engine import Worker, whole_files
 from tokenring.engine.explain import left_open  # noqa: F401 - here once, and not in each copy
 from tokenring.operators import fluent
-from tokenring.operators.recovery import JobFolder, Recovery, Taking
+from tokenring.operators.migrate import Placement
+from tokenring.operators.recovery import JobFolder, Recovery, Saving, Taking
 from tokenring.operators.recovery.keeping import Keeper, saved
 from tokenring.operators.recovery.words import DECIDED, FREEZE, RESTS, STATUS, decision
 from tokenring.operators.sinks.dead_letters import DeadLetters
@@ -61,6 +62,8 @@ class Job:
         self.results = path / "results"
         self.asked = path / "asked"
         self.declare = declare
+        self.bins = 0
+        """In which keyed state is, to move; 0: it stays."""
 
     @contextmanager
     def world(
@@ -84,7 +87,7 @@ class Job:
 
     def _build(self, group: Any) -> Callable[[Worker], None]:
         def program(worker: Worker) -> None:
-            with group.building(worker), worker.dataflow("job") as scope:
+            with group.building(worker), worker.dataflow("job", bins=self.bins) as scope:
                 self.declare(scope, self.results)
 
         return program
@@ -130,6 +133,12 @@ def _no_syncs() -> Iterator[None]:
     """Nobody takes the power away here; and snapshots have what has changed alone, however little that is."""
     with patch("os.fsync", lambda _: None), patch("tokenring.operators.recovery.tables._LEAST_BYTES", 0):
         yield
+
+
+def saved_by(worker: Any) -> Saving:
+    """What is saved of a worker's program."""
+    saving: Saving = worker.saving.dataflows[0]
+    return saving
 
 
 class World:
@@ -192,6 +201,14 @@ class World:
                 self.keeper.seal(number, into, len(workers), {})
             return
         self.keeper.seal(number, into, len(workers), {})
+
+    def move_some(self, random: Random) -> None:
+        """Let bins go anywhere, where state is in bins."""
+        workers, bins = len(self.group.workers), self.job.bins
+        if bins and workers > 1:
+            placement: Placement = saved_by(self.group.workers[0]).dataflow.kept(Placement)
+            steps = [{random.randrange(bins): random.randrange(workers)} for _ in range(random.choice([1, 3, 9]))]
+            placement.move(steps)
 
     def _copy_all(self, takings: list[Taking], goes_on: bool) -> None:
         """All are frozen before one is copied; who has been goes on, while others have not."""
