@@ -96,7 +96,7 @@ class WorkerSaving:
     @property
     def is_built(self) -> bool:
         """Whether there is all that was."""
-        return bool(self.dataflows) and not self.comes_back
+        return self._main is not None and self._main.is_built and not self.comes_back
 
     @property
     def all_sinks(self) -> set[str]:

@@ -264,6 +264,16 @@ def test_updates_that_come_again_are_not_handed_out_as_they_are(job: Job) -> Non
         install(world, raw)
 
 
+def test_what_is_installed_before_the_program_declares_anything_waits_for_that(job: Job) -> None:
+    with job.world(1, Random(1)) as world:
+        (worker,) = world.group.workers
+        saving = worker.saving
+        install(world, windows)
+        assert [one.name for one in saving.dataflows] == ["", "windows"] and saving.is_built
+        saving._main = None
+        assert [one.name for one in saving.dataflows] == ["windows"] and not saving.is_built
+
+
 def test_two_sinks_have_no_folder_in_common(job: Job) -> None:
     with job.world(1, Random(1)) as world:
         install(world, windows)
