@@ -174,7 +174,7 @@ class _Delivery:
 
     def _require_same_columns(self) -> None:
         wanted = self._destination.parts
-        for path in sorted(self._folder.glob("part-*.arrow")):
+        for _, path in self._parts():
             waiting = opened(path).schema
             if not waiting.equals(wanted):
                 raise RecoveryError(
@@ -197,19 +197,31 @@ class _Delivery:
 
     def _next(self) -> tuple[int, list[Path]] | None:
         """What is to be taken next: a number, and the files of it, or, at once, of those up to it; None: nothing."""
+        until = self._appeared_until()  # asked before the look at files, some of which may appear during it
         parts = defaultdict(list)
-        for path in sorted(self._folder.glob("part-*.arrow")):
-            parts[int(path.name.split("-")[1])].append(path)
-        if self._finished and self._destination.at_once and parts:
-            return max(parts), [path for number in sorted(parts) for path in parts[number]]
-        number = min(parts, default=0)
-        if not parts or (not self._finished and number > self._saving.folder.whole):
+        for number, path in self._parts():
+            if number <= until:
+                parts[number].append(path)
+        if not parts:
             return None
+        if self._finished and self._destination.at_once:
+            return max(parts), [path for number in sorted(parts) for path in parts[number]]
+        number = min(parts)
         return number, parts[number]
+
+    def _appeared_until(self) -> int:
+        """Up to which number all files have appeared."""
+        if self._finished:  # one worker lets them appear in the order of their numbers
+            return max([number for number, _ in self._parts()], default=0)
+        return self._saving.folder.whole
+
+    def _parts(self) -> list[tuple[int, Path]]:
+        """The files that wait, each with its number."""
+        return [(int(path.name.split("-")[1]), path) for path in sorted(self._folder.glob("part-*.arrow"))]
 
     def _forget(self, number: int) -> None:
         """All results up to a number are in."""
         say_inserted(self._folder, number)  # first, since rows are counted as they stand in all files
-        for path in self._folder.glob("part-*.arrow"):
-            if int(path.name.split("-")[1]) <= number:
+        for its, path in self._parts():
+            if its <= number:
                 path.unlink()

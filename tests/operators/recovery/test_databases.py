@@ -245,6 +245,68 @@ def test_nothing_is_inserted_of_results_that_have_not_all_appeared(tmp_path: Pat
     assert in_database(of_sqlite, job.results / "it.db", "all_rows") == all_rows()
 
 
+@contextmanager
+def looks_at_results(seen: Callable[[list[Path]], list[Path]]) -> Iterator[None]:
+    """seen: what a look at the files of a database's results finds, of those that are there when it begins."""
+    look = Path.glob
+
+    def looks(folder: Path, pattern: str) -> list[Path]:
+        found = list(look(folder, pattern))
+        return seen(found) if found and pattern == "part-*.arrow" else found
+
+    with patch.object(Path, "glob", looks):
+        yield
+
+
+def test_results_of_a_snapshot_may_appear_during_a_look_at_them(tmp_path: Path) -> None:
+    """Of those that one look finds some, no others are lost."""
+    job, link, left = Job(tmp_path, windows(of_sqlite)), os.link, [3]
+
+    def links(*paths: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError("the disk is full")
+        link(*paths)
+
+    with job.world(2, Random(1)) as world:
+        world.step(30)
+        with patch("os.link", links), raises(OSError, "full"):
+            world.take(copied=True)
+
+        def all_appear(found: list[Path]) -> list[Path]:
+            world.keeper._deliver()
+            return found
+
+        with looks_at_results(all_appear):
+            world.step(50)
+        finish(world)
+    assert in_database(of_sqlite, job.results / "it.db", "all_rows") == all_rows()
+    assert in_database(of_sqlite, job.results / "it.db", "windows") == expected_windows(2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_look_at_finished_results_may_miss_one_that_appears_before_another(tmp_path: Path, seed: int) -> None:
+    """A folder that is read while files appear in it may show a later one, and not the one before it."""
+    job, random, there = Job(tmp_path, windows(of_sqlite, "finished")), Random(seed), set[Path]()
+    missed = 0
+
+    def some(found: list[Path]) -> list[Path]:
+        nonlocal missed
+        new = [path for path in sorted(found) if path not in there]
+        appear = new[: random.randrange(len(new) + 1)]
+        shown = [path for path in appear if random.random() < 0.5]
+        missed += len(appear) - len(shown)
+        found = [path for path in found if path in there or path in shown]
+        there.update(appear)
+        return found
+
+    with looks_at_results(some), job.world(2, random) as world:
+        finish(world)
+    assert missed
+    assert in_database(of_sqlite, job.results / "it.db", "all_rows") == all_rows()
+    assert in_database(of_sqlite, job.results / "it.db", "windows") == expected_windows(2)
+
+
 def cut_twice(path: Path, declare: Callable[[Any, Path], None]) -> Job:
     """A job with two snapshots, whose rows are inserted."""
     job = Job(path, declare)
