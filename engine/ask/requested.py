@@ -47,9 +47,9 @@ class Request:
         pause_s, look_s = _FIRST_PAUSE_S, 0.0
         while not condition():
             if time.monotonic() >= look_s:
-                self._meanwhile()
-                if not self.lasts:
-                    self._meanwhile()  # a launcher that asks has its workers' own account, which says why
+                lasts = self.lasts
+                self._meanwhile()  # a launcher that asks has its workers' own account, which says why one has ended
+                if not lasts:
                     raise WorkerError(f"the group of process {self.group.launcher} has ended")
                 look_s = time.monotonic() + _LONGEST_PAUSE_S
             if time.monotonic() > deadline:
@@ -61,10 +61,10 @@ class Request:
             time.sleep(pause_s)
             pause_s = min(_GROWTH * pause_s, _LONGEST_PAUSE_S)
 
-    def pause(self, seconds: float = _LONGEST_PAUSE_S) -> None:
+    def pause(self) -> None:
         """Wait for a moment."""
         self._meanwhile()
-        time.sleep(seconds)
+        time.sleep(_LONGEST_PAUSE_S)
 
     @property
     def lasts(self) -> bool:

@@ -54,10 +54,9 @@ def _says_whom(question: Any) -> bool:
 class Requests:
     """What is asked of this worker."""
 
-    def __init__(self, worker: Worker, launcher: int, begin: Mapping[str, Begin]) -> None:
+    def __init__(self, worker: Worker, begin: Mapping[str, Begin]) -> None:
         """begin: what begins the answer to each kind that all workers know."""
         self._worker = worker
-        self._launcher = launcher
         self._begin: Mapping[str, Begin] = {**begin, **worker.answering}
         self._known: dict[Path, Session | None] = {}
         self._folders_ns = 0
@@ -65,7 +64,7 @@ class Requests:
 
     def noticed(self) -> None:
         """A signal came, at whatever instant: look soon, if there is anything new."""
-        if requests_of(self._launcher, private_folder()).keys() - self._known.keys():
+        if requests_of(self._worker.launcher, private_folder()).keys() - self._known.keys():
             self._folders_ns = 0
             self._worker.schedule.look_outside_after(0)
 
@@ -85,7 +84,7 @@ class Requests:
 
     def _look_at_folders(self) -> None:
         try:
-            wanted = requests_of(self._launcher, private_folder())
+            wanted = requests_of(self._worker.launcher, private_folder())
         except UsageError:  # the folder is not this user's alone: who asks is told
             wanted = {}
         for folder in [folder for folder in self._known if folder not in wanted]:

@@ -58,7 +58,7 @@ def live(
         gc.disable()
         worker = worker_class(segment, lot, index, config)
         worker.launcher = launcher
-        answer_questions(worker.inspection, launcher, Requests(worker, launcher, _REQUESTS).noticed)
+        answer_questions(worker.inspection, launcher, Requests(worker, _REQUESTS).noticed)
         worker.report = lambda value: _tell(pipe, index, "note", value)
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
         worker.ending.heeding = lambda: write_message(pipe, {"kind": "heeding"})

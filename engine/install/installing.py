@@ -12,6 +12,8 @@ from tokenring.engine.install.installed import Installed, fail, forget
 from tokenring.engine.install.together import Together
 from tokenring.engine.worker import Worker
 
+_ELSEWHERE = "a constructor raised on another worker"
+
 
 def declare(worker: Worker, name: str, code: Code) -> tuple[Scope, Alarm]:
     """Have a function declare a dataflow, without building it. UsageError if it cannot be, and what the function
@@ -51,7 +53,7 @@ def build(worker: Worker, scope: Scope, alarm: Alarm, code: Code) -> tuple[bool,
     alarm.number = installed.add(name, dataflow, code)
     if not worker.agreement.is_so_for_any(bool(own)):
         return True, ""
-    fail(worker, name, own or "a constructor raised on another worker")
+    fail(worker, name, own or _ELSEWHERE)
     drop(worker, name)
     return False, own
 
@@ -62,7 +64,7 @@ def install_here(worker: Worker, name: str, code: Code) -> None:
     scope, alarm = declare(worker, name, code)
     is_there, why = build(worker, scope, alarm, code)
     if not is_there:
-        raise UsageError(why or "a constructor raised on another worker")
+        raise UsageError(why or _ELSEWHERE)
 
 
 def drop(worker: Worker, name: str) -> None:

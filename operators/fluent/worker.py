@@ -82,8 +82,10 @@ class Worker(engine.Worker):
                     self.kept(migrate.Placements).tell = self.dozing.may_doze
                 if self.saving is not None:
                     if mechanism != TOKENS.name:
-                        what = f"mechanism={mechanism!r}"
-                        raise UsageError(f"dataflow {name!r}: {what} and recovery= do not go together: leave one out")
+                        raise UsageError(
+                            f"dataflow {name!r}: mechanism={mechanism!r} and recovery= do not go together: leave one "
+                            f"out"
+                        )
                     self.saving.begin(scope)
                 yield cast(Scope, scope)
                 if self.saving is not None:

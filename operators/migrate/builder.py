@@ -10,6 +10,7 @@ from tokenring.engine import (
     GraphError,
     Notify,
     OperatorBuilder,
+    OperatorContext,
     Pact,
     PathSummary,
     Pipeline,
@@ -189,7 +190,12 @@ class MigratingBuilder(OperatorBuilder[Any]):
                 f"state_moves(builder, tables) behind its inputs; or give it Staying(...) for Exchange(...), so that "
                 f"it stays where it is{_CURE}"
             )
-        return Offering(constructor, mover.offered, lambda context: mover.try_out())
+        return Offering(constructor, mover.offered, self._is_made)
+
+    def _is_made(self, context: OperatorContext) -> None:
+        """The operator is made, and has offered its state."""
+        assert self._mover is not None, "its state moves"
+        self._mover.try_out()
 
     def _watch(self) -> None:
         """What tells M how far the operator is."""

@@ -155,15 +155,7 @@ class MovingBuilder(RecoveringBuilder, MigratingBuilder):
     def _restoring(self, constructor: Callable[..., Any]) -> Callable[..., Any]:
         return super()._restoring(constructor) if self._mover is None else constructor
 
-    def _offering(self, constructor: Callable[..., Any]) -> Callable[..., Any]:
-        """What it offers is both moved and saved."""
-        offering, state = super()._offering(constructor), self._state
-        if state is None or self._mover is None:
-            return offering
-        mover = self._mover
-
-        def then(context: OperatorContext) -> None:
-            mover.try_out()
-            state.begin(context.worker_index, context.peers)
-
-        return Offering(constructor, mover.offered, then)
+    def _is_made(self, context: OperatorContext) -> None:
+        super()._is_made(context)
+        if self._state is not None:
+            self._state.begin(context.worker_index, context.peers)

@@ -186,20 +186,6 @@ class Snapshot:
         return bool(self.manifest["finished"])
 
     @property
-    def own(self) -> "Snapshot":
-        """What it has of the program's dataflow."""
-        return self._of("", {})
-
-    def of(self, dataflow: str) -> "Snapshot | None":
-        """What it has of a dataflow that was installed; None where there was none of that name."""
-        more = self._more
-        return self._of(dataflow, more[dataflow]) if dataflow in more else None
-
-    def _of(self, dataflow: str, told: dict[str, Any]) -> "Snapshot":
-        sinks = [sink for sink in self.manifest["sinks"] if sink.get("dataflow", "") == dataflow]
-        return Snapshot(self.folder, {**self.manifest, **told, "sinks": sinks, "more": {}})
-
-    @property
     def _more(self) -> dict[str, dict[str, Any]]:
         more: dict[str, dict[str, Any]] = self.manifest.get("more", {})
         return more
@@ -207,7 +193,11 @@ class Snapshot:
     @property
     def dataflows(self) -> dict[str, "Snapshot"]:
         """What it has of each dataflow, by the name by which it was installed; "": the program's."""
-        return {"": self.own, **{name: self._of(name, told) for name, told in self._more.items()}}
+        found = {}
+        for name, told in {"": {}, **self._more}.items():
+            sinks = [sink for sink in self.manifest["sinks"] if sink.get("dataflow", "") == name]
+            found[name] = Snapshot(self.folder, {**self.manifest, **told, "sinks": sinks, "more": {}})
+        return found
 
     @property
     def installed(self) -> dict[str, Code]:
@@ -215,10 +205,14 @@ class Snapshot:
         return {name: Code(*told["code"]) for name, told in self._more.items()}
 
     @property
+    def time(self) -> Time:
+        """Before which all has come of the rows of this dataflow; 0 where it does not say."""
+        return int(self.manifest["time"] or 0)
+
+    @property
     def forgotten(self) -> Time:
         """Before which times are not told apart any more, of some rows of this dataflow."""
-        time = 0 if self.manifest["time"] is None else int(self.manifest["time"])
-        were = [one.get("since", {"": time}) for one in self.manifest["workers"]]
+        were = [one.get("since", {"": self.time}) for one in self.manifest["workers"]]
         return max([since for of_rows in were for since in of_rows.values()], default=0)
 
     @property

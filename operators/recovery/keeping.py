@@ -47,7 +47,7 @@ from tokenring.operators.recovery.folder import (
 from tokenring.operators.recovery.of_worker import WorkerSaving
 from tokenring.operators.recovery.options import DEAD_LETTERS, Recovery
 from tokenring.operators.recovery.saved import SavedSink
-from tokenring.operators.recovery.saving import CHANGED, INSTALLED, Saving
+from tokenring.operators.recovery.saving import CHANGED, INSTALLED
 from tokenring.operators.recovery.words import (
     DECIDED,
     FREEZE,
@@ -216,7 +216,7 @@ def saved(
     return run
 
 
-def tell_last(saving: Saving | WorkerSaving, sink: SavedSink, made: Sequence[str]) -> None:
+def tell_last(saving: WorkerSaving, sink: SavedSink, made: Sequence[str]) -> None:
     """A sink has seen its input end: what of its results no snapshot is known to have, before its run is over."""
     saving.report([_PARTS, str(sink.folder), sink.suffix, list(made)])
 

@@ -60,9 +60,8 @@ class WorkerSaving:
     def begin(self, scope: Any, is_installed: bool = False) -> None:
         """A dataflow is to be declared, and saved. GraphError for a second one of the program's."""
         if is_installed:
-            was = None if self.resumed is None or scope.graph.name not in self.comes_back else self.resumed
-            saving = Saving(self, scope, None if was is None else was.of(scope.graph.name), scope.graph.name)
-            self._installed[saving.name] = saving
+            name = scope.graph.name
+            self._installed[name] = Saving(self, scope, self._was(name) if name in self.comes_back else None, name)
             return
         if self._main is not None:
             raise GraphError(
@@ -70,7 +69,11 @@ class WorkerSaving:
                 f"{self._main.dataflow.graph.name!r} is declared already; declare both in one, have this one "
                 f"installed, or run without recovery="
             )
-        self._main = Saving(self, scope, None if self.resumed is None else self.resumed.own)
+        self._main = Saving(self, scope, self._was(""))
+
+    def _was(self, dataflow: str) -> Snapshot | None:
+        """What the run goes on from of a dataflow."""
+        return None if self.resumed is None else self.resumed.dataflows.get(dataflow)
 
     def lets_go(self, name: str, why: str) -> bool:
         """Whether a dataflow that cannot come back may be lost; if so that is told."""
@@ -182,10 +185,10 @@ class WorkerSaving:
         snapshot before it, of which only what has changed is written."""
         codes = self.worker.kept(Installed).codes
         more, told = {}, dict[str, Any]()
+        were = {} if before is None else before.dataflows
         for at, one in enumerate(self.dataflows):
-            was = None if before is None else before.own if one is self._main else before.of(one.name)
             name = f"{number:06d}-worker{worker}-{f'{at}-' if at else ''}state"
-            written = one.write(folder / name, worker, was)
+            written = one.write(folder / name, worker, were.get(one.name))
             if one is self._main:
                 told = written
             else:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from tokenring.engine import Pact
-from tokenring.engine.graph import Graph, Source, Stage
+from tokenring.engine.graph import Graph, OperatorSpec, Source, Stage
 from tokenring.operators.migrate import METER, without_addresses
 
 
@@ -20,6 +20,11 @@ class Edge(NamedTuple):
     origin: Source
     stage: Stage | None
     how: str = ""
+
+
+def edges_of(spec: OperatorSpec, pacts: Mapping[int, Pact]) -> list[Edge]:
+    """What the inputs of an operator read. pacts: see `place_of`."""
+    return [Edge(each.origin, each.stage, repr(pacts.get(id(each), each.pact))) for each in spec.inputs]
 
 
 def place_of(
@@ -62,6 +67,6 @@ def place_of(
     for number in found:  # which grows meanwhile
         spec = graph.operators[number]
         lines.append(says.get(number) or f"{spec.name} {spec.outputs!r}")
-        lines += [told(Edge(each.origin, each.stage, repr(pacts.get(id(each), each.pact)))) for each in spec.inputs]
+        lines += map(told, edges_of(spec, pacts))
     text = without_addresses("\n".join(lines)).encode()
     return hashlib.blake2b(text, digest_size=8).hexdigest()

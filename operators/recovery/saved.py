@@ -10,7 +10,7 @@ import numpy as np
 from tokenring.engine import COMPLETE, Batch, Notify, Schema, Stream, Time
 from tokenring.engine.graph import OperatorSpec
 from tokenring.operators.migrate import Bins, Leaving, Mover, Offered, Table, require_movable, workers_of
-from tokenring.operators.recovery.places import Edge
+from tokenring.operators.recovery.places import Edge, edges_of
 
 if TYPE_CHECKING:
     from tokenring.operators.recovery.saving import Saving
@@ -103,8 +103,7 @@ class SavedState:
 
     def edges(self) -> list[Edge]:
         """What it reads."""
-        pacts = self._saving.pacts
-        return [Edge(each.origin, each.stage, repr(pacts.get(id(each), each.pact))) for each in self.spec.inputs]
+        return edges_of(self.spec, self._saving.pacts)
 
     def _here(self, tables: Sequence[Batch]) -> list[Batch]:
         return [

@@ -89,12 +89,7 @@ class Saving:
     @property
     def resumed_at(self) -> Time:
         """The time before which all has come of what the run goes on from; 0: it begins."""
-        time = None if self.resumed is None else self.resumed.manifest["time"]
-        return 0 if time is None else int(time)
-
-    def report(self, what: Any) -> None:
-        """Tell the launcher something."""
-        self.of_worker.report(what)
+        return 0 if self.resumed is None else self.resumed.time
 
     def require_saved(self) -> None:
         """The dataflow is declared. GraphError for operators, inputs and sources that say nothing of what they keep;
@@ -271,7 +266,7 @@ class Saving:
         for begin in self.when_found:
             begin()
         if snapshot is not None and said and self.of_worker.worker.index == 0:
-            self.report([CHANGED, said])
+            self.of_worker.report([CHANGED, said])
             for folder in {sink["folder"] for sink in snapshot.sinks} - self.sinks.keys():
                 remove_leftovers(Path(folder))
 
@@ -350,7 +345,7 @@ class Saving:
 
         self.is_built = True
         if self.name and not self.of_worker.comes_back and self.of_worker.worker.index == 0:
-            self.report([INSTALLED])
+            self.of_worker.report([INSTALLED])
         told = [] if self.resumed is None else self.resumed.operators.values()
         had = {name for one in told for name in one["sources"]}
         for known in self._numbers:

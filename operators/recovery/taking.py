@@ -2,7 +2,7 @@
 
 Who asks (keeping.py) leads all workers through it, by words that all share (words.py):
 
-    worker   STOOD     its sources stand; or it has not built its dataflow yet, and there is no snapshot
+    worker   STOOD      its sources stand; or it has not built its dataflow yet, and there is no snapshot
     worker   RESTS      nothing is to be done here, at a position of the ring
     asker    FREEZE     all rest at one position: let no operator run any more; number of this attempt
     worker   FROZEN     it does, at which position; or it has something to do again
@@ -73,15 +73,16 @@ class Taking:
         self._saving = saving
         self._worker, self._folder, self._into = worker, folder, Path(question["into"])
         self._number, self._before, self._request = question["number"], question["before"], question["request"]
-        self._phase = _Phase.COMES if saving.is_built else _Phase.OVER
+        is_built = saving.is_built
+        self._phase = _Phase.COMES if is_built else _Phase.OVER
         self._attempt = saving.board.said(saving.board.workers, FREEZE)
         self._copy = self._worker_process = 0
         self._cores = os.sched_getaffinity(os.getppid())  # the launcher's: this worker is pinned, its copy is not to be
-        if saving.is_built:
+        if is_built:
             saving.stand(self._request)
         self._say(RESTS, 0)
         self._say(STOOD_NS, monotonic_ns())
-        self._say(STOOD, self._request if saving.is_built else unbuilt(self._request))
+        self._say(STOOD, self._request if is_built else unbuilt(self._request))
 
     def look(self) -> int:
         """Go on with it."""

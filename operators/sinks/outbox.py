@@ -135,7 +135,7 @@ def deliver(
                 outbox.write(reference.time, batch)
             if rows.frontier == COMPLETE and not is_over:
                 is_over = True
-                tell_last(saving, outbox, outbox.close())
+                tell_last(saving.of_worker, outbox, outbox.close())
 
         return logic
 

@@ -23,8 +23,7 @@ from tests.engine.helpers import simulated
 from tokenring.engine import Worker, whole_files
 from tokenring.engine.explain import left_open  # noqa: F401 - here once, and not in each copy
 from tokenring.operators import fluent
-from tokenring.operators.migrate import Placement
-from tokenring.operators.recovery import JobFolder, Recovery, Saving, Taking
+from tokenring.operators.recovery import JobFolder, Recovery, Taking
 from tokenring.operators.recovery.keeping import Keeper, saved
 from tokenring.operators.recovery.words import DECIDED, FREEZE, RESTS, STATUS, decision
 from tokenring.operators.sinks.dead_letters import DeadLetters
@@ -135,12 +134,6 @@ def _no_syncs() -> Iterator[None]:
         yield
 
 
-def saved_by(worker: Any) -> Saving:
-    """What is saved of a worker's program."""
-    saving: Saving = worker.saving.dataflows[0]
-    return saving
-
-
 class World:
     """Workers of a job, from a snapshot on."""
 
@@ -206,7 +199,7 @@ class World:
         """Let bins go anywhere, where state is in bins."""
         workers, bins = len(self.group.workers), self.job.bins
         if bins and workers > 1:
-            placement: Placement = saved_by(self.group.workers[0]).dataflow.kept(Placement)
+            placement = self.group.workers[0].saving.dataflows[0].placement
             steps = [{random.randrange(bins): random.randrange(workers)} for _ in range(random.choice([1, 3, 9]))]
             placement.move(steps)
 
