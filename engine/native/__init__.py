@@ -82,6 +82,7 @@ with later(__name__):
         WAS_ACTIVE,
         WIDTH,
         WOKEN,
+        StageBeginning,
         world_at,
     )
     from tokenring.engine.native.logic import (
@@ -103,6 +104,7 @@ with later(__name__):
         round_of,
         send,
         send_each,
+        state_as,
         state_of,
         sum_of_tokens,
         take_apart,
@@ -190,6 +192,7 @@ __all__ = [
     "STAGE_MESSAGE",
     "STAGE_ROW",
     "STAGE_WORDS",
+    "StageBeginning",
     "STOPPED_AT",
     "TAKEN",
     "TIME",
@@ -251,6 +254,7 @@ __all__ = [
     "send_each",
     "shifted_texts",
     "shorten",
+    "state_as",
     "state_of",
     "sum_of_tokens",
     "take",

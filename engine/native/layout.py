@@ -12,7 +12,7 @@ All are int64 words. Operators here are numbered by themselves; `natives` says w
 """
 
 from tokenring.engine.progress import STATE_WORDS, record
-from tokenring.shm.kernels import RAISED, kernel, records_at, table_at, words_at
+from tokenring.shm.kernels import RAISED, Record, kernel, records_at, table_at, words_at
 from tokenring.shm.memory import store_word
 from tokenring.shm.queues import QUEUE_STATE
 
@@ -144,6 +144,15 @@ LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE = range(5)
 """Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges."""
 STAGE_MESSAGE, STAGE_ROW, STAGE_WORDS = range(3)
 """Words of a stage's state: the message that is to go through it, the row of an error; where its own words begin."""
+
+
+class StageBeginning(Record):
+    """What a stage's state begins with: the message that is to go through it, and the row of an error."""
+
+    message: int
+    row: int
+
+
 # `handle`: the slot of the token that is there; where none is, below zero, and what was is to be told apart from it.
 TOKEN = record("operator", "output", "time", "handle", "next_free")
 GENERATION = 1 << 32

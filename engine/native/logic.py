@@ -4,6 +4,8 @@ A logic is an entry `logic(world, me)` that returns DONE, AGAIN (it wants anothe
 grow, then it is called again; it has taken nothing) or FAILED (with `fail`).
 """
 
+from typing import TypeVar
+
 from tokenring.engine.native.edges import send_at
 from tokenring.engine.native.layout import (
     AT_ONE_TIME,
@@ -36,17 +38,24 @@ from tokenring.engine.native.messages import end_of_message, input_of, message_o
 from tokenring.engine.native.rights import is_good, may_be_at, time_at_hand, token_at
 from tokenring.engine.native.wrongs import NO_SUCH_OUTPUT, fail
 from tokenring.engine.progress import count_at, current_frontier, fingerprint, locations_of, sum_of_times
-from tokenring.shm.kernels import entry, kernel, words_at
+from tokenring.shm.kernels import Words, entry, kernel, record_at, words_at
 from tokenring.shm.memory import load_acquire
 from tokenring.shm.queues import any_set, next_set
 
+R = TypeVar("R")
 _ANY_WIDTH = 16  # of a message that no output takes
 
 
 @kernel
-def state_of(world, me, count):  # type: ignore[no-untyped-def]
+def state_of(world: int, me: int, count: int) -> Words:
     """The first `count` words of the operator's state."""
     return words_at(operators_at(world_at(world))[me].state, count)
+
+
+@kernel
+def state_as(world: int, me: int, record: type[R]) -> R:
+    """The operator's state, as the record that its words begin with."""
+    return record_at(operators_at(world_at(world))[me].state, record)
 
 
 @kernel

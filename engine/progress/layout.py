@@ -46,7 +46,7 @@ SIZES = 48
 STATE_WORDS = FREE_REGIONS + SIZES
 
 
-def record(*names: str, **also: str) -> "np.dtype[np.void]":
+def record(*names: str, **also: str) -> Any:
     """A record of int64 words of these names, one after the other; `also`: further names of some of them."""
     every = [*names, *also]
     offsets = [8 * names.index(also.get(name, name)) for name in every]

@@ -8,6 +8,7 @@ from tokenring.shm.kernels.kernel import (
     COME_WITH_NUMBA,
     Kernel,
     Later,
+    Words,
     address_of,
     bytes_at,
     forbid_compilation,
@@ -15,18 +16,23 @@ from tokenring.shm.kernels.kernel import (
     kernel,
     kernel_for_columns,
     kernels_to_make_ready,
+    record_at,
+    record_of,
     records_at,
+    records_of,
+    signed,
     table_at,
+    unsigned,
     words_at,
 )
 from tokenring.shm.kernels.levels import CAN_PACK, LEVELS, is_for_any_processor, levels_for
 from tokenring.shm.kernels.library import LIBRARY_FOLDER, library
+from tokenring.shm.kernels.record import Record, room
 from tokenring.shm.kernels.signatures import COLUMN, TABLE, WORDS, boolean, float64, int64, readonly, tuple_of, void
 from tokenring.shm.kernels.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
 
 COME_WITH_NUMBA += [
     "tokenring.shm.kernels.compiler_lock",
-    "tokenring.shm.kernels.folder_lock",
     "tokenring.shm.kernels.cache_folders",
 ]
 
@@ -46,8 +52,10 @@ __all__ = [
     "LOGIC",
     "Later",
     "RAISED",
+    "Record",
     "TABLE",
     "WORDS",
+    "Words",
     "address_of",
     "boolean",
     "bytes_at",
@@ -64,9 +72,15 @@ __all__ = [
     "levels_for",
     "library",
     "readonly",
+    "record_at",
+    "record_of",
     "records_at",
+    "records_of",
+    "room",
+    "signed",
     "table_at",
     "tuple_of",
+    "unsigned",
     "void",
     "words_at",
 ]

@@ -1,13 +1,15 @@
 """Where compiled kernels are found besides where numba looks, since what is loaded is run. If neither beside their
 sources nor below the user's home anything can be written, they are kept in a temporary folder of this user alone. And
-what stands beside the sources is read though it cannot be written there: an image's, say, which root has made.
+what stands beside the sources is read though it cannot be written there: an image's, say, which root has made. One
+process at a time writes to a folder.
 """
 
 import os
 import stat
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
 
@@ -72,5 +74,18 @@ def _is_private(folder: Path) -> bool:
     return is_closed and is_fixed
 
 
+@contextmanager
+def held(folder: str) -> Iterator[None]:
+    """Hold a folder against other processes that do the same; not where its file system knows no locks."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            flock(descriptor, LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+KernelCache.held = staticmethod(held)
 KernelFiles._locator_classes += [TemporaryCacheLocator, ReadOnlyCacheLocator]
 KernelCache.beside = staticmethod(folder_beside)

@@ -13,7 +13,7 @@ from numba.core.compiler import Compiler, CompileResult
 from numba.core.registry import CPUDispatcher
 from numba.core.types.misc import unliteral
 
-from tokenring.shm.kernels.compilation import OPTIONS, KernelCache, KernelFiles, cache_of
+from tokenring.shm.kernels.compilation import OPTIONS, KernelCache, KernelFiles, QuietCompiler, cache_of
 
 
 class _Nowhere:
@@ -55,7 +55,7 @@ class CalleeLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-class _CalleeCompiler(Compiler):  # type: ignore[misc]
+class _CalleeCompiler(QuietCompiler):
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *more: Any) -> None:
         super().__init__(typingctx, targetctx, CalleeLibrary(targetctx.codegen(), "callee"), *more)
 

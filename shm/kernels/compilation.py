@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.compiler import Compiler
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
@@ -55,7 +56,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     is_fresh = False
     """Whether numba has looked for all that it knows, as it would for each function that it loads."""
     held: Callable[[str], AbstractContextManager[Any]] = nullcontext
-    """Holds a folder against other processes: shm/kernels/folder_lock.py says how."""
+    """Holds a folder against other processes: shm/kernels/cache_folders.py says how."""
     beside: Callable[[str], str] = lambda _: ""
     """The folder beside a source file, if what is there may be read: shm/kernels/cache_folders.py says when."""
 
@@ -102,7 +103,17 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             _warn_of_cache(str(error))
 
 
-class KernelCompiler(Compiler):  # type: ignore[misc]
+class QuietCompiler(Compiler):  # type: ignore[misc]
+    """Numba's, which warns of each record that it sees to begin as another does: those that inherit from one do."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """Compile."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
+            return super().compile_extra(func)
+
+
+class KernelCompiler(QuietCompiler):
     """Numba's compiler, for what gets machine code."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:

@@ -22,11 +22,11 @@ def ingredients(function: Callable[..., Any]) -> str:
     intrinsics that it calls with all that is in those, plain functions included, which intrinsics call."""
     found = [_text(function.__code__)]
     for name, value in sorted(references(function).items()):
+        if not hasattr(value, "py_func") and hasattr(value, "original"):
+            value = value.original()
         if isinstance(value, int | float | str | tuple | np.dtype | np.generic):
             found.append(f"{name}={value!r}")
             continue
-        if not hasattr(value, "py_func") and hasattr(value, "original"):
-            value = value.original()
         if hasattr(value, "py_func"):
             if value.py_func is not function:
                 found.append(f"{name}:{ingredients(value.py_func)}")

@@ -6,18 +6,25 @@ where it can; elsewhere a kernel is made ready by its first call. No worker comp
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar, overload
 from weakref import WeakSet
 
 import numpy as np
 
 from tokenring.shm.errors import KernelError, KernelInWorkerWarning
-from tokenring.shm.kernels.signatures import COLUMN, Type, resolved, tuple_of
+from tokenring.shm.kernels.signatures import COLUMN, Signature, Type, resolved, tuple_of
 
+F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
+Words = np.ndarray
+"""Of int64, one dimension."""
+signed: Any = np.int64
+unsigned: Any = np.uint64
+"""In a kernel: a number as int64, as uint64. To type checkers it is whatever it is used as."""
 COLUMNS_COMPILED = 8
 """A kernel for columns is compiled ahead for up to so many."""
 
@@ -169,6 +176,10 @@ class Later:
         return getattr(import_module(self._module), self._name)
 
 
+STAND_FOR: dict[type, Callable[[Any], Any]] = {Kernel: Kernel.original, Later: Later.original, Type: Type.resolve}
+"""What objects of ours are to numba, by their type."""
+
+
 @cache
 def numba_comes() -> None:
     """Tell numba what our objects stand for."""
@@ -176,9 +187,8 @@ def numba_comes() -> None:
 
     for module in COME_WITH_NUMBA:
         import_module(module)
-    stand_for(Kernel, Kernel.original)
-    stand_for(Later, Later.original)
-    stand_for(Type, Type.resolve)
+    for kind, original in STAND_FOR.items():
+        stand_for(kind, original)
 
 
 class _ForColumns:
@@ -197,6 +207,10 @@ class _ForColumns:
         return found
 
 
+@overload
+def kernel(signature: F) -> F: ...
+@overload
+def kernel(signature: Signature) -> Callable[[F], F]: ...
 def kernel(signature: Any) -> Any:
     """Decorator: a function without Python objects, compiled once and cached on disk. `@kernel` or `@kernel(void(TABLE,
     COLUMN))`.
@@ -233,32 +247,50 @@ _as_pointer: Any = Later("tokenring.shm.memory.intrinsics", "as_pointer")
 
 
 @kernel
-def words_at(address, count):  # type: ignore[no-untyped-def]
+def words_at(address: int, count: int) -> Words:
     """A kernel's view of `count` int64 words at `address`; valid as long as their owner keeps them."""
     return carray(_as_pointer(address), (count,), np.int64)
 
 
 @kernel
-def records_at(address, count, record):  # type: ignore[no-untyped-def]
-    """A kernel's view of `count` records at `address`, of the dtype `record`, a constant of the kernel's module: what
-    they have is `records[i].name`. Valid as long as their owner keeps them."""
+def records_at(address: int, count: int, record: type[R]) -> Sequence[R]:
+    """A kernel's view of `count` records at `address`, of a class of records or of a dtype, a constant of the kernel's
+    module: what they have is `records[i].name`. Valid as long as their owner keeps them."""
     return carray(_as_pointer(address), (count,), record)
 
 
 @kernel
-def bytes_at(address, count):  # type: ignore[no-untyped-def]
+def record_at(address: int, record: type[R]) -> R:
+    """A kernel's view of the record at `address`: see `records_at`."""
+    return carray(_as_pointer(address), (1,), record)[0]
+
+
+@kernel
+def record_of(words: Words, record: type[R]) -> R:
+    """A kernel's view of the record that lies in an array, from its first word on."""
+    return carray(_as_pointer(words.ctypes.data), (1,), record)[0]
+
+
+@kernel
+def records_of(table: np.ndarray, record: type[R]) -> Sequence[R]:
+    """A kernel's view of the records that are the rows of a table of words."""
+    return carray(_as_pointer(table.ctypes.data), (len(table),), record)
+
+
+@kernel
+def bytes_at(address: int, count: int) -> np.ndarray:
     """A kernel's view of `count` bytes at `address`; valid as long as their owner keeps them."""
     return carray(_as_pointer(address), (count,), np.uint8)
 
 
 @kernel
-def halves_at(address, count):  # type: ignore[no-untyped-def]
+def halves_at(address: int, count: int) -> np.ndarray:
     """A kernel's view of `count` int32 words at `address`; valid as long as their owner keeps them."""
     return carray(_as_pointer(address), (count,), np.int32)
 
 
 @kernel
-def table_at(address, rows, columns):  # type: ignore[no-untyped-def]
+def table_at(address: int, rows: int, columns: int) -> np.ndarray:
     """A kernel's view of int64 words of shape (rows, columns) at `address`; valid as long as their owner keeps them."""
     return carray(_as_pointer(address), (rows, columns), np.int64)
 

@@ -19,7 +19,7 @@ from tokenring.nexmark.events.generator import GeneratorConfig
 NEEDS_EXTRA = (
     "tokenring.shm.kernels.making",
     *(f"tokenring.shm.kernels.{name}" for name in ("callees", "compilation", "compiled_entry", "compiler_lock")),
-    *(f"tokenring.shm.kernels.{name}" for name in ("folder_lock", "loaded_library", "cache_folders")),
+    *(f"tokenring.shm.kernels.{name}" for name in ("loaded_library", "cache_folders")),
     *(f"tokenring.shm.memory.{name}" for name in ("c_functions", "intrinsics", "vectors")),
     "tokenring.nexmark.spark.jobs",
     "tokenring.nexmark.oracle.job",

@@ -11,7 +11,6 @@ from typing import Any
 from llvmlite import binding, ir
 from numba.core import event
 from numba.core.callconv import CPUCallConv
-from numba.core.compiler import Compiler
 from numba.core.lowering import Lower
 from numba.core.pythonapi import PythonAPI
 from numba.core.registry import CPUDispatcher
@@ -19,7 +18,7 @@ from numba.extending import overload
 from numba.np import arrayobj
 
 from tokenring.shm.kernels.callees import Callee, CalleeLibrary
-from tokenring.shm.kernels.compilation import stand_for
+from tokenring.shm.kernels.compilation import QuietCompiler, stand_for
 from tokenring.shm.kernels.entry import Entry
 from tokenring.shm.kernels.kernel import Kernel, numba_comes
 from tokenring.shm.kernels.levels import be_for_any_processor
@@ -40,7 +39,7 @@ class _Function(CalleeLibrary):
         self._finalized = True
 
 
-class _Compiler(Compiler):  # type: ignore[misc]
+class _Compiler(QuietCompiler):
     def __init__(self, typingctx: Any, targetctx: Any, library: Any, *more: Any) -> None:
         super().__init__(typingctx, targetctx, _Function(targetctx.codegen(), "function"), *more)
 

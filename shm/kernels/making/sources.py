@@ -58,7 +58,7 @@ def _of_value(module: ModuleType, name: str, value: Any) -> Iterator[str | Calla
 
 @cache
 def _of_constant(module: ModuleType, name: str) -> tuple[str | Callable[..., Any], ...]:
-    """Of the assignment that gives a constant its value, and of what that reads."""
+    """Of what gives a constant its value, and of what that reads."""
     way, module, name = _way_to(module, name)
     if not _is_ours(module):
         return ()
@@ -93,7 +93,8 @@ def _is_ours(module: ModuleType) -> bool:
 
 @cache
 def _bindings(module: ModuleType) -> tuple[dict[str, ast.expr], dict[str, tuple[str, str]]]:
-    """Of each name that a module assigns, what it says there; of each that it imports, from where, and as what."""
+    """Of each name that a module assigns, or declares a record by, what it says there; of each that it imports, from
+    where, and as what."""
     assigned, imported = dict[str, ast.expr](), dict[str, tuple[str, str]]()
     assert module.__file__ is not None
     tree = ast.parse(Path(module.__file__).read_bytes())
@@ -101,6 +102,10 @@ def _bindings(module: ModuleType) -> tuple[dict[str, ast.expr], dict[str, tuple[
         if isinstance(node, ast.ImportFrom) and node.module in sys.modules:
             imported.update({alias.asname or alias.name: (node.module, alias.name) for alias in node.names})
     for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+            said = [given for each in fields for given in (each.annotation, each.value) if given is not None]
+            assigned[node.name] = ast.Tuple([*node.bases, *said])
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:

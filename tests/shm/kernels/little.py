@@ -45,7 +45,18 @@ def advance(at):
 """,
     "records": """
 import numpy as np
+from tokenring.shm.kernels import Record
+from tokenring.sample.inner import Inner
 ROW = np.dtype([("left", "i8"), ("right", "i8")])
+class Outer(Record):
+    first: int
+    inner: Inner
+""",
+    "inner": """
+from tokenring.shm.kernels import Record
+class Inner(Record):
+    one: int
+    two: int
 """,
     "emitting": """
 def emitted(builder, value):
@@ -63,11 +74,11 @@ def plus(typing, value):
 """,
     "caller": """
 import tokenring.sample.leaf as leaf
-from tokenring.shm.kernels import Later, int64, kernel, records_at
+from tokenring.shm.kernels import Later, int64, kernel, record_at, records_at
 from tokenring.sample import go
 from tokenring.sample.deep import PAIR
 from tokenring.sample.leaf import STEP as STRIDE, MARK, advance
-from tokenring.sample.records import ROW
+from tokenring.sample.records import ROW, Outer
 FAR = 10 * STRIDE
 plus = Later("tokenring.sample.machine", "plus")
 @kernel(int64(int64))
@@ -97,10 +108,14 @@ def paired(at):
 @kernel(int64(int64))
 def row(address):
     return records_at(address, 1, ROW)[0].left if address else 4
+@kernel(int64(int64))
+def within(address):
+    return record_at(address, Outer).inner.two if address else 6
 """,
 }
 VALUES = {
     "alone": -1, "twice": 6, "far": 30, "marked": 32, "of_module": 3, "gone": -5, "added": 7, "paired": 2, "row": 4,
+    "within": 6,
 }  # fmt: skip
 """What the kernels return of 0."""
 

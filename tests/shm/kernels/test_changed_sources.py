@@ -22,6 +22,8 @@ CHANGES: dict[str, tuple[str, str, str, set[str]]] = {
     "a tuple": ("deep", "(1, 2)", "(1, 3)", {"paired"}),
     "a constant of numpy's": ("leaf", "uint64(32)", "uint64(64)", {"marked"}),
     "the words of a record": ("records", '"left"', '"last"', {"row"}),
+    "the fields of a record": ("records", "first: int", "before: int", {"within"}),
+    "the fields of a record within a record": ("inner", "one: int", "last: int", {"within"}),
     "an intrinsic": ("machine", "args[0]", "args[-1]", {"added"}),
     "a function that an intrinsic calls": ("emitting", "builder.add", "builder.sub", {"added"}),
 }
