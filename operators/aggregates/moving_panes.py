@@ -6,48 +6,20 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Time, int64, kernel, void
-from tokenring.engine.compiled import words_at
-from tokenring.operators.aggregates.compiled_panes import (
-    BACK,
-    BEHIND,
-    CLOSED,
-    DONE_END,
-    ENTERING,
-    EVERY,
-    FIRST,
-    FOLDED,
-    FOLLOWING,
-    FRONT,
-    GROUP_OF,
-    GROUPS,
-    INSIDE,
-    KEYS,
-    LAST,
-    LATENESS,
-    MEMBERS,
-    MERGED,
-    MOVES,
-    OFFSET,
-    PANE_END,
-    PANES,
-    RUN_END,
-    USES,
-    WIDTH,
-    heap_of,
-    least_end,
-    pane_words,
-)
+from tokenring.engine.compiled import Words, record_of, words_at
+from tokenring.operators.aggregates.compiled_panes import PaneTable, SlidingPanes, by_pane, heap_of, least_end
 from tokenring.operators.folds import leave_groups, merge_slots, start_slot, take_away_slots
-from tokenring.operators.state import LEAST, PLACES, Keys, key_column, push
+from tokenring.operators.state import LEAST, Keys, key_column, push
 from tokenring.operators.state.moving import live_slots
 
 
 @kernel(int64(WORDS, COLUMN, COLUMN, WORDS))
-def _leave(own, panes, gone, empty):  # type: ignore[no-untyped-def]
+def _leave(words: Words, panes: Words, gone: Words, empty: Words) -> int:
     """Take slots that are gone, a word for each, out of the lists of panes; write those that have none left: returns
     how many."""
-    first, last, members = pane_words(own, FIRST), pane_words(own, LAST), pane_words(own, MEMBERS)
-    following = words_at(own[FOLLOWING], own[KEYS + PLACES])
+    table = record_of(words, SlidingPanes)
+    first, last, members = by_pane(table, table.first), by_pane(table, table.last), by_pane(table, table.members)
+    following = words_at(table.following, table.keys.places)
     found = 0
     for pane in panes:
         at = first[pane]
@@ -64,7 +36,7 @@ def _leave(own, panes, gone, empty):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _append(first, last, members, following, pane, slot):  # type: ignore[no-untyped-def]
+def _append(first: Words, last: Words, members: Words, following: Words, pane: int, slot: int) -> None:
     following[slot] = 0
     if last[pane] == 0:
         first[pane] = slot + 1
@@ -75,10 +47,11 @@ def _append(first, last, members, following, pane, slot):  # type: ignore[no-unt
 
 
 @kernel(void(WORDS, COLUMN, COLUMN, COLUMN))
-def _arrive(own, fresh, panes, slots):  # type: ignore[no-untyped-def]
+def _arrive(words: Words, fresh: Words, panes: Words, slots: Words) -> None:
     """Append slots to their panes' lists, of which those of `fresh` are empty."""
-    first, last, members = pane_words(own, FIRST), pane_words(own, LAST), pane_words(own, MEMBERS)
-    following = words_at(own[FOLLOWING], own[KEYS + PLACES])
+    table = record_of(words, SlidingPanes)
+    first, last, members = by_pane(table, table.first), by_pane(table, table.last), by_pane(table, table.members)
+    following = words_at(table.following, table.keys.places)
     for pane in fresh:
         first[pane] = last[pane] = members[pane] = 0
     for i in range(len(slots)):
@@ -86,15 +59,16 @@ def _arrive(own, fresh, panes, slots):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _last_inside(own):  # type: ignore[no-untyped-def]
+def _last_inside(table: SlidingPanes) -> int:
     """The end of the last pane that is inside the window at hand: others end later. LEAST if there is none."""
-    return key_column(own, PANES, 0)[own[BACK] - 1] if own[EVERY] > 0 and own[INSIDE] > 0 else LEAST
+    return key_column(table.open, 0)[table.back - 1] if table.every > 0 and table.inside > 0 else LEAST
 
 
 @kernel(void(WORDS, COLUMN))
-def _fill_heap(own, panes):  # type: ignore[no-untyped-def]
+def _fill_heap(words: Words, panes: Words) -> None:
     """All open panes are in the heap, but for those inside."""
-    heap, ends, last, size = heap_of(own), key_column(own, PANES, 0), _last_inside(own), 0
+    table = record_of(words, SlidingPanes)
+    heap, ends, last, size = heap_of(table), key_column(table.open, 0), _last_inside(table), 0
     for pane in panes:
         if ends[pane] > last:
             push(heap, size, ends[pane], pane)
@@ -102,56 +76,65 @@ def _fill_heap(own, panes):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, COLUMN, WORDS, WORDS))
-def _go_out(own, slots, inside, groups):  # type: ignore[no-untyped-def]
+def _go_out(words: Words, slots: Words, inside: Words, groups: Words) -> int:
     """Take slots of panes that are inside out of their groups; write the groups that have none left: how many."""
-    ends, last, count = key_column(own, KEYS, 0), _last_inside(own), 0
-    group_of = words_at(own[GROUP_OF], own[KEYS + PLACES])
+    table = record_of(words, SlidingPanes)
+    ends, last, count = key_column(table.keys, 0), _last_inside(table), 0
+    group_of = words_at(table.group_of, table.keys.places)
     for slot in slots:
         if ends[slot] <= last:
             inside[count], groups[count] = slot, group_of[slot]
             count += 1
-    if own[MOVES]:
-        take_away_slots(own, FOLDED, MERGED, inside[:count], groups[:count])
-    return leave_groups(groups[:count], words_at(own[USES], own[GROUPS + PLACES]), inside)
+    if table.moves:
+        take_away_slots(table.folds, table.merged, inside[:count], groups[:count])
+    return leave_groups(groups[:count], words_at(table.uses, table.groups.places), inside)
+
+
+@kernel
+def come_in(table: SlidingPanes, slots: Words, groups: Words, room: Words) -> int:
+    """Slots of panes that are inside come into their groups. Returns the fold whose sum left its range; -1 if none."""
+    uses, group_of = words_at(table.uses, table.groups.places), words_at(table.group_of, table.keys.places)
+    for i in range(len(slots)):
+        if uses[groups[i]] == 0:
+            start_slot(table.merged, groups[i])
+        uses[groups[i]] += 1
+        group_of[slots[i]] = groups[i]
+    return merge_slots(table.folds, table.merged, slots, groups, room) if table.moves else -1
 
 
 @kernel(int64(WORDS, COLUMN, COLUMN, WORDS))
-def come_in(own, slots, groups, room):  # type: ignore[no-untyped-def]
-    """Slots of panes that are inside come into their groups. Returns the fold whose sum left its range; -1 if none."""
-    uses, group_of = words_at(own[USES], own[GROUPS + PLACES]), words_at(own[GROUP_OF], own[KEYS + PLACES])
-    for i in range(len(slots)):
-        if uses[groups[i]] == 0:
-            start_slot(own, MERGED, groups[i])
-        uses[groups[i]] += 1
-        group_of[slots[i]] = groups[i]
-    return merge_slots(own, FOLDED, MERGED, slots, groups, room) if own[MOVES] else -1
+def _come_in(words: Words, slots: Words, groups: Words, room: Words) -> int:
+    return come_in(record_of(words, SlidingPanes), slots, groups, room)
 
 
 @kernel(void(WORDS))
-def _unchain(own):  # type: ignore[no-untyped-def]
+def _unchain(words: Words) -> None:
     """Panes inside that have no slots are inside no longer."""
-    behind, members = words_at(own[BEHIND], own[PANES + PLACES]), pane_words(own, MEMBERS)
-    at, count, own[INSIDE], before = own[FRONT], own[INSIDE], 0, 0
+    table = record_of(words, SlidingPanes)
+    behind, members = words_at(table.behind, table.open.places), by_pane(table, table.members)
+    at, count, table.inside, before = table.front, table.inside, 0, 0
     for _ in range(count):
         after = behind[at - 1]
         if members[at - 1] > 0:
-            if own[INSIDE] == 0:
-                own[FRONT] = at
+            if table.inside == 0:
+                table.front = at
             else:
                 behind[before - 1] = at
-            behind[at - 1], own[BACK], before = 0, at, at
-            own[INSIDE] += 1
+            behind[at - 1], table.back, before = 0, at, at
+            table.inside += 1
         at = after
 
 
 @kernel(int64(WORDS))
-def _end_inside(own):  # type: ignore[no-untyped-def]
-    return _last_inside(own)
+def _end_inside(words: Words) -> int:
+    table = record_of(words, SlidingPanes)
+    return _last_inside(table)
 
 
 @kernel(int64(WORDS))
-def _least(own):  # type: ignore[no-untyped-def]
-    return least_end(own)
+def _least(words: Words) -> int:
+    table = record_of(words, SlidingPanes)
+    return least_end(table)
 
 
 class Sliding(Protocol):
@@ -168,44 +151,44 @@ class MovingPanes:
     """See OpenPanes. What is inside a sliding window stays there, with what has come and without what has left."""
 
     def __init__(
-        self, words: np.ndarray, slots: Keys, panes: Keys, link: Callable[[], None], sliding: Sliding | None
+        self, table: PaneTable, slots: Keys, panes: Keys, link: Callable[[], None], sliding: Sliding | None
     ) -> None:
-        """words: the operator's; slots: by pane and key; panes: the open ones. link: lets arrays be as long as these
-        need it, and links them."""
-        self._words, self._slots, self._panes, self._link, self._sliding = words, slots, panes, link, sliding
+        """table: the operator's, SlidingPanes where `sliding` is given; slots: by pane and key; panes: the open ones.
+        link: lets arrays be as long as these need it, and links them."""
+        self._table, self._slots, self._panes, self._link, self._sliding = table, slots, panes, link, sliding
 
     @property
     def closed(self) -> Time:
         """See OpenPanes."""
-        return int(self._words[CLOSED])
+        return self._table.closed
 
     @property
     def _inside(self) -> Sliding | None:
         """The groups, if there are panes inside. A pane that is half inside is taken out, with the others."""
         sliding = self._sliding
-        if sliding is not None and self._words[ENTERING]:
+        if sliding is not None and self._table.entering:
             sliding.take_out()
-        return sliding if sliding is not None and self._words[INSIDE] else None
+        return sliding if sliding is not None and self._table.inside else None
 
     def leave(self, slots: np.ndarray) -> None:
         """See OpenPanes."""
         inside = self._inside
         if inside is not None:
             unused, groups = np.empty(len(slots), np.int64), np.empty(len(slots), np.int64)
-            count = _go_out(self._words, slots, unused, groups)
+            count = _go_out(self._table.words, slots, unused, groups)
             if inside.groups is not None:
                 inside.groups.remove(unused[:count])
         gone = np.zeros(self._slots.capacity, np.int64)
         gone[slots] = 1
         panes = live_slots(self._panes)
         empty = np.empty(len(panes), np.int64)
-        count = _leave(self._words, panes, gone, empty)
+        count = _leave(self._table.words, panes, gone, empty)
         if inside is not None:
-            _unchain(self._words)
+            _unchain(self._table.words)
         self._panes.remove(empty[:count])
         self._link()
-        _fill_heap(self._words, live_slots(self._panes))
-        self._words[PANE_END], self._words[RUN_END] = LEAST, -1
+        _fill_heap(self._table.words, live_slots(self._panes))
+        self._table.pane_end, self._table.run_end = LEAST, -1
 
     def make_room(self) -> None:
         """See OpenPanes."""
@@ -213,17 +196,17 @@ class MovingPanes:
 
     def arrive(self, slots: np.ndarray, ends: np.ndarray, closed: np.ndarray) -> None:
         """See OpenPanes."""
-        words = self._words
+        table, words = self._table, self._table.words
         panes = self._panes.slots(Batch.wrap(self._panes.schema, (ends,), len(ends)))
         self._link()
         _arrive(words, self._panes.fresh, panes, slots)
-        upto = max(int(words[CLOSED]), int(closed.max(initial=-1)))
-        words[CLOSED] = upto
-        sent = done = int(words[DONE_END])
-        if words[EVERY]:
-            first = int(words[OFFSET] + words[WIDTH])
-            sent = first + (upto - int(words[LATENESS]) - first) // int(words[EVERY]) * int(words[EVERY])
-            words[DONE_END] = sent = max(done, sent)
+        upto = max(table.closed, int(closed.max(initial=-1)))
+        table.closed = upto
+        sent = done = table.done_end
+        if table.every:
+            first = int(table.offset + table.width)
+            sent = first + (upto - table.lateness - first) // table.every * table.every
+            table.done_end = sent = max(done, sent)
         inside = self._inside
         if inside is not None:
             last = _end_inside(words)
@@ -241,8 +224,8 @@ class MovingPanes:
             keys = self._slots.batch(slots)
             groups = inside.groups.slots(keys, keys.schema.names[1:])
             self._link()
-        return come_in(self._words, slots, groups, np.empty(len(slots), np.int64)) < 0
+        return _come_in(self._table.words, slots, groups, np.empty(len(slots), np.int64)) < 0
 
     def least(self) -> Time:
         """See OpenPanes."""
-        return int(_least(self._words))
+        return int(_least(self._table.words))

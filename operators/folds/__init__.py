@@ -16,17 +16,7 @@ with later(__name__):
         write_rows,
     )
     from tokenring.operators.folds.compiled_sets import drop_sets, put_pairs
-    from tokenring.operators.folds.compiled_tables import (
-        ARRIVED,
-        COLUMN,
-        FOLD_COUNT,
-        FOLDS_WORDS,
-        OPERATION,
-        FoldTables,
-        accumulated,
-        folds_of,
-        start_slot,
-    )
+    from tokenring.operators.folds.compiled_tables import FoldRow, Folds, FoldTables, accumulated, folds_of, start_slot
     from tokenring.operators.folds.conditions import with_conditions
     from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.folds.groups import Groups, groups_in_use, leave_groups
@@ -39,24 +29,21 @@ __all__ = [
     "drop_sets",
     "NO_ROOM",
     "ALL",
-    "ARRIVED",
     "Accumulators",
     "Aggregate",
     "BLOCK",
-    "COLUMN",
     "COUNT",
     "Count",
     "CountDistinct",
-    "FOLDS_WORDS",
-    "FOLD_COUNT",
     "First",
+    "FoldRow",
     "FoldTables",
+    "Folds",
     "Groups",
     "Last",
     "Max",
     "Mean",
     "Min",
-    "OPERATION",
     "Plan",
     "Sum",
     "accumulated",

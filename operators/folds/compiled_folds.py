@@ -3,55 +3,21 @@
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import claim, column_of, point_to, rows_of, table_at, words_at, world_at
+from tokenring.engine.compiled import (
+    Words,
+    claim,
+    column_of,
+    point_to,
+    records_at,
+    rows_of,
+    table_at,
+    words_at,
+    world_at,
+)
 from tokenring.engine.raw import prefetch
-from tokenring.operators.folds.called import (
-    ARE_STATES,
-    COMBINE,
-    RETRACT,
-    SCRATCH_ROWS,
-    combine_rows,
-    combine_slots,
-    finish_slots,
-    update_rows,
-)
+from tokenring.operators.folds.called import SCRATCH_ROWS, combine_rows, combine_slots, finish_slots, update_rows
 from tokenring.operators.folds.compiled_sets import fold_sets
-from tokenring.operators.folds.compiled_tables import (
-    ARRIVED,
-    CALL_ROOM,
-    CALL_SCRATCH,
-    COLUMN,
-    COUNTED,
-    FINALIZE,
-    FLIP,
-    FOLD,
-    HOW,
-    INITIAL,
-    JOB,
-    KEEPS,
-    NEUTRAL,
-    NULL,
-    NULLABLE,
-    OPERATION,
-    ORDER,
-    PARAMETER_COUNT,
-    PARAMETERS,
-    PRESENT,
-    RESULT_COUNT,
-    RESULT_NULL,
-    RESULT_WORDS,
-    RESULTS,
-    SET_COUNT,
-    STATE,
-    STATE_SLOTS,
-    STATE_WIDTH,
-    UNIT,
-    WHERE,
-    accumulated,
-    call_of,
-    folds_of,
-    kept_by,
-)
+from tokenring.operators.folds.compiled_tables import FoldRow, Folds, ResultRow, accumulated, call_of, folds_of, kept_by
 from tokenring.operators.folds.functions import AS_IT_IS, FINISHED, FLIPPED, KEPT, MEAN, MEAN_UNSIGNED
 from tokenring.operators.folds.kernels import (
     CALLED,
@@ -77,97 +43,97 @@ NO_ROOM = -2
 
 
 @kernel
-def _choose(fold, message, start, words, picked):  # type: ignore[no-untyped-def]
+def _choose(fold: FoldRow, message: int, start: int, words: Words, picked: Words) -> None:
     """The words of rows from `start` on; in the place of those that a fold is not about what changes nothing."""
-    neutral, flip = fold[NEUTRAL], LEAST if fold[FLIP] else 0
+    neutral, flip = fold.neutral, LEAST if fold.flip else 0
     for i in range(len(words)):
         picked[i] = words[i] ^ flip
-    if fold[WHERE] >= 0:
-        conditions = column_of(message, fold[WHERE])[start : start + len(words)]
+    if fold.where >= 0:
+        conditions = column_of(message, fold.where)[start : start + len(words)]
         for i in range(len(words)):
             picked[i] = picked[i] if conditions[i] == 1 else neutral
-    if fold[NULLABLE]:
-        values = column_of(message, fold[COLUMN])[start : start + len(words)]
+    if fold.nullable:
+        values = column_of(message, fold.column)[start : start + len(words)]
         for i in range(len(words)):
-            picked[i] = picked[i] if values[i] != fold[NULL] else neutral
+            picked[i] = picked[i] if values[i] != fold.null else neutral
 
 
 @kernel
-def _comes_first(operation, order, before):  # type: ignore[no-untyped-def]
+def _comes_first(operation: int, order: int, before: int) -> bool:
     """Whether FIRST, or LAST, takes a row of this order in the place of one with that."""
     return order < before if operation == FIRST else order >= before
 
 
 @kernel
-def _keep(fold, values, orders, slots, state, number, kept):  # type: ignore[no-untyped-def]
+def _keep(fold: FoldRow, values: Words, orders: Words, slots: Words, state: Words, number: int, kept: Words) -> None:
     """Fold rows for FIRST or LAST."""
     for i in range(len(slots)):
-        if _comes_first(fold[OPERATION], orders[i], state[slots[i], number]):
+        if _comes_first(fold.operation, orders[i], state[slots[i], number]):
             state[slots[i], number], kept[slots[i]] = orders[i], values[i]
 
 
 @kernel
-def _first_state(own, at, number):  # type: ignore[no-untyped-def]
+def _first_state(folded: Folds, number: int) -> int:
     """Where the first slot's state is, from this fold's word on."""
-    return own[at + STATE] + 8 * number
+    return folded.state + 8 * number
 
 
 @kernel
-def _call(own, at, number, message, start, slots):  # type: ignore[no-untyped-def]
+def _call(folded: Folds, number: int, message: int, start: int, slots: Words) -> bool:
     """Fold rows by functions; False if one of them raised."""
-    call, states, stride = call_of(own, at, number), _first_state(own, at, number), 8 * own[at + STATE_WIDTH]
-    if call[ARE_STATES]:
-        room = words_at(own[at + CALL_SCRATCH], own[at + CALL_ROOM])
-        return combine_rows(call, own[at + JOB], message, start, slots, states, stride, room)
-    scratch = table_at(own[at + CALL_SCRATCH], SCRATCH_ROWS, own[at + CALL_ROOM])
-    where = folds_of(own, at)[number, WHERE]
-    return update_rows(call, own[at + JOB], where, message, start, slots, states, stride, scratch)
+    call, states, stride = call_of(folded, number), _first_state(folded, number), 8 * folded.width
+    if call.are_states:
+        room = words_at(folded.call_scratch, folded.call_room)
+        return combine_rows(call, folded.job, message, start, slots, states, stride, room)
+    scratch = table_at(folded.call_scratch, SCRATCH_ROWS, folded.call_room)
+    where = folds_of(folded)[number].where
+    return update_rows(call, folded.job, where, message, start, slots, states, stride, scratch)
 
 
 @kernel
-def _call_for_slots(own, at, target_at, number, which, source, target):  # type: ignore[no-untyped-def]
-    """`combine` or `retract` for slots of the state at `at` and slots of that at `target_at`; False if it raised."""
+def _call_for_slots(folded: Folds, merged_in: Folds, number: int, function: int, source: Words, target: Words) -> bool:
+    """Call a function for slots of one state, and of another; False if it raised."""
     return combine_slots(
-        call_of(own, at, number)[which], own[at + JOB],
-        _first_state(own, target_at, number), 8 * own[target_at + STATE_WIDTH], target,
-        _first_state(own, at, number), 8 * own[at + STATE_WIDTH], source,
+        function, folded.job,
+        _first_state(merged_in, number), 8 * merged_in.width, target,
+        _first_state(folded, number), 8 * folded.width, source,
     )  # fmt: skip
 
 
 @kernel
-def _fold_rows(own, at, message, start, slots, words, picked):  # type: ignore[no-untyped-def]
+def _fold_rows(folded: Folds, message: int, start: int, slots: Words, words: Words, picked: Words) -> int:
     """`fold_block` of so few rows that their slots' state stays in the innermost cache."""
-    folds, state = folds_of(own, at), accumulated(own, at)
-    arrived, stop = own[at + ARRIVED], start + len(slots)
-    own[at + ARRIVED] += len(slots)
+    folds, state = folds_of(folded), accumulated(folded)
+    arrived, stop = folded.arrived, start + len(slots)
+    folded.arrived += len(slots)
     for number in range(len(folds)):
         fold, values = folds[number], slots
-        operation = fold[OPERATION]
+        operation = fold.operation
         if operation in (DISTINCT, PART):
             continue
         if operation == CALLED:
-            if not _call(own, at, number, message, start, slots):
+            if not _call(folded, number, message, start, slots):
                 return number
             continue
-        is_chosen = fold[WHERE] >= 0 or fold[NULLABLE]
-        if fold[COLUMN] >= 0 and operation != COUNT:
-            values = column_of(message, fold[COLUMN])[start:stop]
-        if fold[KEEPS]:
+        is_chosen = fold.where >= 0 or fold.nullable
+        if fold.column >= 0 and operation != COUNT:
+            values = column_of(message, fold.column)[start:stop]
+        if fold.keeps:
             orders = words
-            if fold[ORDER] >= 0:
-                orders = column_of(message, fold[ORDER])[start:stop]
+            if fold.order >= 0:
+                orders = column_of(message, fold.order)[start:stop]
             else:
                 for i in range(len(slots)):
                     words[i] = arrived + i
             if is_chosen:
                 _choose(fold, message, start, orders, picked)
                 orders = picked
-            _keep(fold, values, orders, slots, state, number, kept_by(own, at, number))
+            _keep(fold, values, orders, slots, state, number, kept_by(folded, number))
             continue
         if operation == COUNT and is_chosen:
             words[:] = 1
             values, operation = words, SUM
-        if is_chosen or fold[FLIP]:
+        if is_chosen or fold.flip:
             _choose(fold, message, start, values, picked)
             values = picked
         if operation in _FLOATS:
@@ -178,64 +144,64 @@ def _fold_rows(own, at, message, start, slots, words, picked):  # type: ignore[n
 
 
 @kernel
-def fold_block(own, at, message, start, slots, chosen, picked):  # type: ignore[no-untyped-def]
+def fold_block(folded: Folds, message: int, start: int, slots: Words, chosen: Words, picked: Words) -> int:
     """Fold rows of a message from `start` on into their slots. chosen, picked: room for as many words. Returns the fold
     whose sum left its range; NO_ROOM, with nothing folded but what may be folded again, or -1."""
-    if own[at + SET_COUNT] > 0 and not fold_sets(own, at, message, start, slots):
+    if folded.set_count > 0 and not fold_sets(folded, message, start, slots):
         return NO_ROOM
-    ask_for_state(own, at, slots[:_FEW])
+    ask_for_state(folded, slots[:_FEW])
     for first in range(0, len(slots), _FEW):
         stop = min(first + _FEW, len(slots))
-        ask_for_state(own, at, slots[stop : stop + _FEW])
+        ask_for_state(folded, slots[stop : stop + _FEW])
         some = stop - first
-        wrong = _fold_rows(own, at, message, start + first, slots[first:stop], chosen[:some], picked[:some])
+        wrong = _fold_rows(folded, message, start + first, slots[first:stop], chosen[:some], picked[:some])
         if wrong >= 0:
             return wrong
     return -1
 
 
 @kernel
-def ask_for_state(own, at, slots):  # type: ignore[no-untyped-def]
+def ask_for_state(folded: Folds, slots: Words) -> None:
     """Have the state of slots on its way from memory before it is looked at, if there is much of it."""
-    if own[at + STATE_SLOTS] > _SMALL_STATE:
-        width, state = 8 * own[at + STATE_WIDTH], own[at + STATE]
+    if folded.slots > _SMALL_STATE:
+        width, state = 8 * folded.width, folded.state
         for slot in slots:
             prefetch(state + slot * width)
 
 
 @kernel
-def fold_stretches(own, at, message, first, runs, starts, slots):  # type: ignore[no-untyped-def]
+def fold_stretches(folded: Folds, message: int, first: int, runs: int, starts: Words, slots: Words) -> int:
     """Fold runs of rows, each into one slot, by folds from number `first` on; see `Accumulators.take_runs`. Returns the
     fold whose sum left its range; -1 if none did."""
-    folds, state = folds_of(own, at), accumulated(own, at)
+    folds, state = folds_of(folded), accumulated(folded)
     for number in range(first, len(folds)):
         values = slots
-        if folds[number, COLUMN] >= 0:
-            values = column_of(message, folds[number, COLUMN])
-        if not fold_runs(folds[number, OPERATION], runs, starts, slots, values, state, number):
+        if folds[number].column >= 0:
+            values = column_of(message, folds[number].column)
+        if not fold_runs(folds[number].operation, runs, starts, slots, values, state, number):
             return number
     return -1
 
 
 @kernel
-def merge_slots(own, at, target_at, source, target, words):  # type: ignore[no-untyped-def]
-    """Fold slots of the state at `at` into slots of that at `target_at`, of the same folds. words: room for as many.
+def merge_slots(folded: Folds, merged_in: Folds, source: Words, target: Words, words: Words) -> int:
+    """Fold slots of one state into slots of another, of the same folds. words: room for as many.
     Returns the fold whose sum left its range; -1 if none did."""
-    folds, state, merged = folds_of(own, at), accumulated(own, at), accumulated(own, target_at)
+    folds, state, merged = folds_of(folded), accumulated(folded), accumulated(merged_in)
     words = words[: len(source)]
     for number in range(len(folds)):
-        operation = folds[number, OPERATION]
+        operation = folds[number].operation
         if operation == PART:
             continue
         if operation == CALLED:
-            if not _call_for_slots(own, at, target_at, number, COMBINE, source, target):
+            if not _call_for_slots(folded, merged_in, number, call_of(folded, number).combine, source, target):
                 return number
             continue
-        if folds[number, KEEPS]:
-            kept, others = kept_by(own, target_at, number), kept_by(own, at, number)
+        if folds[number].keeps:
+            kept, others = kept_by(merged_in, number), kept_by(folded, number)
             for i in range(len(source)):
                 order = state[source[i], number]
-                if order != folds[number, INITIAL] and _comes_first(operation, order, merged[target[i], number]):
+                if order != folds[number].initial and _comes_first(operation, order, merged[target[i], number]):
                     merged[target[i], number], kept[target[i]] = order, others[source[i]]
             continue
         gather(state[:, number], source, words)
@@ -247,64 +213,64 @@ def merge_slots(own, at, target_at, source, target, words):  # type: ignore[no-u
 
 
 @kernel
-def take_away_slots(own, at, target_at, source, target):  # type: ignore[no-untyped-def]
+def take_away_slots(folded: Folds, merged_in: Folds, source: Words, target: Words) -> int:
     """Undo `merge_slots` of counts and sums of integers, and of functions that can; all of `target` are different.
     Returns the fold whose function raised; -1 if none did."""
-    folds, state, merged = folds_of(own, at), accumulated(own, at), accumulated(own, target_at)
+    folds, state, merged = folds_of(folded), accumulated(folded), accumulated(merged_in)
     for number in range(len(folds)):
-        if folds[number, OPERATION] == CALLED:
-            if not _call_for_slots(own, at, target_at, number, RETRACT, source, target):
+        if folds[number].operation == CALLED:
+            if not _call_for_slots(folded, merged_in, number, call_of(folded, number).retract, source, target):
                 return number
-        elif folds[number, OPERATION] != PART:
+        elif folds[number].operation != PART:
             for i in range(len(source)):
                 merged[target[i], number] -= state[source[i], number]
     return -1
 
 
 @kernel
-def gather(words, slots, column):  # type: ignore[no-untyped-def]
+def gather(words: Words, slots: Words, column: Words) -> None:
     """Write the words of slots."""
     for i in range(len(slots)):
         column[i] = words[slots[i]]
 
 
 @kernel
-def _write_kept(own, at, fold, slots, column):  # type: ignore[no-untyped-def]
+def _write_kept(folded: Folds, fold: int, slots: Words, column: Words) -> None:
     """Write what a fold keeps at slots; null where that is nothing."""
-    row, orders, kept = folds_of(own, at)[fold], accumulated(own, at)[:, fold], kept_by(own, at, fold)
+    row, orders, kept = folds_of(folded)[fold], accumulated(folded)[:, fold], kept_by(folded, fold)
     for i in range(len(slots)):
-        column[i] = row[NULL] if orders[slots[i]] == row[INITIAL] else kept[slots[i]]
+        column[i] = row.null if orders[slots[i]] == row.initial else kept[slots[i]]
 
 
 @kernel
-def write_partials(own, at, slots, message, position):  # type: ignore[no-untyped-def]
+def write_partials(folded: Folds, slots: Words, message: int, position: int) -> int:
     """Write the state of slots to a message's columns from `position` on, as `Accumulators.partials`; returns the next
     one."""
-    folds, state = folds_of(own, at), accumulated(own, at)
+    folds, state = folds_of(folded), accumulated(folded)
     for fold in range(len(folds)):
         gather(state[:, fold], slots, column_of(message, position))
         position += 1
-        if folds[fold, KEEPS]:
-            _write_kept(own, at, fold, slots, column_of(message, position))
+        if folds[fold].keeps:
+            _write_kept(folded, fold, slots, column_of(message, position))
             position += 1
     return position
 
 
 @kernel
-def write_rows(world, own, at, message, reply, position):  # type: ignore[no-untyped-def]
+def write_rows(world: int, folded: Folds, message: int, reply: int, position: int) -> None:
     """Let columns of a bare message from `position` on be what `write_partials` writes of each row alone, of folds that
     keep no values; what is a column that came is passed on."""
-    folds, rows = folds_of(own, at), rows_of(message)
+    folds, rows = folds_of(folded), rows_of(message)
     for number in range(len(folds)):
         fold = folds[number]
-        is_chosen = fold[WHERE] >= 0 or fold[NULLABLE]
-        if fold[OPERATION] != COUNT and not is_chosen and not fold[FLIP]:
-            point_to(reply, position + number, column_of(message, fold[COLUMN]).ctypes.data)
+        is_chosen = fold.where >= 0 or fold.nullable
+        if fold.operation != COUNT and not is_chosen and not fold.flip:
+            point_to(reply, position + number, column_of(message, fold.column).ctypes.data)
             continue
         made = words_at(claim(world_at(world), 8 * rows), rows)
         point_to(reply, position + number, made.ctypes.data)
-        if fold[OPERATION] != COUNT:
-            _choose(fold, message, 0, column_of(message, fold[COLUMN]), made)
+        if fold.operation != COUNT:
+            _choose(fold, message, 0, column_of(message, fold.column), made)
             continue
         made[:] = 1
         if is_chosen:
@@ -312,7 +278,7 @@ def write_rows(world, own, at, message, reply, position):  # type: ignore[no-unt
 
 
 @kernel
-def _divide(how, state, fold, counted, unit, slots, column):  # type: ignore[no-untyped-def]
+def _divide(how: int, state: Words, fold: int, counted: int, unit: int, slots: Words, column: Words) -> None:
     means, floats = column.view(np.float64), state.view(np.float64)
     for i in range(len(slots)):
         slot = slots[i]
@@ -327,37 +293,37 @@ def _divide(how, state, fold, counted, unit, slots, column):  # type: ignore[no-
 
 
 @kernel
-def write_results(own, at, slots, message, first):  # type: ignore[no-untyped-def]
+def write_results(folded: Folds, slots: Words, message: int, first: int) -> None:
     """Write the results for slots to a message's columns from number `first` on."""
-    ask_for_state(own, at, slots[:_FEW])
+    ask_for_state(folded, slots[:_FEW])
     for start in range(0, len(slots), _FEW):
         stop = min(start + _FEW, len(slots))
-        ask_for_state(own, at, slots[stop : stop + _FEW])
-        _write_some(own, at, slots[start:stop], message, first, start)
+        ask_for_state(folded, slots[stop : stop + _FEW])
+        _write_some(folded, slots[start:stop], message, first, start)
 
 
 @kernel
-def _write_some(own, at, slots, message, first, start):  # type: ignore[no-untyped-def]
-    state = accumulated(own, at)
-    results = table_at(own[at + RESULTS], own[at + RESULT_COUNT], RESULT_WORDS)
+def _write_some(folded: Folds, slots: Words, message: int, first: int, start: int) -> None:
+    state = accumulated(folded)
+    results = records_at(folded.results, folded.result_count, ResultRow)
     for number in range(len(results)):
         result, column = results[number], column_of(message, first + number)[start : start + len(slots)]
-        words = state[:, result[FOLD]]
-        if result[HOW] == KEPT:
-            _write_kept(own, at, result[FOLD], slots, column)
-        elif result[HOW] == FINISHED:
+        words = state[:, result.fold]
+        if result.how == KEPT:
+            _write_kept(folded, result.fold, slots, column)
+        elif result.how == FINISHED:
             finish_slots(
-                result[FINALIZE], own[at + JOB], _first_state(own, at, result[FOLD]), 8 * own[at + STATE_WIDTH], slots,
-                result[RESULT_NULL], result[PARAMETERS], result[PARAMETER_COUNT], column,
+                result.finalize, folded.job, _first_state(folded, result.fold), 8 * folded.width, slots,
+                result.null, result.parameters, result.parameter_count, column,
             )  # fmt: skip
-        elif result[HOW] == AS_IT_IS:
+        elif result.how == AS_IT_IS:
             gather(words, slots, column)
-        elif result[HOW] == FLIPPED:
+        elif result.how == FLIPPED:
             for i in range(len(slots)):
                 column[i] = words[slots[i]] ^ LEAST
         else:
-            _divide(result[HOW], state, result[FOLD], result[COUNTED], result[UNIT], slots, column)
-        if result[PRESENT] >= 0:
+            _divide(result.how, state, result.fold, result.counted, result.unit, slots, column)
+        if result.present >= 0:
             for i in range(len(slots)):
-                if state[slots[i], result[PRESENT]] == 0:
-                    column[i] = result[RESULT_NULL]
+                if state[slots[i], result.present] == 0:
+                    column[i] = result.null

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import WORDS, Batch, Schema, int64, kernel, void
+from tokenring.engine.compiled import signed, unsigned
 from tokenring.operators.state import mixed
 
 _EDGE = Schema("src dst")
@@ -10,11 +11,11 @@ _EDGE = Schema("src dst")
 
 @kernel(void(int64, int64, int64, int64, WORDS, WORDS))
 def _make(nodes, first, step, seed, src, dst):  # type: ignore[no-untyped-def]
-    salt = np.int64(mixed(seed))
+    salt = signed(mixed(seed))
     for i in range(len(src)):
         number = 2 * (first + i * step)
-        src[i] = mixed(mixed(number) ^ np.uint64(salt)) % np.uint64(nodes)
-        dst[i] = mixed(mixed(number + 1) ^ np.uint64(salt)) % np.uint64(nodes)
+        src[i] = mixed(mixed(number) ^ unsigned(salt)) % unsigned(nodes)
+        dst[i] = mixed(mixed(number + 1) ^ unsigned(salt)) % unsigned(nodes)
 
 
 def random_edges(nodes: int, edges: int, seed: int = 0, part: int = 0, parts: int = 1) -> Batch:

@@ -5,7 +5,7 @@ addresses and tells them, and is told, in words of the operator's state; the log
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from tokenring.engine.compiled import (
     FAILED,
     Compiled,
     Entry,
+    Record,
+    Words,
     address_of,
     answer,
     call_at,
@@ -28,129 +30,163 @@ from tokenring.engine.compiled import (
     frontier_at,
     part_of,
     peek,
+    record_at,
     retain,
+    room,
     rows_of,
     send,
     send_at,
-    state_of,
+    state_as,
     take,
     time_of,
     words_at,
     world_at,
 )
 
-# Words of the state. FIRST: the slot of the token it begins with. MESSAGE: what a part is to look at. MADE: the least
-# time at which output is pending, after `take` that of its rows alone. UPTO: for `emit` and `advance`. REPLY: what an
-# answer is.
-# BRINGS_DUE: whether an input behind all others brings rights for state that moved here. EMPTIES: whether all that is
-# kept is to be sent at once.
-FIRST, OWN, MESSAGE, MADE, UPTO, REPLY, HELD, PENDING, SEEN, LATE, PORTS, ADVANCE, EMIT, AT, WHOLE = range(15)
-BRINGS_DUE, EMPTIES, TAKES = 15, 16, 17
 MOST_PORTS = 8
-STATE_WORDS = TAKES + MOST_PORTS
+R = TypeVar("R")
+
+
+class Beginning(Record):
+    """What an operator's state begins with: the slot of the token that it begins with itself, -1 once that is gone."""
+
+    first: int
+
+
+class Driven(Beginning):
+    """What a driver has of an operator. `own`: where the logic's own record is. `message`: what a part is to look at;
+    `made`: the least time at which output is pending, after `take` that of its rows alone; `upto`: for `emit` and
+    `advance`; `reply`: what an answer is. `held`: the slot of the token, at `pending`; `seen`: the frontier that was
+    told last. `late`: how many units later than its rows' end output is made. `at`: the row to go on with; `whole`:
+    whether a burst is answered as it is. `brings_due`: whether an input behind all others brings rights for state that
+    moved here; `empties`: whether all that is kept is to be sent at once."""
+
+    own: int
+    message: int
+    made: int
+    upto: int
+    reply: int
+    held: int
+    pending: int
+    seen: int
+    late: int
+    ports: int
+    advance: int
+    emit: int
+    at: int
+    whole: int
+    brings_due: int
+    empties: Words = room(1)
+    takes: Words = room(MOST_PORTS)
+
 
 LATE_ROWS = -1_000_000
 """The drivers' error: rows came later than what they are part of."""
 
 
 @kernel
-def driven(world, me):  # type: ignore[no-untyped-def]
-    """The driver's words of an operator."""
-    return state_of(world, me, STATE_WORDS)
+def driven(world: int, me: int) -> Driven:
+    """What the driver has of an operator."""
+    return state_as(world, me, Driven)
 
 
 @kernel
-def drop_first(world, me, state):  # type: ignore[no-untyped-def]
-    """The operator has run: its rows give it what rights it has from now on. state: its words, the first of which is
-    the slot of the token that it begins with."""
-    if state[FIRST] >= 0:
-        drop(world, me, state[FIRST])
-        state[FIRST] = -1
+def drop_first(world: int, me: int, state: Beginning) -> None:
+    """The operator has run: its rows give it what rights it has from now on."""
+    if state.first >= 0:
+        drop(world, me, state.first)
+        state.first = -1
 
 
 @kernel
-def own_words(world, me, count):  # type: ignore[no-untyped-def]
+def own_words(world: int, me: int, count: int) -> Words:
     """The logic's own words."""
-    return words_at(driven(world, me)[OWN], count)
+    return words_at(driven(world, me).own, count)
 
 
 @kernel
-def give(world, me, time, message):  # type: ignore[no-untyped-def]
+def own_record(world: int, me: int, record: type[R]) -> R:
+    """What the logic keeps, as its record."""
+    return record_at(driven(world, me).own, record)
+
+
+@kernel
+def give(world: int, me: int, time: int, message: int) -> None:
     """For `emit`: send rows that were pending at `time`."""
-    send(world, me, driven(world, me)[HELD], message, min(time, MAX_TIME))
+    send(world, me, driven(world, me).held, message, min(time, MAX_TIME))
 
 
 @kernel
-def _move_token(world, me, port, made):  # type: ignore[no-untyped-def]
+def _move_token(world: int, me: int, port: int, made: int) -> None:
     """Hold the operator's one token at `made`, with the right of the message at hand at input `port`."""
     state = driven(world, me)
     slot = retain(world, me, port, 0)
     downgrade(world, me, slot, min(made, MAX_TIME))
-    if state[HELD] >= 0:
-        drop(world, me, state[HELD])
-    state[HELD], state[PENDING] = slot, made
+    if state.held >= 0:
+        drop(world, me, state.held)
+    state.held, state.pending = slot, made
 
 
 @kernel
-def _take_due(world, me, state):  # type: ignore[no-untyped-def]
+def _take_due(world: int, me: int, state: Driven) -> None:
     """Hold the token at the least time at which output is pending in state that moved here."""
     while True:
-        message = take(world, me, state[PORTS])
+        message = take(world, me, state.ports)
         if message == 0:
             return
         due = column_of(message, 0)[0]
-        if due < state[PENDING]:
-            _move_token(world, me, state[PORTS], due)
+        if due < state.pending:
+            _move_token(world, me, state.ports, due)
 
 
 @entry
-def timed(world, me):  # type: ignore[no-untyped-def]
+def timed(world: int, me: int) -> int:
     """Take what came, then send what is finished: one token is held, at the least time at which output is pending."""
     state = driven(world, me)
     drop_first(world, me, state)
-    if state[BRINGS_DUE]:
+    if state.brings_due:
         _take_due(world, me, state)
     frontier = COMPLETE
-    for port in range(state[PORTS]):
+    for port in range(state.ports):
         while True:
             message = peek(world, me, port)
             if message == 0:
                 break
-            state[MESSAGE], state[MADE] = message, COMPLETE
-            status = call_at(state[TAKES + port], world, me)
+            state.message, state.made = message, COMPLETE
+            status = call_at(state.takes[port], world, me)
             if status != DONE:
                 return status
             take(world, me, port)
-            if state[MADE] < state[PENDING]:
-                if state[MADE] < time_of(message):
-                    fail(world, me, LATE_ROWS, time_of(message), state[MADE], 0)
+            if state.made < state.pending:
+                if state.made < time_of(message):
+                    fail(world, me, LATE_ROWS, time_of(message), state.made, 0)
                     return FAILED
-                _move_token(world, me, port, state[MADE])
+                _move_token(world, me, port, state.made)
         frontier = min(frontier, frontier_at(world, me, port))
-    if frontier != state[SEEN]:
-        state[UPTO] = frontier
-        if state[ADVANCE] != 0:
-            status = call_at(state[ADVANCE], world, me)
+    if frontier != state.seen:
+        state.upto = frontier
+        if state.advance != 0:
+            status = call_at(state.advance, world, me)
             if status != DONE:
                 return status
-        state[SEEN] = frontier
-    state[UPTO] = COMPLETE if state[EMPTIES] else frontier - state[LATE]
-    if state[HELD] < 0 or state[PENDING] > state[UPTO]:
+        state.seen = frontier
+    state.upto = COMPLETE if state.empties[0] else frontier - state.late
+    if state.held < 0 or state.pending > state.upto:
         return DONE
-    status = call_at(state[EMIT], world, me)
+    status = call_at(state.emit, world, me)
     if status != DONE:
         return status
-    state[PENDING] = state[MADE]
-    if state[PENDING] == COMPLETE:
-        drop(world, me, state[HELD])
-        state[HELD] = -1
+    state.pending = state.made
+    if state.pending == COMPLETE:
+        drop(world, me, state.held)
+        state.held = -1
     else:
-        downgrade(world, me, state[HELD], min(state[PENDING], MAX_TIME))
+        downgrade(world, me, state.held, min(state.pending, MAX_TIME))
     return DONE
 
 
 @entry
-def respond(world, me):  # type: ignore[no-untyped-def]
+def respond(world: int, me: int) -> int:
     """Answer each message at its own time; of a burst each of its messages, unless the answer keeps its rows whole."""
     state = driven(world, me)
     drop_first(world, me, state)
@@ -159,28 +195,28 @@ def respond(world, me):  # type: ignore[no-untyped-def]
         if message == 0:
             return DONE
         rows = rows_of(message)
-        end = rows if state[WHOLE] else end_of_message(message, 0)
+        end = rows if state.whole else end_of_message(message, 0)
         while True:
             part = message
-            if state[AT] > 0 or end < rows:
-                part = part_of(world_at(world), message, state[AT], end)
-            state[MESSAGE], state[REPLY] = part, 0
-            status = call_at(state[EMIT], world, me)
+            if state.at > 0 or end < rows:
+                part = part_of(world_at(world), message, state.at, end)
+            state.message, state.reply = part, 0
+            status = call_at(state.emit, world, me)
             if status != DONE:
                 return status
-            if state[AT] == 0 and end == rows:
+            if state.at == 0 and end == rows:
                 take(world, me, 0)
-                if state[REPLY] != 0:
-                    answer(world, me, 0, 0, state[REPLY])
+                if state.reply != 0:
+                    answer(world, me, 0, 0, state.reply)
                 break
-            if state[REPLY] != 0:
-                send_at(world, me, 0, state[REPLY], time_of(part))
-            state[AT] = end
+            if state.reply != 0:
+                send_at(world, me, 0, state.reply, time_of(part))
+            state.at = end
             if end == rows:
                 take(world, me, 0)
                 break
             end = end_of_message(message, end)
-        state[AT] = 0
+        state.at = 0
 
 
 class CompiledLogic:
@@ -231,18 +267,19 @@ def compile_with(
     (message's time, due). brings_due: whether a last input brings rights for state that moved here."""
     if isinstance(logic, Compiled):
         return logic
-    state = np.zeros(STATE_WORDS, np.int64)
-    state[OWN] = address_of(logic.words)
-    state[HELD], state[PENDING], state[SEEN], state[LATE] = -1, COMPLETE, -1, logic.late
-    state[PORTS], state[EMIT], state[WHOLE] = len(logic.takes), logic.emit.address, logic.keeps_rows
-    state[BRINGS_DUE] = brings_due
-    state[ADVANCE] = 0 if logic.advance is None else logic.advance.address
+    state = Driven()
+    state.own = address_of(logic.words)
+    state.held, state.pending, state.seen, state.late = -1, COMPLETE, -1, logic.late
+    state.ports, state.emit, state.whole = len(logic.takes), logic.emit.address, logic.keeps_rows
+    state.brings_due = brings_due
+    state.advance = 0 if logic.advance is None else logic.advance.address
     for port, part in enumerate(logic.takes):
-        state[TAKES + port] = part.address
+        state.takes[port] = part.address
 
     def explain(error: int, operands: tuple[int, int, int]) -> Exception:
         if error == LATE_ROWS and late_rows is not None:
             return late_rows(operands[0], operands[1])
         return ValueError(f"error {error}, {operands}") if logic.explain is None else logic.explain(error, operands)
 
-    return Compiled(driver, state, (state, logic.words, *logic.owners), logic.make_room, explain, logic.view)
+    owners = (state.words, logic.words, *logic.owners)
+    return Compiled(driver, state.words, owners, logic.make_room, explain, logic.view)

@@ -28,14 +28,7 @@ from tokenring.engine import (
     TokenRef,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.mechanisms.compiled import (
-    EMPTIES,
-    CompiledLogic,
-    can_be_compiled,
-    compile_with,
-    respond,
-    timed,
-)
+from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, can_be_compiled, compile_with, respond, timed
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.migrate import Table, saving_of, state_moves
@@ -156,7 +149,7 @@ class Tokens(Mechanism):
             def construct(context: OperatorContext) -> Compiled:
                 made = compile_with(timed, compiled(), partial(late_rows, context.name), brings_due)
                 if saving is not None:
-                    saving.rests_empty(made.state.data[EMPTIES : EMPTIES + 1], context.activate)
+                    saving.rests_empty(Driven(made.state).empties.data, context.activate)
                 return made
 
             builder.build_compiled(construct, texts=True)

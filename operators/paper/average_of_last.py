@@ -19,9 +19,10 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.compiled import record_of
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, offer
-from tokenring.operators.state import LEAST, Keys, grown, overflows, require_rows, slot_of
+from tokenring.operators.state import LEAST, KeyCounts, Keys, grown, overflows, require_rows, slot_of
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, RowsThatWait, WaitingMoves, word_tables
 
 _COUNT, _TOTAL, _VALUES = range(3)  # words of a slot: how many values it has seen, their sum, then the last ones
@@ -33,7 +34,7 @@ def _roll(cells, tags, meta, rings, keys, values, start, averages, counts):  # t
     there was no room for its key, len(keys) if all are done; -1 if a sum left the range of int64."""
     length = rings.shape[1] - _VALUES
     for i in range(start, len(keys)):
-        slot = slot_of(cells, tags, meta, keys[i])
+        slot = slot_of(cells, tags, record_of(meta, KeyCounts), keys[i])
         if slot < 0:
             return i
         at = _VALUES + rings[slot, _COUNT] % length

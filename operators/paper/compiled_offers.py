@@ -2,25 +2,26 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
     NEEDS_ROOM,
+    Record,
+    Words,
     address_of,
     column_of,
     entry,
     fail,
     new_message,
+    room,
     rows_of,
     shorten,
     table_at,
     words_at,
 )
 from tokenring.operators import migrate
-from tokenring.operators.mechanisms import MADE, MESSAGE, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.paper.intervals import (
     DUPLICATE,
     PENDING,
@@ -41,51 +42,65 @@ from tokenring.operators.paper.timing_wheel import (
     WHEEL_WORDS,
 )
 
-# Words of its own: addresses and sizes of the tables; how many rows there was no room for; whether the key is sent;
-# the columns of key, start, end, threshold and payload.
-TABLE_AT, TABLE_ROWS, ENTRIES_AT, ENTRIES_ROOM, WHEEL_AT, DUE_AT, ENDS_AT, OFFERS_AT, OFFERS_ROOM, META_AT, WANTED, \
-    WITH_KEY, KEY_COLUMN = range(13)  # fmt: skip
-OWN_WORDS = KEY_COLUMN + 5
 _META_WORDS = 4
 _CLOSED_AT_ONCE = 4096
 _OPENED_TWICE = -1
 
 
-@kernel
-def _table(own):  # type: ignore[no-untyped-def]
-    return table_at(own[TABLE_AT], own[TABLE_ROWS], 8)
+class Offers(Record):
+    """Addresses and sizes of the tables. `wanted`: how many rows there was no room for; `with_key`: whether the key is
+    sent; `columns`: of key, start, end, threshold and payload."""
+
+    table: int
+    table_rows: int
+    entries: int
+    entries_room: int
+    wheel: int
+    due: int
+    ends: int
+    offers: int
+    offers_room: int
+    meta: int
+    wanted: int
+    with_key: int
+    columns: Words = room(5)
 
 
 @kernel
-def _entries(own):  # type: ignore[no-untyped-def]
-    return table_at(own[ENTRIES_AT], own[ENTRIES_ROOM], ENTRY_WORDS)
+def _table(own: Offers) -> Words:
+    return table_at(own.table, own.table_rows, 8)
 
 
 @kernel
-def _wheel(own):  # type: ignore[no-untyped-def]
-    return table_at(own[WHEEL_AT], WHEEL_ROWS, WHEEL_WORDS)
+def _entries(own: Offers) -> Words:
+    return table_at(own.entries, own.entries_room, ENTRY_WORDS)
 
 
 @kernel
-def _ends(own):  # type: ignore[no-untyped-def]
-    return words_at(own[ENDS_AT], META_WORDS)
+def _wheel(own: Offers) -> Words:
+    return table_at(own.wheel, WHEEL_ROWS, WHEEL_WORDS)
 
 
 @kernel
-def _least(own):  # type: ignore[no-untyped-def]
+def _ends(own: Offers) -> Words:
+    return words_at(own.ends, META_WORDS)
+
+
+@kernel
+def _least(own: Offers) -> int:
     """The least end of the open intervals."""
     return _ends(own)[LEAST_TIME] if _ends(own)[HELD] > 0 else COMPLETE
 
 
 @entry
-def open_some(world, me):  # type: ignore[no-untyped-def]
+def open_some(world: int, me: int) -> int:
     """Take intervals."""
-    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
-    message, meta = state[MESSAGE], words_at(own[META_AT], _META_WORDS)
-    if _ends(own)[HELD] + rows_of(message) > own[ENTRIES_ROOM]:
-        own[WANTED] = rows_of(message)
+    state, own = driven(world, me), own_record(world, me, Offers)
+    message, meta = state.message, words_at(own.meta, _META_WORDS)
+    if _ends(own)[HELD] + rows_of(message) > own.entries_room:
+        own.wanted = rows_of(message)
         return NEEDS_ROOM
-    first = own[KEY_COLUMN : KEY_COLUMN + 5]
+    first = own.columns
     if not open_intervals(
         _table(own), _entries(own), _wheel(own), _ends(own), meta, column_of(message, first[0]),
         column_of(message, first[1]), column_of(message, first[2]), column_of(message, first[3]),
@@ -93,73 +108,73 @@ def open_some(world, me):  # type: ignore[no-untyped-def]
     ):  # fmt: skip
         fail(world, me, _OPENED_TWICE, meta[DUPLICATE], 0, 0)
         return FAILED
-    state[MADE] = _least(own)
+    state.made = _least(own)
     return DONE
 
 
 @entry
-def offer(world, me):  # type: ignore[no-untyped-def]
+def offer(world: int, me: int) -> int:
     """Take offers."""
-    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
-    message, meta = state[MESSAGE], words_at(own[META_AT], _META_WORDS)
-    if meta[PENDING] + rows_of(message) >= own[OFFERS_ROOM]:
-        own[WANTED] = -rows_of(message)
+    state, own = driven(world, me), own_record(world, me, Offers)
+    message, meta = state.message, words_at(own.meta, _META_WORDS)
+    if meta[PENDING] + rows_of(message) >= own.offers_room:
+        own.wanted = -rows_of(message)
         return NEEDS_ROOM
-    offers = table_at(own[OFFERS_AT], own[OFFERS_ROOM], 3)
+    offers = table_at(own.offers, own.offers_room, 3)
     make_offers(_table(own), offers, meta, column_of(message, 0), column_of(message, 1), column_of(message, 2))
     return DONE
 
 
 @entry
-def forget(world, me):  # type: ignore[no-untyped-def]
+def forget(world: int, me: int) -> int:
     """Forget offers whose interval can no longer come."""
-    own = own_words(world, me, OWN_WORDS)
-    meta = words_at(own[META_AT], _META_WORDS)
+    own = own_record(world, me, Offers)
+    meta = words_at(own.meta, _META_WORDS)
     if meta[PENDING] > 0:
-        settle_pending(_table(own), table_at(own[OFFERS_AT], own[OFFERS_ROOM], 3), meta, driven(world, me)[UPTO])
+        settle_pending(_table(own), table_at(own.offers, own.offers_room, 3), meta, driven(world, me).upto)
     return DONE
 
 
 @entry
-def close(world, me):  # type: ignore[no-untyped-def]
+def close(world: int, me: int) -> int:
     """Close intervals; those that close together go in one message."""
-    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
-    due = table_at(own[DUE_AT], own[ENTRIES_ROOM], DUE_WORDS)
+    state, own = driven(world, me), own_record(world, me, Offers)
+    due = table_at(own.due, own.entries_room, DUE_WORDS)
     time = _least(own)
-    none = words_at(own[META_AT], 0)
+    none = words_at(own.meta, 0)
     rows = _CLOSED_AT_ONCE
     while rows == _CLOSED_AT_ONCE:
         room = min(_CLOSED_AT_ONCE, _ends(own)[HELD])
         closed = new_message(world, me, 0, room)
         keys, ends = none, none
-        if own[WITH_KEY]:
+        if own.with_key:
             keys, ends = column_of(closed, 2), column_of(closed, 3)
         rows = close_intervals(
-            _table(own), _entries(own), _wheel(own), due, _ends(own), state[UPTO], column_of(closed, 0),
+            _table(own), _entries(own), _wheel(own), due, _ends(own), state.upto, column_of(closed, 0),
             column_of(closed, 1), keys, ends,
         )  # fmt: skip
         shorten(closed, rows)
         give(world, me, time, closed)
-    state[MADE] = _least(own)
+    state.made = _least(own)
     return DONE
 
 
 def compiled_offers(key: str, positions: Sequence[int], with_key: bool) -> CompiledLogic:
     """The logic on one worker. positions: of key, start, end, threshold and payload among the columns that arrive."""
     state = Intervals()
-    words = np.zeros(OWN_WORDS, np.int64)
-    words[WITH_KEY], words[KEY_COLUMN:] = with_key, positions
+    own = Offers()
+    own.with_key, own.columns[:] = with_key, positions
 
     def link() -> None:
-        words[TABLE_AT], words[TABLE_ROWS] = address_of(state.table), len(state.table)
-        words[ENTRIES_AT], words[ENTRIES_ROOM] = address_of(state.ends.entries), len(state.ends.entries)
-        words[WHEEL_AT], words[DUE_AT] = address_of(state.ends.wheel), address_of(state.ends.due)
-        words[ENDS_AT] = address_of(state.ends.meta)
-        words[OFFERS_AT], words[OFFERS_ROOM] = address_of(state.pending), state.pending_room
-        words[META_AT] = address_of(state.meta)
+        own.table, own.table_rows = address_of(state.table), len(state.table)
+        own.entries, own.entries_room = address_of(state.ends.entries), len(state.ends.entries)
+        own.wheel, own.due = address_of(state.ends.wheel), address_of(state.ends.due)
+        own.ends = address_of(state.ends.meta)
+        own.offers, own.offers_room = address_of(state.pending), state.pending_room
+        own.meta = address_of(state.meta)
 
     def make_room() -> None:
-        wanted = int(words[WANTED])
+        wanted = own.wanted
         if wanted > 0:
             state.reserve(wanted)
         else:
@@ -172,5 +187,5 @@ def compiled_offers(key: str, positions: Sequence[int], with_key: bool) -> Compi
     link()
     migrate.offer(MovingIntervals(state, link))
     return CompiledLogic(
-        words, close, (open_some, offer), forget, owners=(state,), make_room=make_room, explain=explain
+        own.words, close, (open_some, offer), forget, owners=(state,), make_room=make_room, explain=explain
     )

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Schema, Time, boolean, int64, kernel
+from tokenring.engine.compiled import record_of
 from tokenring.operators.migrate import Leaving, Table, offer
-from tokenring.operators.state import Keys, grown, slot_of
+from tokenring.operators.state import KeyCounts, Keys, grown, slot_of
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, WaitingMoves, no_more, word_tables
 
 _FIRST_ROOM = 4096
@@ -49,7 +50,7 @@ def count(cells, tags, meta, totals, words, start, counts):  # type: ignore[no-u
     """Count rows from `start` on into `totals`, int64 (slots,); write what each one's word has come to. Returns the row
     at which there was no room for its word, len(words) if all are done."""
     for i in range(start, len(words)):
-        slot = slot_of(cells, tags, meta, words[i])
+        slot = slot_of(cells, tags, record_of(meta, KeyCounts), words[i])
         if slot < 0:
             return i
         totals[slot] += 1

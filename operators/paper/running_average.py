@@ -9,21 +9,24 @@ from tokenring.engine.compiled import (
     DONE,
     FAILED,
     NEEDS_ROOM,
+    Record,
+    Words,
     address_of,
     column_of,
     entry,
     fail,
     new_message,
+    record_of,
     rows_of,
     table_at,
 )
-from tokenring.operators.mechanisms import MESSAGE, REPLY, Answer, CompiledLogic, driven, mechanism_of, own_words
+from tokenring.operators.mechanisms import Answer, CompiledLogic, driven, mechanism_of, own_record
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.sinks import Latest
 from tokenring.operators.state import (
-    CAPACITY,
-    KEYS_WORDS,
+    KeyCounts,
     Keys,
+    WordKeys,
     cells_of,
     counts_of,
     grown,
@@ -39,11 +42,21 @@ from tokenring.operators.time import require_total_order
 
 
 @kernel(int64(WORDS, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
-def _accumulate(cells, tags, meta, totals, keys, values, start, averages, counts):  # type: ignore[no-untyped-def]
+def _accumulate(
+    cells: Words,
+    tags: Words,
+    meta: Words,
+    totals: Words,
+    keys: Words,
+    values: Words,
+    start: int,
+    averages: Words,
+    counts: Words,
+) -> int:
     """Add rows from `start` on to `totals`, int64 (slots, 2) of (sum, count). Returns the row at which there was no
     room for its key, len(keys) if all are done; -1 if a sum left the range of int64."""
     for i in range(start, len(keys)):
-        slot = slot_of(cells, tags, meta, keys[i])
+        slot = slot_of(cells, tags, record_of(meta, KeyCounts), keys[i])
         if slot < 0:
             return i
         if overflows(totals[slot, 0], values[i]):
@@ -55,36 +68,40 @@ def _accumulate(cells, tags, meta, totals, keys, values, start, averages, counts
     return len(keys)
 
 
-# Words of its own: behind those of the keys the totals' address; the row to go on with, and the answer that is being
-# filled, where there was no room.
-_TOTALS, _START, _FILLED = range(KEYS_WORDS, KEYS_WORDS + 3)
-_OWN_WORDS = KEYS_WORDS + 3
+class Averages(Record):
+    """`totals`: the address of sums and counts by key; `start`, `filled`: the row to go on with, and the answer that is
+    being filled, where there was no room."""
+
+    keys: WordKeys
+    totals: int
+    start: int
+    filled: int
 
 
 @entry
-def _answer(world, me):  # type: ignore[no-untyped-def]
+def _answer(world: int, me: int) -> int:
     """Answer a message with as many rows."""
-    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
-    message = state[MESSAGE]
+    state, own = driven(world, me), own_record(world, me, Averages)
+    message = state.message
     rows = rows_of(message)
-    reply = own[_FILLED]
-    if own[_START] == 0:
+    reply = own.filled
+    if own.start == 0:
         reply = new_message(world, me, 0, rows)
-    totals = table_at(own[_TOTALS], own[CAPACITY], 2)
+    totals = table_at(own.totals, own.keys.capacity, 2)
     keys = column_of(message, 0)
     done = _accumulate(
-        cells_of(own, 0), tags_of(own, 0), counts_of(own, 0), totals, keys, column_of(message, 1), own[_START],
+        cells_of(own.keys), tags_of(own.keys), counts_of(own.keys), totals, keys, column_of(message, 1), own.start,
         column_of(reply, 1), column_of(reply, 2),
     )  # fmt: skip
     if done < 0:
         fail(world, me, -1, 0, 0, 0)
         return FAILED
     if done < rows:
-        own[_START], own[_FILLED] = done, reply
+        own.start, own.filled = done, reply
         return NEEDS_ROOM
-    own[_START] = 0
+    own.start = 0
     column_of(reply, 0)[:] = keys
-    state[REPLY] = reply
+    state.reply = reply
     return DONE
 
 
@@ -94,7 +111,7 @@ class _Averages:
     def __init__(self, schema: Schema, key: str, value: str) -> None:
         self.known = Keys(schema, (key,))
         self.totals = np.zeros((self.known.capacity, 2), np.int64)
-        self.words = np.zeros(_OWN_WORDS, np.int64)
+        self.own = Averages()
         self._value = value
         self._link()
         moving = MovingKeys(self.known, (key,), in_kernels=True)
@@ -106,8 +123,8 @@ class _Averages:
 
     def _link(self) -> None:
         self._table(self.known.capacity)
-        link_keys(self.words, 0, self.known)
-        self.words[_TOTALS] = address_of(self.totals)
+        link_keys(self.own.keys, self.known)
+        self.own.totals = address_of(self.totals)
 
     def grow(self) -> None:
         """Make room for another key."""
@@ -178,7 +195,7 @@ def running_average(
         if latest is not None:
             latest.follow(state.columns)
         return CompiledLogic(
-            state.words, _answer, owners=(state,), make_room=state.grow, explain=state.overflow
+            state.own.words, _answer, owners=(state,), make_room=state.grow, explain=state.overflow
         )
 
     edge = stream, Exchange(key, (key, value))

@@ -9,11 +9,15 @@ from tokenring.engine import COMPLETE, Batch, Schema, Time, kernel
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
+    Record,
+    Words,
     address_of,
     column_of,
     entry,
     heap_of_words,
     new_message,
+    record_at,
+    records_at,
     rows_of,
     shorten,
     table_at,
@@ -21,29 +25,28 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.aggregates import MovingWindows
 from tokenring.operators.folds import BLOCK
-from tokenring.operators.mechanisms import MADE, MESSAGE, REPLY, CompiledLogic, driven, give, own_words
+from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.migrate import Table, offer
-from tokenring.operators.ranking.compiled_best import ORDER_WORDS, order_table, rank_rows
+from tokenring.operators.ranking.compiled_best import Order, order_table, rank_rows
 from tokenring.operators.ranking.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
 from tokenring.operators.state import (
     LEAST,
-    LIMIT,
-    NUMBERS_WORDS,
-    PLACES,
     SOURCE_WORDS,
     HeapedColumns,
     KeptTexts,
+    KeyColumns,
+    KeyMap,
     Keys,
     KeyWords,
+    TextStore,
     bytes_in,
     bytes_to_keep,
     grown,
     has_room_for_texts,
     keep_text,
-    kept_texts,
+    key_counts,
     link_numbers,
     live_of,
-    meta_of,
     number_by,
     shared_scratch,
     values_of,
@@ -52,23 +55,8 @@ from tokenring.operators.state import (
 from tokenring.operators.state.moving import KeyedMoves, MovingKeyWords, Rows
 from tokenring.operators.time import FOREVER, order_words
 
-# Words of its own: where keys are. BY, ORDERS: the columns of the key, and of the order, among those that arrive.
-# BLOCKS, of BLOCK_WORDS each: of every slot the words of its key behind HEADER, then MOST rows of ROW_WORDS each: the
-# words of the order, then the columns KEPT, which are in neither; of KEPT_COUNT the first TEXT_COUNT are text, in
-# TEXTS, where KeptTexts has its words. SHOWN: of each of WIDTH columns where in a block it is, from row to row, and
-# what turns it back into a value. KEY_WORDS: where the key's KeyWords are, of COLUMNS that arrive. ROW: the row to go
-# on with after there was no room; FOUND: slots so far that have changed, in the first column of the message LISTED, 0
-# outside of calls; with EACH, rows so far of the answer, which LISTED is. SENT: whether all was, so that nothing is to
-# be kept any more. CLOSED: all was sent up to then.
-_KEYS = 0
-_BY, _BY_COUNT, _SOURCES, _SCRATCH, _WORDS, _ORDERS, _ORDER_COUNT, _MOST, _BLOCKS, _BLOCK_WORDS, _ROW_WORDS, _KEPT, \
-    _KEPT_COUNT, _TEXT_COUNT, _TEXTS, _SHOWN, _WIDTH, _KEY_WORDS, _COLUMNS, _EACH, _EQUAL_WINS, _ROW, _FOUND, _LISTED, \
-    _SENT, _CLOSED = range(NUMBERS_WORDS, NUMBERS_WORDS + 26)  # fmt: skip
-_OWN_WORDS = _CLOSED + 1
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _ROWS, _ENTERED = range(6)
 _SCRATCH_ROWS = 6
-_WORD, _STEP, _FLIP, _KEY_COLUMN = range(4)
-_SHOWN_WORDS = 4
 _NO_KEY = -1
 _NOT_YET = -2
 """What stands for a row's texts until all rows of a piece of a message have been ranked, less its number there; no
@@ -78,20 +66,66 @@ _MESSAGE_ROWS = 1 << 16
 """About as many rows have the messages of which all rows are sent."""
 
 
+class Shown(Record):
+    """Of a column that is sent where in a block it is, from row to row, and what turns it back into a value."""
+
+    word: int
+    step: int
+    flip: int
+    key_column: int
+
+
+class Top(Record):
+    """`by`, `orders`: the columns of the key, and of the order, among those that arrive; `ranked`: room for the words
+    of orders. `blocks`, of `block_words` each: of every slot the words of its key behind HEADER, then `most` rows of
+    `row_words` each: the words of the order, then the columns `kept`, which are in neither; of `kept_count` the first
+    `text_count` are text, in `texts`, the address of a TextStore. `shown`: of each of `width` columns. `key_words`:
+    where the key's KeyWords are, of `columns` that arrive. `row`: the row to go on with after there was no room;
+    `found`: slots so far that have changed, in the first column of the message `listed`, 0 outside of calls; with
+    `each`, rows so far of the answer, which `listed` is. `sent`: whether all was, so that nothing is to be kept any
+    more. `closed`: all was sent up to then."""
+
+    keys: KeyMap
+    by: KeyColumns
+    scratch: int
+    ranked: int
+    orders: int
+    order_count: int
+    most: int
+    blocks: int
+    block_words: int
+    row_words: int
+    kept: int
+    kept_count: int
+    text_count: int
+    texts: int
+    shown: int
+    width: int
+    key_words: int
+    columns: int
+    each: int
+    equal_wins: int
+    row: int
+    found: int
+    listed: int
+    sent: int
+    closed: int
+
+
 @kernel
-def _write_ranks(own, blocks, slots, message, first):  # type: ignore[no-untyped-def]
+def _write_ranks(own: Top, blocks: Words, slots: Words, message: int, first: int) -> int:
     """Write the rows of slots, from the first changed rank on, to a message from row `first` on; returns the next one.
     """
-    shown = table_at(own[_SHOWN], own[_WIDTH], _SHOWN_WORDS)
+    shown = records_at(own.shown, own.width, Shown)
     for position in range(len(shown)):
-        column, step, flip, at = column_of(message, position), shown[position, _STEP], shown[position, _FLIP], first
+        column, step, flip, at = column_of(message, position), shown[position].step, shown[position].flip, first
         for slot in slots:
             block = blocks[slot]
             for place in range(block[CHANGED] - 1, block[COUNT]):
-                column[at] = block[shown[position, _WORD] + place * step] ^ flip
+                column[at] = block[shown[position].word + place * step] ^ flip
                 at += 1
-        if shown[position, _KEY_COLUMN] != _NO_KEY:
-            values_of(own[_KEY_WORDS], shown[position, _KEY_COLUMN], column[first:at])
+        if shown[position].key_column != _NO_KEY:
+            values_of(own.key_words, shown[position].key_column, column[first:at])
     ranks, at = column_of(message, len(shown)), first
     for slot in slots:
         block = blocks[slot]
@@ -103,39 +137,49 @@ def _write_ranks(own, blocks, slots, message, first):  # type: ignore[no-untyped
 
 
 @kernel
-def _has_room_for_kept(world, own, message, at, some):  # type: ignore[no-untyped-def]
+def _has_room_for_kept(world: int, own: Top, message: int, at: int, some: int) -> bool:
     """Whether there is room for the texts of all these rows."""
-    if own[_TEXT_COUNT] == 0:
+    if own.text_count == 0:
         return True
-    texts, size_bytes = kept_texts(own[_TEXTS]), 0
-    for column in words_at(own[_KEPT], own[_TEXT_COUNT]):
+    texts, size_bytes = record_at(own.texts, TextStore), 0
+    for column in words_at(own.kept, own.text_count):
         size_bytes += bytes_to_keep(texts, column_of(message, column)[at : at + some])
     return has_room_for_texts(world, texts, size_bytes)
 
 
 @kernel
-def _keep_texts(own, message, row, into, at):  # type: ignore[no-untyped-def]
+def _keep_texts(own: Top, message: int, row: int, into: Words, at: int) -> None:
     """Keep the texts of a row of the message: their words stand in `into` from word `at` on."""
-    kept = words_at(own[_KEPT], own[_TEXT_COUNT])
+    kept = words_at(own.kept, own.text_count)
     for column in range(len(kept)):
-        into[at + column] = keep_text(kept_texts(own[_TEXTS]), column_of(message, kept[column])[row])
+        into[at + column] = keep_text(record_at(own.texts, TextStore), column_of(message, kept[column])[row])
 
 
 @kernel
-def _enter(own, blocks, message, keyed, words, slots, rows, entered, listed):  # type: ignore[no-untyped-def]
+def _enter(
+    own: Top,
+    blocks: Words,
+    message: int,
+    keyed: int,
+    words: Words,
+    slots: Words,
+    rows: Words,
+    entered: Words,
+    listed: int,
+) -> None:
     """Put rows among the best of their slots. keyed: the message with its key in words; words: the rows' orders; rows:
     which of the message they are; entered: scratch. listed: the message of slots that have changed, or of the answer to
     each row; 0 where nobody hears of changes."""
-    most, width, first = own[_MOST], own[_ROW_WORDS], HEADER + own[_BY_COUNT]
-    by, kept = words_at(own[_BY], own[_BY_COUNT]), words_at(own[_KEPT], own[_KEPT_COUNT])
-    texts, is_answered = own[_TEXT_COUNT], listed != 0 and own[_EACH] != 0
-    found, count = own[_FOUND], 0
+    most, width, first = own.most, own.row_words, HEADER + own.by.count
+    by, kept = words_at(own.by.numbers, own.by.count), words_at(own.kept, own.kept_count)
+    texts, is_answered = own.text_count, listed != 0 and own.each != 0
+    found, count = own.found, 0
     for i in range(len(slots)):
         block = blocks[slots[i]]
         if block[COUNT] == 0:
             for column in range(len(by)):
                 block[HEADER + column] = column_of(keyed, by[column])[rows[i]]
-        at = place_row(words, i, block, first, width, most, own[_EQUAL_WINS] != 0)
+        at = place_row(words, i, block, first, width, most, own.equal_wins != 0)
         if at < 0:
             continue
         row = first + at * width + words.shape[1]
@@ -157,87 +201,88 @@ def _enter(own, blocks, message, keyed, words, slots, rows, entered, listed):  #
         for row in range(first + words.shape[1], first + block[COUNT] * width, width):
             if block[row] == _NOT_YET - i:
                 _keep_texts(own, message, rows[i], block, row)
-    own[_FOUND] = found
+    own.found = found
 
 
 @kernel
-def _blocks_of(own):  # type: ignore[no-untyped-def]
-    return table_at(own[_BLOCKS], own[_KEYS + PLACES], own[_BLOCK_WORDS])
+def _blocks_of(own: Top) -> Words:
+    return table_at(own.blocks, own.keys.places, own.block_words)
 
 
 @kernel
-def _take_rows(world, own, message, listed):  # type: ignore[no-untyped-def]
+def _take_rows(world: int, own: Top, message: int, listed: int) -> bool:
     """Put the rows of a message among the best of their keys, from the one on that is to be gone on with; False if
     there was no room."""
-    rows, at = rows_of(message), own[_ROW]
-    scratch = table_at(own[_SCRATCH], _SCRATCH_ROWS, BLOCK)
-    orders = table_at(own[_ORDERS], own[_ORDER_COUNT], ORDER_WORDS)
-    words = table_at(own[_WORDS], BLOCK, own[_ORDER_COUNT])
+    rows, at = rows_of(message), own.row
+    scratch = table_at(own.scratch, _SCRATCH_ROWS, BLOCK)
+    orders = records_at(own.orders, own.order_count, Order)
+    words = table_at(own.ranked, BLOCK, own.order_count)
     slots, chosen = scratch[_SLOTS], scratch[_ROWS]
-    keyed = with_key_words(world, own[_KEY_WORDS], message, own[_COLUMNS], words_at(own[_BY], own[_BY_COUNT]))
+    keyed = with_key_words(world, own.key_words, message, own.columns, words_at(own.by.numbers, own.by.count))
     if keyed == 0:
         return False
     while at < rows:
         some = min(BLOCK, rows - at)
         done, _ = number_by(
-            own, _KEYS, _BY, keyed, at, some, scratch[_WANTED], slots, scratch[_FRESH], scratch[_FRESH_ROWS]
+            own.keys, own.by, keyed, at, some, scratch[_WANTED], slots,
+            scratch[_FRESH], scratch[_FRESH_ROWS],
         )
         if done < some or not _has_room_for_kept(world, own, message, at, some):
-            own[_ROW] = at
+            own.row = at
             return False
         left = rank_rows(orders, message, at, slots[:some], chosen, words)
         _enter(own, _blocks_of(own), message, keyed, words, slots[:left], chosen, scratch[_ENTERED], listed)
         at += some
-    own[_ROW] = 0
+    own.row = 0
     return True
 
 
 @entry
-def _answer_changes(world, me):  # type: ignore[no-untyped-def]
+def _answer_changes(world: int, me: int) -> int:
     """Of each key whose best rows a message changes, or of each row that does: the rows from the first rank on that has
     another, and ranks."""
-    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
-    message = state[MESSAGE]
+    state, own = driven(world, me), own_record(world, me, Top)
+    message = state.message
     rows = rows_of(message)
-    if own[_LISTED] == 0:
-        own[_LISTED], own[_FOUND] = new_message(world, me, 0, rows * own[_MOST] if own[_EACH] else rows), 0
-    reply = own[_LISTED]
+    if own.listed == 0:
+        own.listed, own.found = new_message(world, me, 0, rows * own.most if own.each else rows), 0
+    reply = own.listed
     if not _take_rows(world, own, message, reply):
         return NEEDS_ROOM
-    own[_LISTED] = 0
-    if own[_EACH]:
-        shorten(reply, own[_FOUND])
+    own.listed = 0
+    if own.each:
+        shorten(reply, own.found)
     else:
-        touched, blocks = column_of(reply, 0)[: own[_FOUND]], _blocks_of(own)
+        touched, blocks = column_of(reply, 0)[: own.found], _blocks_of(own)
         room = 0
         for slot in touched:
             room += blocks[slot, COUNT] - blocks[slot, CHANGED] + 1
         reply = new_message(world, me, 0, room)
         _write_ranks(own, blocks, touched, reply, 0)
-    state[REPLY] = reply
+    state.reply = reply
     return DONE
 
 
 @entry
-def _take_all(world, me):  # type: ignore[no-untyped-def]
+def _take_all(world: int, me: int) -> int:
     """Put the rows of a message among the best of their keys."""
-    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
-    if not _take_rows(world, own, state[MESSAGE], 0):
+    state, own = driven(world, me), own_record(world, me, Top)
+    if not _take_rows(world, own, state.message, 0):
         return NEEDS_ROOM
-    state[MADE] = _END if live_of(own, _KEYS) > 0 else COMPLETE
+    state.made = _END if live_of(own.keys) > 0 else COMPLETE
     return DONE
 
 
 @entry
-def _emit_all(world, me):  # type: ignore[no-untyped-def]
+def _emit_all(world: int, me: int) -> int:
     """Send all rows, in the order in which their keys came, and forget them."""
-    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
-    if own[_SENT]:
-        own[_SENT] = 0
-        state[MADE] = COMPLETE
+    state, own = driven(world, me), own_record(world, me, Top)
+    if own.sent:
+        own.sent = 0
+        state.made = COMPLETE
         return DONE
-    own[_CLOSED] = _END
-    blocks, limit, at = _blocks_of(own), meta_of(own, _KEYS)[LIMIT], 0
+    own.closed = _END
+    blocks, limit, at = _blocks_of(own), key_counts(own.keys).limit, 0
     while at < limit:
         slots = column_of(new_message(world, me, 0, min(_MESSAGE_ROWS, limit - at)), 0)
         count = rows = 0
@@ -252,7 +297,7 @@ def _emit_all(world, me):  # type: ignore[no-untyped-def]
             message = new_message(world, me, 0, rows)
             _write_ranks(own, blocks, slots[:count], message, 0)
             give(world, me, _END, message)
-    own[_SENT] = 1
+    own.sent = 1
     return NEEDS_ROOM
 
 
@@ -273,34 +318,34 @@ class _State:
         text_count = sum([schema.kind(name).is_text for name in self._kept])
         self._texts = KeptTexts() if text_count else None
         self._positions = np.array([schema.position(name) for name in self._kept], np.int64)
-        self.words = words = np.zeros(_OWN_WORDS, np.int64)
-        words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
-        words[_SCRATCH], words[_WORDS] = address_of(self._scratch), address_of(self._ranked)
-        words[_ORDERS], words[_ORDER_COUNT], words[_MOST] = address_of(self._orders), len(orders), most
-        words[_KEPT], words[_KEPT_COUNT] = address_of(self._positions), len(self._kept)
-        words[_TEXT_COUNT], words[_TEXTS] = text_count, 0 if self._texts is None else address_of(self._texts.words)
-        words[_SHOWN], words[_WIDTH] = address_of(self._shown), width
-        words[_KEY_WORDS], words[_COLUMNS], words[_CLOSED] = self.key_words.address, len(schema), -1
-        words[_ROW_WORDS] = row_words = len(orders) + len(self._kept)
-        words[_BLOCK_WORDS] = HEADER + len(by) + most * row_words
+        self.own = own = Top()
+        own.by.numbers, own.by.count, own.by.sources = address_of(self._by), len(by), address_of(self._sources)
+        own.scratch, own.ranked = address_of(self._scratch), address_of(self._ranked)
+        own.orders, own.order_count, own.most = address_of(self._orders), len(orders), most
+        own.kept, own.kept_count = address_of(self._positions), len(self._kept)
+        own.text_count, own.texts = text_count, 0 if self._texts is None else self._texts.store.address
+        own.shown, own.width = address_of(self._shown), width
+        own.key_words, own.columns, own.closed = self.key_words.address, len(schema), -1
+        own.row_words = row_words = len(orders) + len(self._kept)
+        own.block_words = HEADER + len(by) + most * row_words
         self._rows_at = HEADER + len(by)
         self._ordered = orders[0], tuple(orders[1:]), largest
         self.sent = schema.select(schema.names[:width])
         self._start()
 
     def _start(self) -> None:
-        self._blocks = np.zeros((64, int(self.words[_BLOCK_WORDS])), np.int64)
+        self._blocks = np.zeros((64, self.own.block_words), np.int64)
         self.link()
 
     def link(self) -> None:
         """Have a block for each key that there can be, and say where all is."""
         self._blocks = grown(self._blocks, self.keys.capacity, axis=0)
-        link_numbers(self.words, _KEYS, self.keys)
-        self.words[_BLOCKS] = address_of(self._blocks)
+        link_numbers(self.own.keys, self.keys)
+        self.own.blocks = address_of(self._blocks)
 
     def grow(self) -> None:
         """Make room for another key, and for texts; where all was sent, begin anew."""
-        if self.words[_SENT]:
+        if self.own.sent:
             self.keys.clear()
             self._start()
             return
@@ -312,9 +357,9 @@ class _State:
 
     def _move_texts(self, move: Callable[[Sequence[np.ndarray]], None]) -> None:
         """Let `move` have all texts that are kept, int64, to write where they are then: 0 where there is no row."""
-        first, row_words = self._rows_at + int(self.words[_ORDER_COUNT]), int(self.words[_ROW_WORDS])
+        first, row_words = self._rows_at + self.own.order_count, self.own.row_words
         starts = np.arange(first, self._blocks.shape[1], row_words)
-        columns = (starts[:, None] + np.arange(self.words[_TEXT_COUNT])).ravel()
+        columns = (starts[:, None] + np.arange(self.own.text_count)).ravel()
         words = np.ascontiguousarray(self._blocks[:, columns])
         move([words.reshape(-1)])
         self._blocks[:, columns] = words
@@ -348,7 +393,7 @@ class _State:
         first = np.flatnonzero(np.diff(owners, prepend=-1))  # a slot's rows come one after the other
         places = np.arange(rows.rows) - np.repeat(first, np.diff(first, append=rows.rows))
         blocks[owners, COUNT] = places + 1  # the last counts
-        starts = self._rows_at + places * int(self.words[_ROW_WORDS])
+        starts = self._rows_at + places * self.own.row_words
         words = [*order_words(rows, *self._ordered).T, *self._kept_words(rows)]
         for number, column in enumerate(words):
             blocks[owners, starts + number] = column
@@ -356,7 +401,7 @@ class _State:
     def _kept_words(self, rows: Batch) -> list[np.ndarray]:
         """The columns of others' rows as blocks have them, between two runs."""
         columns = [np.ascontiguousarray(rows.words(name)).view(np.int64) for name in self._kept]
-        texts, count = self._texts, int(self.words[_TEXT_COUNT])
+        texts, count = self._texts, self.own.text_count
         if texts is not None:
             size_bytes = sum([int(bytes_in(words)) for words in columns[:count]])
             if not texts.has_room(size_bytes):
@@ -389,7 +434,7 @@ class _OneWindow:
     @property
     def closed(self) -> Time:
         """See OpenPanes."""
-        return int(self._state.words[_CLOSED])
+        return self._state.own.closed
 
     def leave(self, slots: np.ndarray) -> None:
         """See OpenPanes."""
@@ -415,7 +460,7 @@ def _layout(
     others = [name for name in schema.names[:width] if name not in told]
     kept = sorted(others, key=lambda name: not schema.kind(name).is_text)
     first, row_words = HEADER + len(by), len(orders) + len(kept)
-    shown = np.zeros((width, _SHOWN_WORDS), np.int64)
+    shown = np.zeros((width, Shown.size), np.int64)
     for position, name in enumerate(schema.names[:width]):
         if name in kept:
             shown[position] = first + len(orders) + kept.index(name), row_words, 0, _NO_KEY
@@ -437,10 +482,10 @@ def compiled_top(
     Memory: for each key, most rows of the columns that are not of the key (8 bytes more for each order of float64), the
     key and 16 bytes."""
     state = _State(schema, by, orders, most, largest, width)
-    state.words[_EACH] = each
+    state.own.each = each
     moving = MovingKeyWords(schema.select(by), state.keys, state.key_words, by)
     offer(KeyedMoves(top_tables(schema, by, state.sent), moving, state, state.link))
-    return CompiledLogic(state.words, _answer_changes, owners=(state,), make_room=state.grow)
+    return CompiledLogic(state.own.words, _answer_changes, owners=(state,), make_room=state.grow)
 
 
 def compiled_final_top(
@@ -450,7 +495,7 @@ def compiled_final_top(
     """The `most` best rows of each key, all when the input has ended; as `compiled_top`. equal_wins: of rows that are
     equal in all orders, the last to come goes first. moves: the tables of `window_tables`."""
     state = _State(schema, by, orders, most, largest, width)
-    state.words[_EQUAL_WINS] = equal_wins
+    state.own.equal_wins = equal_wins
     keys = _KeysOfAllTime(schema.select(by), state.keys, state.key_words, by)
     offer(MovingWindows(moves, keys, state, _OneWindow(state)))
-    return CompiledLogic(state.words, _emit_all, (_take_all,), owners=(state,), make_room=state.grow)
+    return CompiledLogic(state.own.words, _emit_all, (_take_all,), owners=(state,), make_room=state.grow)

@@ -7,6 +7,7 @@ from tokenring.engine.compiled import (
     DONE,
     FAILED,
     NEEDS_ROOM,
+    Words,
     addresses_of,
     alias_of,
     column_of,
@@ -30,201 +31,195 @@ from tokenring.operators.folds import (
     write_partials,
     write_results,
 )
-from tokenring.operators.mechanisms import MESSAGE, REPLY, CompiledLogic, driven, own_words
+from tokenring.operators.mechanisms import CompiledLogic, driven, own_record
 from tokenring.operators.running.running_state import (
-    BY,
-    BY_COUNT,
-    CALLS,
-    FOLDED,
-    FOUND,
-    KEY_WORDS,
-    KEYS,
-    LISTED,
-    OWN_WORDS,
-    PARTIAL,
-    QUICK,
-    ROW,
-    SCRATCH,
     SCRATCH_ROWS,
-    STAMPS,
-    WIDTH,
+    Running,
     RunningState,
     moved_group,
     moved_keys,
     moved_tables,
 )
-from tokenring.operators.state import PLACES, key_column, number_by, values_of, with_key_words
+from tokenring.operators.state import key_column, number_by, values_of, with_key_words
 
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED = range(SCRATCH_ROWS)
 
 
 @kernel
-def _number(own, message, at, rows, scratch):  # type: ignore[no-untyped-def]
+def _number(own: Running, message: int, at: int, rows: int, scratch: Words) -> tuple[int, int]:
     """Number the keys of rows from `at` on; returns (how many were numbered, how many keys are new)."""
     return number_by(
-        own, KEYS, BY, message, at, rows, scratch[_WANTED], scratch[_SLOTS], scratch[_FRESH], scratch[_FRESH_ROWS]
+        own.keys,
+        own.by,
+        message,
+        at,
+        rows,
+        scratch[_WANTED],
+        scratch[_SLOTS],
+        scratch[_FRESH],
+        scratch[_FRESH_ROWS],
     )
 
 
 @kernel
-def _overflow(world, me, fold):  # type: ignore[no-untyped-def]
+def _overflow(world: int, me: int, fold: int) -> int:
     fail(world, me, -1, fold, 0, 0)
     return FAILED
 
 
 @entry
-def _answer_changes(world, me):  # type: ignore[no-untyped-def]
+def _answer_changes(world: int, me: int) -> int:
     """Fold a message's rows; the values so far of the keys in it, in the order in which they appear."""
-    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
-    message = state[MESSAGE]
-    rows, at = rows_of(message), own[ROW]
-    scratch = table_at(own[SCRATCH], SCRATCH_ROWS, BLOCK)
-    if own[LISTED] == 0:
-        own[LISTED], own[FOUND] = new_message(world, me, 0, rows), 0
-        own[CALLS] += 1
-    changed = column_of(own[LISTED], 0)
-    stamps = words_at(own[STAMPS], own[KEYS + PLACES])
-    keyed = with_key_words(world, own[KEY_WORDS], message, own[WIDTH], words_at(own[BY], own[BY_COUNT]))
+    state, own = driven(world, me), own_record(world, me, Running)
+    message = state.message
+    rows, at = rows_of(message), own.row
+    scratch = table_at(own.scratch, SCRATCH_ROWS, BLOCK)
+    if own.listed == 0:
+        own.listed, own.found = new_message(world, me, 0, rows), 0
+        own.calls += 1
+    changed = column_of(own.listed, 0)
+    stamps = words_at(own.stamps, own.keys.places)
+    keyed = with_key_words(world, own.key_words, message, own.width, words_at(own.by.numbers, own.by.count))
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:
         some = min(BLOCK, rows - at)
         done, added = _number(own, keyed, at, some, scratch)
         for i in range(added):
-            start_slot(own, FOLDED, scratch[_FRESH, i])
+            start_slot(own.folds, scratch[_FRESH, i])
             stamps[scratch[_FRESH, i]] = -1
         if done < some:
-            own[ROW] = at
+            own.row = at
             return NEEDS_ROOM
         slots = scratch[_SLOTS][:some]
-        wrong = fold_block(own, FOLDED, message, at, slots, scratch[_CHOSEN], scratch[_PICKED])
+        wrong = fold_block(own.folds, message, at, slots, scratch[_CHOSEN], scratch[_PICKED])
         if wrong == NO_ROOM:
-            own[ROW] = at
+            own.row = at
             return NEEDS_ROOM
         if wrong >= 0:
             return _overflow(world, me, wrong)
-        own[FOUND] += distinct_slots(slots, stamps, own[CALLS], changed[own[FOUND] :])
+        own.found += distinct_slots(slots, stamps, own.calls, changed[own.found :])
         at += some
-    changed = changed[: own[FOUND]]
-    own[ROW] = own[LISTED] = 0
+    changed = changed[: own.found]
+    own.row = own.listed = 0
     reply = new_message(world, me, 0, len(changed))
-    for column in range(own[BY_COUNT]):
-        gather(key_column(own, KEYS, column), changed, column_of(reply, column))
-        values_of(own[KEY_WORDS], column, column_of(reply, column))
-    write_results(own, FOLDED, changed, reply, own[BY_COUNT])
-    state[REPLY] = reply
+    for column in range(own.by.count):
+        gather(key_column(own.keys, column), changed, column_of(reply, column))
+        values_of(own.key_words, column, column_of(reply, column))
+    write_results(own.folds, changed, reply, own.by.count)
+    state.reply = reply
     return DONE
 
 
 @entry
-def _answer_each(world, me):  # type: ignore[no-untyped-def]
+def _answer_each(world: int, me: int) -> int:
     """Fold a message's rows, one by one; of each the values so far of its key."""
-    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
-    message = state[MESSAGE]
-    rows, at, by = rows_of(message), own[ROW], own[BY_COUNT]
-    scratch = table_at(own[SCRATCH], SCRATCH_ROWS, BLOCK)
-    if own[LISTED] == 0:
-        own[LISTED] = new_message(world, me, 0, rows)
-    reply, one = own[LISTED], new_message(world, me, 0, 1)
-    keyed = with_key_words(world, own[KEY_WORDS], message, own[WIDTH], words_at(own[BY], own[BY_COUNT]))
+    state, own = driven(world, me), own_record(world, me, Running)
+    message = state.message
+    rows, at, by = rows_of(message), own.row, own.by.count
+    scratch = table_at(own.scratch, SCRATCH_ROWS, BLOCK)
+    if own.listed == 0:
+        own.listed = new_message(world, me, 0, rows)
+    reply, one = own.listed, new_message(world, me, 0, 1)
+    keyed = with_key_words(world, own.key_words, message, own.width, words_at(own.by.numbers, own.by.count))
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:
         some = min(BLOCK, rows - at)
         done, added = _number(own, keyed, at, some, scratch)
         for i in range(added):
-            start_slot(own, FOLDED, scratch[_FRESH, i])
+            start_slot(own.folds, scratch[_FRESH, i])
         if done < some:
-            own[ROW] = at
+            own.row = at
             return NEEDS_ROOM
         slots = scratch[_SLOTS][:some]
         for column in range(by):
             values = column_of(reply, column)[at : at + some]
-            gather(key_column(own, KEYS, column), slots, values)
-            values_of(own[KEY_WORDS], column, values)
+            gather(key_column(own.keys, column), slots, values)
+            values_of(own.key_words, column, values)
         for i in range(some):
             slot = slots[i : i + 1]
-            wrong = fold_block(own, FOLDED, message, at + i, slot, scratch[_CHOSEN], scratch[_PICKED])
+            wrong = fold_block(own.folds, message, at + i, slot, scratch[_CHOSEN], scratch[_PICKED])
             if wrong == NO_ROOM:
-                own[ROW] = at + i
+                own.row = at + i
                 return NEEDS_ROOM
             if wrong >= 0:
                 return _overflow(world, me, wrong)
-            write_results(own, FOLDED, slot, one, by)
+            write_results(own.folds, slot, one, by)
             for column in range(by, len(addresses_of(one))):
                 column_of(reply, column)[at + i] = column_of(one, column)[0]
         at += some
-    own[ROW] = own[LISTED] = 0
-    state[REPLY] = reply
+    own.row = own.listed = 0
+    state.reply = reply
     return DONE
 
 
 @entry
-def _answer_all(world, me):  # type: ignore[no-untyped-def]
+def _answer_all(world: int, me: int) -> int:
     """Fold a message's rows, which are all of one group: its words of state, behind a 0, or its results so far."""
-    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
-    message = state[MESSAGE]
+    state, own = driven(world, me), own_record(world, me, Running)
+    message = state.message
     rows = rows_of(message)
-    scratch = table_at(own[SCRATCH], SCRATCH_ROWS, BLOCK)
-    if own[PARTIAL]:
-        start_slot(own, FOLDED, 0)
+    scratch = table_at(own.scratch, SCRATCH_ROWS, BLOCK)
+    if own.partial:
+        start_slot(own.folds, 0)
     slots = scratch[_SLOTS]
     slots[: max(1, min(BLOCK, rows))] = 0
     wrong = -1
-    if own[QUICK]:
+    if own.quick:
         bounds = scratch[_WANTED][:2]
         bounds[0], bounds[1] = 0, rows
         if rows > 0:
-            wrong = fold_stretches(own, FOLDED, message, 0, 1, bounds, slots)
+            wrong = fold_stretches(own.folds, message, 0, 1, bounds, slots)
     else:
         for at in range(0, rows, BLOCK):
             if wrong < 0:
                 some = slots[: min(BLOCK, rows - at)]
-                wrong = fold_block(own, FOLDED, message, at, some, scratch[_CHOSEN], scratch[_PICKED])
+                wrong = fold_block(own.folds, message, at, some, scratch[_CHOSEN], scratch[_PICKED])
     if wrong >= 0:
         return _overflow(world, me, wrong)
     reply = new_message(world, me, 0, 1)
-    if own[PARTIAL]:
+    if own.partial:
         column_of(reply, 0)[0] = 0
-        write_partials(own, FOLDED, slots[:1], reply, 1)
+        write_partials(own.folds, slots[:1], reply, 1)
     else:
-        write_results(own, FOLDED, slots[:1], reply, 0)
-    state[REPLY] = reply
+        write_results(own.folds, slots[:1], reply, 0)
+    state.reply = reply
     return DONE
 
 
 @entry
-def _answer_firsts(world, me):  # type: ignore[no-untyped-def]
+def _answer_firsts(world: int, me: int) -> int:
     """The rows whose keys are new."""
-    state, own = driven(world, me), own_words(world, me, OWN_WORDS)
-    message = state[MESSAGE]
-    rows, at = rows_of(message), own[ROW]
-    scratch = table_at(own[SCRATCH], SCRATCH_ROWS, BLOCK)
-    if own[LISTED] == 0:
-        own[LISTED], own[FOUND] = new_message(world, me, 0, rows), 0
-    found = column_of(own[LISTED], 0)
-    keyed = with_key_words(world, own[KEY_WORDS], message, own[WIDTH], words_at(own[BY], own[BY_COUNT]))
+    state, own = driven(world, me), own_record(world, me, Running)
+    message = state.message
+    rows, at = rows_of(message), own.row
+    scratch = table_at(own.scratch, SCRATCH_ROWS, BLOCK)
+    if own.listed == 0:
+        own.listed, own.found = new_message(world, me, 0, rows), 0
+    found = column_of(own.listed, 0)
+    keyed = with_key_words(world, own.key_words, message, own.width, words_at(own.by.numbers, own.by.count))
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:
         some = min(BLOCK, rows - at)
         done, added = _number(own, keyed, at, some, scratch)
         for i in range(added):
-            found[own[FOUND] + i] = at + scratch[_FRESH_ROWS, i]
-        own[FOUND] += added
+            found[own.found + i] = at + scratch[_FRESH_ROWS, i]
+        own.found += added
         if done < some:
-            own[ROW] = at
+            own.row = at
             return NEEDS_ROOM
         at += some
-    found = found[: own[FOUND]]
-    own[ROW] = own[LISTED] = 0
+    found = found[: own.found]
+    own.row = own.listed = 0
     if len(found) == rows:
-        state[REPLY] = alias_of(world_at(world), message, 0, own[WIDTH])
+        state.reply = alias_of(world_at(world), message, 0, own.width)
         return DONE
     reply = new_message(world, me, 0, len(found))
-    for column in range(own[WIDTH]):
+    for column in range(own.width):
         gather(column_of(message, column), found, column_of(reply, column))
-    state[REPLY] = reply
+    state.reply = reply
     return DONE
 
 
@@ -237,7 +232,7 @@ def compiled_changes(plan: Plan, each: bool) -> CompiledLogic:
 def compiled_all(plan: Plan, partial: bool) -> CompiledLogic:
     """Running aggregates of all rows, of a plan for which `can_fold` holds. partial: the state of each message's."""
     state = RunningState(plan.schema, (), plan, () if partial else moved_group(plan))
-    state.words[PARTIAL] = partial
+    state.own.partial = partial
     return state.logic(_answer_all)
 
 

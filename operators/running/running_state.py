@@ -5,24 +5,46 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import Schema
-from tokenring.engine.compiled import Entry, address_of
-from tokenring.operators.folds import ALL, BLOCK, FOLDS_WORDS, Accumulators, FoldTables, Plan
+from tokenring.engine.compiled import Entry, Record, address_of
+from tokenring.operators.folds import ALL, BLOCK, Accumulators, Folds, FoldTables, Plan
 from tokenring.operators.folds.moving import CompiledFolds, fold_kinds
 from tokenring.operators.mechanisms import CompiledLogic
 from tokenring.operators.migrate import Table, offer
-from tokenring.operators.state import NUMBERS_WORDS, SOURCE_WORDS, Keys, KeyWords, grown, link_numbers, shared_scratch
+from tokenring.operators.state import (
+    SOURCE_WORDS,
+    KeyColumns,
+    KeyMap,
+    Keys,
+    KeyWords,
+    grown,
+    link_numbers,
+    shared_scratch,
+)
 from tokenring.operators.state.moving import Kept, KeyedMoves, MovingKeyWords, OneKey, tables_of
 
-# Words of its own: where keys and folds are. BY: the columns of the key among those that arrive. STAMPS: by slot the
-# call that has listed it. ROW, FOUND, LISTED: the row to go on with after there was no room, what was found before it,
-# and the message in whose first column that is, 0 outside of calls. PARTIAL: whether the words of state are sent, which
-# start anew with each message. QUICK: whether stretches can be folded. KEY_WORDS: where KeyWords are.
-KEYS = 0
-FOLDED = NUMBERS_WORDS
-BY, BY_COUNT, SOURCES, SCRATCH, STAMPS, CALLS, ROW, FOUND, LISTED, PARTIAL, QUICK, WIDTH, KEY_WORDS = \
-    range(FOLDED + FOLDS_WORDS, FOLDED + FOLDS_WORDS + 13)  # fmt: skip
-OWN_WORDS = KEY_WORDS + 1
 SCRATCH_ROWS = 6
+
+
+class Running(Record):
+    """`keys`, `folds`: where keys and folds are. `by`: the columns of the key. `stamps`: by slot the call that has
+    listed it; `calls`: how many there were. `row`, `found`, `listed`: the row to go on with after there was no room,
+    what was found before it, and the message in whose first column that is, 0 outside of calls. `partial`: whether the
+    words of state are sent, which start anew with each message. `quick`: whether stretches can be folded. `width`: how
+    many columns arrive. `key_words`: where KeyWords are."""
+
+    keys: KeyMap
+    folds: Folds
+    by: KeyColumns
+    scratch: int
+    stamps: int
+    calls: int
+    row: int
+    found: int
+    listed: int
+    partial: int
+    quick: int
+    width: int
+    key_words: int
 
 
 def moved_tables(plan: Plan) -> list[Table]:
@@ -53,12 +75,12 @@ class RunningState:
         self._by = np.array([schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = shared_scratch(__name__, SCRATCH_ROWS, BLOCK)
-        self.words = words = np.zeros(OWN_WORDS, np.int64)
-        words[BY], words[BY_COUNT], words[SOURCES] = address_of(self._by), len(by), address_of(self._sources)
-        words[SCRATCH], words[WIDTH] = address_of(self._scratch), len(schema)
-        words[KEY_WORDS] = self._key_words.address
+        self.own = own = Running()
+        own.by.numbers, own.by.count, own.by.sources = address_of(self._by), len(by), address_of(self._sources)
+        own.scratch, own.width = address_of(self._scratch), len(schema)
+        own.key_words = self._key_words.address
         if self._state is not None and not by:
-            words[QUICK] = self._state.quick
+            own.quick = self._state.quick
             self._start()
         self._link()
         if moves:
@@ -72,7 +94,7 @@ class RunningState:
     def _offer(self, schema: Schema, by: Sequence[str], moves: Sequence[Table]) -> None:
         kept: Kept | None = None
         if self._state is not None and self._tables is not None:
-            kept = CompiledFolds(self._state, self._tables, self.words, FOLDED, self._link)
+            kept = CompiledFolds(self._state, self._tables, self.own.folds, self._link)
         if self._keys is None:
             offer(KeyedMoves(moves, OneKey(self._start), kept, self._link))
         else:
@@ -82,10 +104,10 @@ class RunningState:
     def _link(self) -> None:
         if self._keys is not None:
             self._stamps = grown(self._stamps, self._keys.capacity)
-            link_numbers(self.words, KEYS, self._keys)
+            link_numbers(self.own.keys, self._keys)
         if self._tables is not None:
-            self._tables.link(self.words, FOLDED)
-        self.words[STAMPS] = address_of(self._stamps)
+            self._tables.link(self.own.folds)
+        self.own.stamps = address_of(self._stamps)
 
     def _grow(self) -> None:
         assert self._keys is not None
@@ -101,4 +123,4 @@ class RunningState:
 
     def logic(self, answers: Entry) -> CompiledLogic:
         """What a driver calls; answers: one of the entries of this state."""
-        return CompiledLogic(self.words, answers, owners=(self,), make_room=self._grow, explain=self._explain)
+        return CompiledLogic(self.own.words, answers, owners=(self,), make_room=self._grow, explain=self._explain)

@@ -9,19 +9,23 @@ from tokenring.engine.compiled import (
     DONE,
     FAILED,
     NEEDS_ROOM,
+    Record,
+    Words,
     address_of,
     column_of,
     entry,
     fail,
     new_message,
+    record_of,
+    records_of,
     rows_of,
     table_at,
     words_at,
 )
 from tokenring.operators.folds import (
     BLOCK,
-    FOLDS_WORDS,
     Accumulators,
+    Folds,
     FoldTables,
     Plan,
     bounds,
@@ -32,29 +36,15 @@ from tokenring.operators.folds import (
     write_results,
 )
 from tokenring.operators.folds.moving import CompiledFolds
-from tokenring.operators.mechanisms import MADE, MESSAGE, UPTO, CompiledLogic, driven, give, own_words
+from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.sessions.moving_sessions import MovingSessions
-from tokenring.operators.sessions.session_kernels import (
-    FRESH,
-    KEY,
-    LAST,
-    MERGED,
-    META_WORDS,
-    SESSION_WORDS,
-    START,
-    TIMERS,
-    end_sessions,
-    extend,
-    resolve,
-)
+from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow, end_sessions, extend, resolve
 from tokenring.operators.sessions.sessions import too_late
 from tokenring.operators.state import (
-    FREE,
-    LIMIT,
-    NUMBERS_WORDS,
-    PLACES,
     SOURCE_WORDS,
+    KeyColumns,
+    KeyMap,
     Keys,
     KeyWords,
     forget_slots,
@@ -69,74 +59,96 @@ from tokenring.operators.state import (
 from tokenring.operators.state.moving import KeySlots, MovingKeyWords
 from tokenring.operators.time import Session, named, whole
 
-# Words of its own: where keys and folds are. TABLE to META: as `extend` takes them, CAPACITY sessions. LISTS: room for
-# three words a session. BY: the columns of the key among the COLUMNS that arrive; SENT: how many of them are sent.
-# KEY_WORDS: where the key's KeyWords are. ROW: the row to go on with after there was no room.
-_KEYS = 0
-_FOLDED = NUMBERS_WORDS
-_TABLE, _HEADS, _FREE_LIST, _TIMERS, _META, _CAPACITY, _LISTS, _BY, _BY_COUNT, _SOURCES, _SENT, _SCRATCH, _TIME, _GAP, \
-    _LATENESS, _CLOSED, _ROW, _WITH_START, _WITH_END, _KEY_WORDS, _COLUMNS \
-    = range(_FOLDED + FOLDS_WORDS, _FOLDED + FOLDS_WORDS + 21)  # fmt: skip
-_OWN_WORDS = _COLUMNS + 1
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _SESSIONS, _CHOSEN, _PICKED = range(7)
 _SCRATCH_ROWS = 7
+_ROW_WORDS, _COUNTS_WORDS = SessionRow.size, SessionCounts.size
 _TOO_LATE, _OVERFLOW = -1, -2
 
 
+class Sessions(Record):
+    """`keys`, `folds`: where keys and folds are. `table` to `meta`: as `extend` takes them, `capacity` sessions.
+    `lists`: room for three words a session. `by`: the columns of the key among the `columns` that arrive; `sent`: how
+    many of them are sent. `key_words`: where the key's KeyWords are. `row`: the row to go on with after there was no
+    room."""
+
+    keys: KeyMap
+    folds: Folds
+    table: int
+    heads: int
+    free: int
+    timers: int
+    meta: int
+    capacity: int
+    lists: int
+    by: KeyColumns
+    sent: int
+    scratch: int
+    time: int
+    gap: int
+    lateness: int
+    closed: int
+    row: int
+    with_start: int
+    with_end: int
+    key_words: int
+    columns: int
+
+
 @kernel
-def _tables(own):  # type: ignore[no-untyped-def]
+def _tables(own: Sessions) -> tuple[Words, Words, Words, Words, Words]:
     """What the kernels of sessions take first: table, heads, free, timers and meta."""
-    capacity = own[_CAPACITY]
+    capacity = own.capacity
     return (
-        table_at(own[_TABLE], capacity, SESSION_WORDS), words_at(own[_HEADS], own[_KEYS + PLACES]),
-        words_at(own[_FREE_LIST], capacity), table_at(own[_TIMERS], capacity, 2), words_at(own[_META], META_WORDS),
+        table_at(own.table, capacity, _ROW_WORDS), words_at(own.heads, own.keys.places),
+        words_at(own.free, capacity), table_at(own.timers, capacity, 2), words_at(own.meta, _COUNTS_WORDS),
     )  # fmt: skip
 
 
 @kernel
-def _merge(own, table, merged, roots, words):  # type: ignore[no-untyped-def]
+def _merge(own: Sessions, table: Words, merged: Words, roots: Words, words: Words) -> int:
     """Fold the state of sessions into those that they have become part of. Returns the fold whose sum left its range;
     -1 if none did."""
     roots[:] = merged
     resolve(table, roots)
-    return merge_slots(own, _FOLDED, _FOLDED, merged, roots, words)
+    return merge_slots(own.folds, own.folds, merged, roots, words)
 
 
 @entry
-def _take(world, me):  # type: ignore[no-untyped-def]
+def _take(world: int, me: int) -> int:
     """Put a message's rows into sessions, by blocks, as far as there is room."""
-    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
-    message = state[MESSAGE]
-    rows, at, times = rows_of(message), own[_ROW], column_of(message, own[_TIME])
-    first = COMPLETE - own[_GAP] - own[_LATENESS]
+    state, own = driven(world, me), own_record(world, me, Sessions)
+    message = state.message
+    rows, at, times = rows_of(message), own.row, column_of(message, own.time)
+    first = COMPLETE - own.gap - own.lateness
     if rows > 0:
         first, _ = bounds(times)
-    if at == 0 and first + own[_LATENESS] < own[_CLOSED]:
-        fail(world, me, _TOO_LATE, first, own[_CLOSED], 0)
+    if at == 0 and first + own.lateness < own.closed:
+        fail(world, me, _TOO_LATE, first, own.closed, 0)
         return FAILED
-    keyed = with_key_words(world, own[_KEY_WORDS], message, own[_COLUMNS], words_at(own[_BY], own[_BY_COUNT]))
+    keyed = with_key_words(world, own.key_words, message, own.columns, words_at(own.by.numbers, own.by.count))
     if keyed == 0:
         return NEEDS_ROOM
-    scratch = table_at(own[_SCRATCH], _SCRATCH_ROWS, BLOCK)
+    scratch = table_at(own.scratch, _SCRATCH_ROWS, BLOCK)
     table, heads, free, timers, meta = _tables(own)
-    lists = table_at(own[_LISTS], 3, own[_CAPACITY])
+    counts, lists = record_of(meta, SessionCounts), table_at(own.lists, 3, own.capacity)
     slots, sessions, fresh = scratch[_SLOTS], scratch[_SESSIONS], scratch[_FRESH]
     while at < rows:
         some = min(BLOCK, rows - at)
         some_have_keys, _ = number_by(
-            own, _KEYS, _BY, keyed, at, some, scratch[_WANTED], slots, fresh, scratch[_FRESH_ROWS]
+            own.keys, own.by, keyed, at, some, scratch[_WANTED], slots,
+            fresh, scratch[_FRESH_ROWS],
         )
-        meta[FRESH] = meta[MERGED] = 0
+        counts.fresh = counts.merged = 0
         done = extend(
-            table, heads, free, timers, meta, times[at : at + some_have_keys], slots[:some_have_keys], own[_GAP], 0,
+            table, heads, free, timers, meta, times[at : at + some_have_keys], slots[:some_have_keys], own.gap, 0,
             sessions, fresh, lists[0],
         )  # fmt: skip
-        for i in range(meta[FRESH]):
-            start_slot(own, _FOLDED, fresh[i])
-        merged = meta[MERGED]
+        for i in range(counts.fresh):
+            start_slot(own.folds, fresh[i])
+        merged = counts.merged
         if merged > 0:
             resolve(table, sessions[:done])
-        wrong = fold_block(own, _FOLDED, message, at, sessions[:done], scratch[_CHOSEN], scratch[_PICKED])
+        wrong = fold_block(own.folds, message, at, sessions[:done], scratch[_CHOSEN], scratch[_PICKED])
         if wrong < 0 and merged > 0:
             wrong = _merge(own, table, lists[0][:merged], lists[1][:merged], lists[2])
         if wrong >= 0:
@@ -144,15 +156,15 @@ def _take(world, me):  # type: ignore[no-untyped-def]
             return FAILED
         at += done
         if done < some:
-            own[_ROW] = at
+            own.row = at
             return NEEDS_ROOM
-    own[_ROW] = 0
-    state[MADE] = first + own[_GAP] + own[_LATENESS]
+    own.row = 0
+    state.made = first + own.gap + own.lateness
     return DONE
 
 
 @kernel
-def _forget_keys(own, heads, keys, gone):  # type: ignore[no-untyped-def]
+def _forget_keys(own: Sessions, heads: Words, keys: Words, gone: Words) -> None:
     """Forget those of the keys that have no session any more."""
     found = 0
     for key in keys:
@@ -160,44 +172,44 @@ def _forget_keys(own, heads, keys, gone):  # type: ignore[no-untyped-def]
             heads[key] = -1  # until all have been seen
             gone[found] = key
             found += 1
-    forget_slots(own, _KEYS, gone[:found])
+    forget_slots(own.keys, gone[:found])
     for i in range(found):
         heads[gone[i]] = 0
 
 
 @entry
-def _emit(world, me):  # type: ignore[no-untyped-def]
+def _emit(world: int, me: int) -> int:
     """Send the sessions that have ended, all in one message at the first one's end."""
-    state, own = driven(world, me), own_words(world, me, _OWN_WORDS)
-    own[_CLOSED] = max(own[_CLOSED], state[UPTO])
+    state, own = driven(world, me), own_record(world, me, Sessions)
+    own.closed = max(own.closed, state.upto)
     table, heads, free, timers, meta = _tables(own)
-    lists = table_at(own[_LISTS], 3, own[_CAPACITY])
-    found = end_sessions(table, heads, free, timers, meta, own[_GAP], state[UPTO] - own[_LATENESS], lists[0])
+    lists, opened = table_at(own.lists, 3, own.capacity), records_of(table, SessionRow)
+    found = end_sessions(table, heads, free, timers, meta, own.gap, state.upto - own.lateness, lists[0])
     if found > 0:
         ended, keys = lists[0][:found], lists[1][:found]
         for i in range(found):
-            keys[i] = table[ended[i], KEY]
+            keys[i] = opened[ended[i]].key
         message = new_message(world, me, 0, found)
         position = 0
-        if own[_WITH_START]:
+        if own.with_start:
             starts = column_of(message, position)
             for i in range(found):
-                starts[i] = table[ended[i], START]
+                starts[i] = opened[ended[i]].start
             position += 1
-        if own[_WITH_END]:
+        if own.with_end:
             ends = column_of(message, position)
             for i in range(found):
-                ends[i] = table[ended[i], LAST] + own[_GAP]
+                ends[i] = opened[ended[i]].last + own.gap
             position += 1
-        for column in range(own[_SENT]):
+        for column in range(own.sent):
             values = column_of(message, position)
-            gather(key_column(own, _KEYS, column), keys, values)
-            values_of(own[_KEY_WORDS], column, values)
+            gather(key_column(own.keys, column), keys, values)
+            values_of(own.key_words, column, values)
             position += 1
-        write_results(own, _FOLDED, ended, message, position)
-        give(world, me, table[ended[0], LAST] + own[_GAP] + own[_LATENESS], message)
+        write_results(own.folds, ended, message, position)
+        give(world, me, opened[ended[0]].last + own.gap + own.lateness, message)
         _forget_keys(own, heads, keys, lists[2])
-    state[MADE] = timers[0, 0] + own[_LATENESS] if meta[TIMERS] > 0 else COMPLETE
+    state.made = timers[0, 0] + own.lateness if record_of(meta, SessionCounts).timers > 0 else COMPLETE
     return DONE
 
 
@@ -214,30 +226,32 @@ class _Sessions:
         """See OpenSessions."""
         self._state = Accumulators(plan)
         self._folds = FoldTables(plan, self._state)
-        self._table, self._timers = np.zeros((64, SESSION_WORDS), np.int64), np.zeros((64, 2), np.int64)
-        self._free, self._heads, self._meta = np.zeros(64, np.int64), np.zeros(64, np.int64), np.zeros(5, np.int64)
+        self._table, self._timers = np.zeros((64, SessionRow.size), np.int64), np.zeros((64, 2), np.int64)
+        self._free, self._heads = np.zeros(64, np.int64), np.zeros(64, np.int64)
+        self._meta = np.zeros(SessionCounts.size, np.int64)
         self._by = np.array([plan.schema.position(name) for name in by], np.int64)
         self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
-        self.words = words = np.zeros(_OWN_WORDS, np.int64)
-        words[_BY], words[_BY_COUNT], words[_SOURCES] = address_of(self._by), len(by), address_of(self._sources)
-        words[_SENT], words[_SCRATCH], words[_META] = len(plan.by), address_of(self._scratch), address_of(self._meta)
-        words[_TIME], words[_GAP] = plan.schema.position(window.time), whole(window.gap)
-        words[_LATENESS], words[_KEY_WORDS], words[_COLUMNS] = lateness, self._key_words.address, len(plan.schema)
-        words[_WITH_START], words[_WITH_END] = named(window)
+        self._counts = SessionCounts(self._meta)
+        self.own = own = Sessions()
+        own.by.numbers, own.by.count, own.by.sources = address_of(self._by), len(by), address_of(self._sources)
+        own.sent, own.scratch, own.meta = len(plan.by), address_of(self._scratch), address_of(self._meta)
+        own.time, own.gap = plan.schema.position(window.time), whole(window.gap)
+        own.lateness, own.key_words, own.columns = lateness, self._key_words.address, len(plan.schema)
+        own.with_start, own.with_end = named(window)
         self._link()
 
-        kept = CompiledFolds(self._state, self._folds, words, _FOLDED, self._link)
-        offer(MovingSessions(moves, self, kept, int(words[_GAP]), lateness))
+        kept = CompiledFolds(self._state, self._folds, own.folds, self._link)
+        offer(MovingSessions(moves, self, kept, own.gap, lateness))
 
     @property
     def closed(self) -> Time:
         """See OpenSessions."""
-        return int(self.words[_CLOSED])
+        return self.own.closed
 
     @closed.setter
     def closed(self, time: Time) -> None:
-        self.words[_CLOSED] = time
+        self.own.closed = time
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -247,27 +261,27 @@ class _Sessions:
     def reserve(self, sessions: int) -> int:
         """See OpenSessions."""
         self._heads = grown(self._heads, self._keys.capacity)
-        room = int(self._meta[FREE]) + len(self._free) - int(self._meta[LIMIT])
+        room = self._counts.free + len(self._free) - self._counts.limit
         if room < sessions:
             self._lengthen(max(2 * len(self._free), len(self._free) + sessions - room))
         self._link()
         return len(self._free)
 
     def _link(self) -> None:
-        words = self.words
-        link_numbers(words, _KEYS, self._keys)
-        self._folds.link(words, _FOLDED)
+        own = self.own
+        link_numbers(own.keys, self._keys)
+        self._folds.link(own.folds)
         self._lists = np.empty((3, len(self._free)), np.int64)  # used within a call
-        words[_TABLE], words[_HEADS] = address_of(self._table), address_of(self._heads)
-        words[_FREE_LIST], words[_TIMERS] = address_of(self._free), address_of(self._timers)
-        words[_CAPACITY], words[_LISTS] = len(self._free), address_of(self._lists)
+        own.table, own.heads = address_of(self._table), address_of(self._heads)
+        own.free, own.timers = address_of(self._free), address_of(self._timers)
+        own.capacity, own.lists = len(self._free), address_of(self._lists)
 
     def grow(self) -> None:
         """Make room for another key, and another session."""
         self._key_words.grow(self._keys)
         self._keys.grow()
         self._heads = grown(self._heads, self._keys.capacity)
-        if self._meta[FREE] == 0 and self._meta[LIMIT] == len(self._free):
+        if self._counts.free == 0 and self._counts.limit == len(self._free):
             self._lengthen(2 * len(self._free))
         self._link()
 
@@ -280,7 +294,7 @@ class _Sessions:
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""
         if error == _TOO_LATE:
-            lateness = int(self.words[_LATENESS])
+            lateness = self.own.lateness
             return too_late(self._plan, self._window.time, lateness, operands[0], operands[1])
         return self._state.wrong(operands[0])
 
@@ -291,5 +305,5 @@ def compiled_sessions(
     """`Sessions` of a plan for which `can_fold` holds, without sets of different values."""
     held = _Sessions(plan, by, window, lateness, moves)
     return CompiledLogic(
-        held.words, _emit, (_take,), owners=(held,), make_room=held.grow, explain=held.explain
+        held.own.words, _emit, (_take,), owners=(held,), make_room=held.grow, explain=held.explain
     )

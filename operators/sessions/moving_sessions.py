@@ -6,10 +6,11 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine import COLUMN, COMPLETE, TABLE, WORDS, Batch, Schema, Time, int64, kernel, void
+from tokenring.engine.compiled import Words, record_of, records_of
 from tokenring.operators.folds import Plan
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.migrate import Leaving, Table
-from tokenring.operators.sessions.session_kernels import KEY, LAST, NEXT, ROOT, START, TIMERS
+from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow
 from tokenring.operators.state import HeapedColumns, Keys, joined, push, take_place
 from tokenring.operators.state.moving import Kept, KeySlots, rows_out, tables_of
 
@@ -18,36 +19,48 @@ _GONE = -1
 
 
 @kernel(int64(TABLE, WORDS, COLUMN, WORDS, WORDS))
-def _take_sessions(table, heads, keys, sessions, which):  # type: ignore[no-untyped-def]
+def _take_sessions(table: Words, heads: Words, keys: Words, sessions: Words, which: Words) -> int:
     """Write the open sessions of keys, and of which of them each is, as far as there is room; those are not open any
     more, and their places come back with their timers, as merged ones do. Returns how many there are."""
-    found = 0
+    rows, found = records_of(table, SessionRow), 0
     for i in range(len(keys)):
         at = heads[keys[i]] - 1
         while at >= 0:
             if found < len(sessions):
                 sessions[found], which[found] = at, i
             found += 1
-            at = table[at, NEXT] - 1
+            at = rows[at].next - 1
     if found <= len(sessions):
         for i in range(found):
-            table[sessions[i], ROOT] = _GONE
+            rows[sessions[i]].root = _GONE
         for key in keys:
             heads[key] = 0
     return found
 
 
 @kernel(void(TABLE, WORDS, WORDS, TABLE, WORDS, COLUMN, COLUMN, COLUMN, int64, WORDS))
-def _put_sessions(table, heads, free, timers, meta, keys, starts, lasts, gap, sessions):  # type: ignore[no-untyped-def]
+def _put_sessions(
+    table: Words,
+    heads: Words,
+    free: Words,
+    timers: Words,
+    meta: Words,
+    keys: Words,
+    starts: Words,
+    lasts: Words,
+    gap: int,
+    sessions: Words,
+) -> None:
     """Open sessions, for which there is room; write which they are. Of each key, the last one first, so that they are
     listed in the same order again."""
+    rows, counts = records_of(table, SessionRow), record_of(meta, SessionCounts)
     for i in range(len(keys) - 1, -1, -1):
-        at = take_place(free, meta)
-        table[at, START], table[at, LAST], table[at, KEY], table[at, ROOT] = starts[i], lasts[i], keys[i], at
-        table[at, NEXT] = heads[keys[i]]
+        at = take_place(free, counts)
+        rows[at].start, rows[at].last, rows[at].key, rows[at].root = starts[i], lasts[i], keys[i], at
+        rows[at].next = heads[keys[i]]
         heads[keys[i]] = at + 1
-        push(timers, meta[TIMERS], lasts[i] + gap, at)
-        meta[TIMERS] += 1
+        push(timers, counts.timers, lasts[i] + gap, at)
+        counts.timers += 1
         sessions[i] = at
 
 
@@ -96,8 +109,9 @@ class MovingSessions:
                 break
             room = found
         sessions, which = sessions[:found], which[:found]
-        starts: HeapedColumns = (table[sessions, START],), (None,)
-        about: HeapedColumns = (table[sessions, LAST], np.full(found, here.closed, np.int64)), (None, None)
+        open_rows = SessionRow.of_table(table)[sessions]
+        starts: HeapedColumns = (open_rows["start"],), (None,)
+        about: HeapedColumns = (open_rows["last"], np.full(found, here.closed, np.int64)), (None, None)
         (first, _), *others = self._kept.out(sessions)
         rows = [(joined(starts, about, first), None)]
         made = rows_out(self._schemas[:1], here.keys.columns(slots[which]), rows, found)

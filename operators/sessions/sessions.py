@@ -10,20 +10,8 @@ from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import Give, distinct
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.sessions.moving_sessions import MovingSessions
-from tokenring.operators.sessions.session_kernels import (
-    FRESH,
-    KEY,
-    LAST,
-    MERGED,
-    META_WORDS,
-    SESSION_WORDS,
-    START,
-    TIMERS,
-    end_sessions,
-    extend,
-    resolve,
-)
-from tokenring.operators.state import FREE, LIMIT, Keys, grown, joined, wrapped
+from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow, end_sessions, extend, resolve
+from tokenring.operators.state import Keys, grown, joined, wrapped
 from tokenring.operators.state.moving import KeySlots, MovingKeys
 from tokenring.operators.time import Session, bounds_of, named, too_early, whole
 
@@ -63,12 +51,12 @@ class Sessions:
         self.keys: KeySlots = MovingKeys(self._keys, by)
         """See OpenSessions."""
         self._state = Accumulators(plan)
-        self._table = np.zeros((64, SESSION_WORDS), np.int64)
+        self._table = np.zeros((64, SessionRow.size), np.int64)
         self._timers = np.zeros((64, 2), np.int64)
         self._free = np.zeros(64, np.int64)
         self._heads = np.zeros(64, np.int64)
-        self._meta = np.zeros(META_WORDS, np.int64)
-        self._counts = self._meta.data
+        self._meta = np.zeros(SessionCounts.size, np.int64)
+        self._counts = SessionCounts(self._meta)
         self.closed: Time = 0
         self.takes = (self._take,)
         offer(MovingSessions(moves, self, KeptFolds(plan, self._state), self._gap, lateness))
@@ -82,8 +70,8 @@ class Sessions:
         if len(self._heads) < self._keys.limit:
             self._heads = grown(self._heads, self._keys.limit)
         sessions, fresh = np.empty(rows, np.int64), np.empty(rows, np.int64)
-        merged = np.empty(rows + counts[LIMIT], np.int64)
-        counts[FRESH] = counts[MERGED] = done = 0
+        merged = np.empty(rows + counts.limit, np.int64)
+        counts.fresh = counts.merged = done = 0
         while True:
             done = extend(
                 *(self._table, self._heads, self._free, self._timers, self._meta, times, slots, self._gap, done),
@@ -92,9 +80,9 @@ class Sessions:
             if done == rows:
                 break
             self._grow()
-        fresh, merged = fresh[: counts[FRESH]], merged[: counts[MERGED]]
+        fresh, merged = fresh[: counts.fresh], merged[: counts.merged]
         if len(fresh):
-            self._state.reset(fresh, counts[LIMIT])
+            self._state.reset(fresh, counts.limit)
         if len(merged):
             resolve(self._table, sessions)
         self._state.take(batch, sessions)
@@ -118,7 +106,7 @@ class Sessions:
     def reserve(self, sessions: int) -> int:
         """See OpenSessions."""
         self._heads = grown(self._heads, self._keys.limit)
-        while self._counts[FREE] + len(self._free) - self._counts[LIMIT] < sessions:
+        while self._counts.free + len(self._free) - self._counts.limit < sessions:
             self._grow()
         return len(self._free)
 
@@ -127,21 +115,21 @@ class Sessions:
 
     def least(self) -> Time:
         """The end of the session that ends first, or before it."""
-        return int(self._timers[0, 0]) + self._lateness if self._counts[TIMERS] else COMPLETE
+        return int(self._timers[0, 0]) + self._lateness if self._counts.timers else COMPLETE
 
     def emit(self, upto: Time, give: Give) -> Time:
         """Send the sessions that have ended, all in one message at the first one's end."""
         self.closed = max(self.closed, upto)
-        ended = np.empty(self._counts[TIMERS], np.int64)
+        ended = np.empty(self._counts.timers, np.int64)
         found = end_sessions(
             *(self._table, self._heads, self._free, self._timers, self._meta, self._gap),
             *(upto - self._lateness, ended),
         )
         if found:
             ended = ended[:found]
-            about = self._table[ended]
-            ends, keys = about[:, LAST] + self._gap, about[:, KEY]
-            bounds = bounds_of(np.ascontiguousarray(about[:, START]), ends, self._named)
+            about = SessionRow.of_table(self._table)[ended]
+            ends, keys = about["last"] + self._gap, about["key"]
+            bounds = bounds_of(np.ascontiguousarray(about["start"]), ends, self._named)
             columns, heaps = self._keys.columns(keys)
             named = len(self._plan.by)
             parts = joined(bounds, (columns[:named], heaps[:named]), self._state.results(ended))

@@ -19,18 +19,13 @@ with later(__name__):
     from tokenring.operators.state.arithmetic import LEAST, MOST, all_equal, overflows
     from tokenring.operators.state.cells import (
         AHEAD,
-        CELLS_META,
-        DENSE_AT,
-        DENSE_ROOM,
-        FLAG_BITS,
         FREE,
         FULL,
         FULL_OF,
-        HALF,
         LIMIT,
-        LIVE,
         SETTLED_AT_ONCE,
-        SPLIT,
+        CellCounts,
+        FreeList,
         begin_settling,
         first_homes,
         give_place,
@@ -43,69 +38,64 @@ with later(__name__):
         take_place,
     )
     from tokenring.operators.state.chains import chain, members_of
-    from tokenring.operators.state.compiled_keys import CAPACITY, KEYS_WORDS, cells_of, counts_of, link_keys, tags_of
+    from tokenring.operators.state.compiled_keys import WordKeys, cells_of, counts_of, link_keys, tags_of
     from tokenring.operators.state.compiled_numbers import (
-        KEY_COLUMNS,
         NUMBERS_WORDS,
         PLACES,
-        SOURCE_WORDS,
+        KeyColumns,
+        KeyMap,
         find_by,
         forget_slots,
         have_column,
         key_column,
+        key_counts,
         link_numbers,
         live_of,
-        meta_of,
         number_by,
         number_rows,
     )
     from tokenring.operators.state.heap import pop, push
     from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
     from tokenring.operators.state.kept_texts import (
-        BASE,
-        COMMON,
         KeptTexts,
+        TextStore,
         bytes_in,
         bytes_to_keep,
         has_room_for_texts,
         keep_text,
-        kept_texts,
     )
     from tokenring.operators.state.key_words import KeyWords, values_of, with_key_words, word_column
     from tokenring.operators.state.keys import Keys
+    from tokenring.operators.state.keys_kernels import KeyCounts
     from tokenring.operators.state.row_store import RowStore
     from tokenring.operators.state.tables import grown, shared_scratch
+    from tokenring.operators.state.tags import SOURCE_WORDS
     from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
     "AHEAD",
-    "BASE",
-    "CAPACITY",
-    "CELLS_META",
-    "COMMON",
-    "DENSE_AT",
-    "DENSE_ROOM",
-    "FLAG_BITS",
+    "CellCounts",
     "FREE",
+    "FreeList",
     "FULL",
     "FULL_OF",
-    "HALF",
     "HeapedColumns",
-    "KEYS_WORDS",
-    "KEY_COLUMNS",
     "KeptTexts",
+    "KeyColumns",
+    "KeyCounts",
+    "KeyMap",
     "KeyWords",
     "Keys",
     "LEAST",
     "LIMIT",
-    "LIVE",
     "MOST",
     "NUMBERS_WORDS",
     "PLACES",
     "RowStore",
     "SETTLED_AT_ONCE",
     "SOURCE_WORDS",
-    "SPLIT",
+    "TextStore",
+    "WordKeys",
     "all_equal",
     "as_rows",
     "begin_settling",
@@ -123,12 +113,11 @@ __all__ = [
     "have_column",
     "joined",
     "keep_text",
-    "kept_texts",
     "key_column",
+    "key_counts",
     "link_keys",
     "link_numbers",
     "live_of",
-    "meta_of",
     "mark_of",
     "members_of",
     "mixed",

@@ -1,109 +1,143 @@
-"""Keys of any words in compiled operators, with removal: where a `Keys` has its tables, as words of a state."""
-
-import numpy as np
+"""Keys of any words in compiled operators, with removal: where a `Keys` has its tables, as a record."""
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import address_of, column_of, table_at, words_at
-from tokenring.operators.state.cells import LIVE, drop_slot
+from tokenring.engine.compiled import Record, Words, address_of, column_of, record_at, table_at, words_at
+from tokenring.operators.state.cells import drop_slot
 from tokenring.operators.state.keys import Keys
-from tokenring.operators.state.keys_kernels import FRESH, META_WORDS, number
+from tokenring.operators.state.keys_kernels import KeyCounts, number
+from tokenring.operators.state.tags import SOURCE_WORDS
 
-CELLS, CELL_COUNT, STORED, KEY_COLUMNS, PLACES, TAGS, FREE_LIST, META = range(8)
-NUMBERS_WORDS = 8
-SOURCE_WORDS = 3
-"""The words for each key column that `number_rows` is given."""
+_COUNTS_WORDS = KeyCounts.size
+
+
+class KeyMap(Record):
+    """Where the tables of a `Keys` are, and how long."""
+
+    cells: int
+    cell_count: int
+    stored: int
+    key_columns: int
+    places: int
+    tags: int
+    free: int
+    counts: int
+
+
+class KeyColumns(Record):
+    """Which columns of a message are the key: where their numbers are, how many they are, and where there is room for
+    SOURCE_WORDS of each."""
+
+    numbers: int
+    count: int
+    sources: int
 
 
 @kernel
-def meta_of(own, at):  # type: ignore[no-untyped-def]
-    """The counts of keys."""
-    return words_at(own[at + META], META_WORDS)
+def key_counts(keys: KeyMap) -> KeyCounts:
+    """What is counted of them."""
+    return record_at(keys.counts, KeyCounts)
 
 
 @kernel
-def live_of(own, at):  # type: ignore[no-untyped-def]
+def live_of(keys: KeyMap) -> int:
     """How many keys there are."""
-    return meta_of(own, at)[LIVE]
+    return key_counts(keys).live
 
 
 @kernel
-def key_column(own, at, column):  # type: ignore[no-untyped-def]
+def key_column(keys: KeyMap, column: int) -> Words:
     """One key column's words, by slot."""
-    return table_at(own[at + STORED], own[at + PLACES], own[at + KEY_COLUMNS])[:, column]
+    return table_at(keys.stored, keys.places, keys.key_columns)[:, column]
 
 
 @kernel
-def have_column(sources, column, words):  # type: ignore[no-untyped-def]
+def have_column(sources: Words, column: int, words: Words) -> None:
     """Before `number_rows`, for a key of several columns: their words."""
-    sources[column, 0], sources[column, 1], sources[column, 2] = words.ctypes.data, 0, 0
+    sources[column, 0], sources[column, 1], sources[column, 2] = words.ctypes.data, 0, 0  # a Source
 
 
 @kernel
-def number_rows(own, at, sources, wanted, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
+def number_rows(
+    keys: KeyMap, sources: Words, wanted: Words, slots: Words, fresh: Words, fresh_rows: Words
+) -> tuple[int, int]:
     """Write the slot of each row's key; new ones, and their rows, to `fresh` and `fresh_rows`. wanted: the key, or
     room for as many words if there are several columns, which are in `sources` then; those are of no length otherwise.
     Returns (the row at which there was no room, how many are new)."""
-    meta = meta_of(own, at)
-    meta[FRESH] = 0
-    done = _number(own, at, sources, wanted, True, slots, fresh, fresh_rows)
-    return done, meta[FRESH]
+    counts = key_counts(keys)
+    counts.fresh = 0
+    done = _number(keys, sources, wanted, True, slots, fresh, fresh_rows)
+    return done, counts.fresh
 
 
 @kernel
-def _number(own, at, sources, wanted, add, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
-    capacity = own[at + PLACES]
+def _number(
+    keys: KeyMap, sources: Words, wanted: Words, add: bool, slots: Words, fresh: Words, fresh_rows: Words
+) -> int:
+    capacity = keys.places
     return number(
-        words_at(own[at + CELLS], own[at + CELL_COUNT]),
-        table_at(own[at + STORED], capacity, own[at + KEY_COLUMNS]),
-        words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity), meta_of(own, at),
+        words_at(keys.cells, keys.cell_count),
+        table_at(keys.stored, capacity, keys.key_columns),
+        words_at(keys.tags, capacity), words_at(keys.free, capacity),
+        words_at(keys.counts, _COUNTS_WORDS),
         sources, 0, 0, wanted, wanted, 0, add, slots, fresh, fresh_rows,
     )  # fmt: skip
 
 
 @kernel
-def number_by(own, at, by_at, message, start, rows, wanted, slots, fresh, fresh_rows):  # type: ignore[no-untyped-def]
-    """`number_rows` of a message's rows from `start` on. by_at: three words: where the numbers of the key's columns
-    are, how many they are, and where there is room for their sources. wanted: room."""
-    by = words_at(own[by_at], own[by_at + 1])
-    if len(by) == 1:
-        none = table_at(own[by_at + 2], 0, SOURCE_WORDS)
-        keys = column_of(message, by[0])[start : start + rows]
-        return number_rows(own, at, none, keys, slots[:rows], fresh[:rows], fresh_rows[:rows])
-    sources = table_at(own[by_at + 2], len(by), SOURCE_WORDS)
-    for each in range(len(by)):
-        have_column(sources, each, column_of(message, by[each])[start : start + rows])
-    return number_rows(own, at, sources, wanted[:rows], slots[:rows], fresh[:rows], fresh_rows[:rows])
+def number_by(
+    keys: KeyMap,
+    by: KeyColumns,
+    message: int,
+    start: int,
+    rows: int,
+    wanted: Words,
+    slots: Words,
+    fresh: Words,
+    fresh_rows: Words,
+) -> tuple[int, int]:
+    """`number_rows` of a message's rows from `start` on. wanted: room."""
+    numbers = words_at(by.numbers, by.count)
+    if by.count == 1:
+        none = table_at(by.sources, 0, SOURCE_WORDS)
+        key = column_of(message, numbers[0])[start : start + rows]
+        return number_rows(keys, none, key, slots[:rows], fresh[:rows], fresh_rows[:rows])
+    sources = table_at(by.sources, by.count, SOURCE_WORDS)
+    for each in range(by.count):
+        have_column(sources, each, column_of(message, numbers[each])[start : start + rows])
+    return number_rows(keys, sources, wanted[:rows], slots[:rows], fresh[:rows], fresh_rows[:rows])
 
 
 @kernel
-def find_by(own, at, by_at, message, wanted, slots):  # type: ignore[no-untyped-def]
-    """Write the slot of each row's key, -1 where it is not known. by_at, wanted: as `number_by` has them."""
-    by = words_at(own[by_at], own[by_at + 1])
-    if len(by) == 1:
-        none = table_at(own[by_at + 2], 0, SOURCE_WORDS)
-        _number(own, at, none, column_of(message, by[0]), False, slots, slots[:0], slots[:0])
+def find_by(keys: KeyMap, by: KeyColumns, message: int, wanted: Words, slots: Words) -> None:
+    """Write the slot of each row's key, -1 where it is not known. wanted: room."""
+    numbers = words_at(by.numbers, by.count)
+    if by.count == 1:
+        none = table_at(by.sources, 0, SOURCE_WORDS)
+        _number(keys, none, column_of(message, numbers[0]), False, slots, slots[:0], slots[:0])
         return
-    sources = table_at(own[by_at + 2], len(by), SOURCE_WORDS)
-    for each in range(len(by)):
-        have_column(sources, each, column_of(message, by[each]))
-    _number(own, at, sources, wanted, False, slots, slots[:0], slots[:0])
+    sources = table_at(by.sources, by.count, SOURCE_WORDS)
+    for each in range(by.count):
+        have_column(sources, each, column_of(message, numbers[each]))
+    _number(keys, sources, wanted, False, slots, slots[:0], slots[:0])
 
 
 @kernel
-def forget_slots(own, at, slots):  # type: ignore[no-untyped-def]
+def forget_slots(keys: KeyMap, slots: Words) -> None:
     """Forget live keys, each named once."""
-    capacity = own[at + PLACES]
-    cells, meta = words_at(own[at + CELLS], own[at + CELL_COUNT]), meta_of(own, at)
-    tags, free = words_at(own[at + TAGS], capacity), words_at(own[at + FREE_LIST], capacity)
+    capacity = keys.places
+    cells, counts = words_at(keys.cells, keys.cell_count), key_counts(keys)
+    tags, free = words_at(keys.tags, capacity), words_at(keys.free, capacity)
     for slot in slots:
-        drop_slot(cells, tags, free, meta, slot)
+        drop_slot(cells, tags, free, counts, slot)
 
 
-def link_numbers(words: np.ndarray, at: int, keys: Keys) -> None:
-    """Write down where the tables of `keys`, without text, are now, in NUMBERS_WORDS words from `at` on. To be repeated
-    when they have grown."""
-    cells, stored, tags, free, meta = keys.tables
-    words[at : at + NUMBERS_WORDS] = (
+def link_numbers(record: KeyMap, keys: Keys) -> None:
+    """Write down where the tables of `keys`, without text, are now. To be repeated when they have grown."""
+    cells, stored, tags, free, counts = keys.tables
+    record.words[:] = (
         *(address_of(cells), len(cells), address_of(stored), stored.shape[1], len(tags), address_of(tags)),
-        *(address_of(free), address_of(meta)),
+        *(address_of(free), address_of(counts)),
     )
+
+
+NUMBERS_WORDS, PLACES = KeyMap.size, 4  # of those whose own words have no names yet

@@ -3,30 +3,9 @@
 import numpy as np
 
 from tokenring.engine import require_memory
-from tokenring.operators.state.cells import (
-    DENSE_AT,
-    DENSE_BASE,
-    DENSE_LIVE,
-    DENSE_ROOM,
-    FULL,
-    FULL_OF,
-    GREATEST_TAG,
-    HALF,
-    LEAST_TAG,
-    LIMIT,
-    LIVE,
-    MOVING,
-    SHRINKS,
-    SLOT,
-    SPLIT,
-    SPREAD,
-    begin_settling,
-    fill,
-    move_all,
-    settle_all,
-)
+from tokenring.operators.state.cells import FULL, FULL_OF, SLOT, SPREAD, begin_settling, fill, move_all, settle_all
+from tokenring.operators.state.keys_kernels import KeyCounts
 from tokenring.operators.state.tables import grown
-from tokenring.operators.state.tags import PACKING_AT
 
 _FIRST_CELLS = 128
 _LEAST_DENSE = 1 << 10  # fewer keys are quick to find in any form
@@ -45,7 +24,7 @@ class KeyTable:
     __slots__ = ("_cells", "_counts", "_dense", "_exact", "_meta", "_tags")
 
     _cells: np.ndarray
-    _counts: memoryview
+    _counts: KeyCounts
     _dense: np.ndarray
     _exact: bool
     _meta: np.ndarray
@@ -58,13 +37,13 @@ class KeyTable:
     def _more_cells(self) -> None:
         """Have room for more: in an array by key if they lie close together, in twice as many cells otherwise."""
         counts = self._counts
-        if counts[MOVING]:
+        if counts.moving:
             move_all(self._cells, self._tags, self._meta)
             self._shrink()
         elif self._are_close():
-            room = 2 * (counts[GREATEST_TAG] - counts[LEAST_TAG] + 1)  # keys that come are greater, most often
-            self._have_dense(counts[LEAST_TAG], room)
-        elif counts[DENSE_ROOM] > 8 * SPREAD * counts[DENSE_LIVE]:  # it is of no use any more
+            room = 2 * (counts.greatest_tag - counts.least_tag + 1)  # keys that come are greater, most often
+            self._have_dense(counts.least_tag, room)
+        elif counts.dense_room > 8 * SPREAD * counts.dense_live:  # it is of no use any more
             self._hash()
         else:
             settle_all(self._cells, self._meta)
@@ -73,19 +52,19 @@ class KeyTable:
 
     def _are_close(self) -> bool:
         counts = self._counts
-        if not (self._exact or counts[PACKING_AT]) or counts[LIVE] < _LEAST_DENSE or counts[LIMIT] >= _MOST_DENSE:
+        if not (self._exact or counts.packing_at) or counts.live < _LEAST_DENSE or counts.limit >= _MOST_DENSE:
             return False
-        if counts[LIMIT] > counts[LIVE]:  # keys have left
+        if counts.limit > counts.live:  # keys have left
             tags = self._tags[self.live()]
-            counts[LEAST_TAG], counts[GREATEST_TAG] = int(tags.min()), int(tags.max())
-        return bool(counts[GREATEST_TAG] - counts[LEAST_TAG] < SPREAD * counts[LIVE])
+            counts.least_tag, counts.greatest_tag = int(tags.min()), int(tags.max())
+        return bool(counts.greatest_tag - counts.least_tag < SPREAD * counts.live)
 
     def _hash(self) -> None:
         """Have no dense form, and all keys in cells."""
         live = self.live()
         counts = self._counts
         self._dense = _NO_DENSE
-        counts[DENSE_AT] = counts[DENSE_BASE] = counts[DENSE_ROOM] = counts[DENSE_LIVE] = counts[MOVING] = 0
+        counts.dense_at = counts.dense_base = counts.dense_room = counts.dense_live = counts.moving = 0
         self._have_cells(live)
 
     def _have_cells(self, slots: np.ndarray) -> None:
@@ -96,29 +75,29 @@ class KeyTable:
             rows *= 2
         require_memory(8 * rows)
         self._cells = np.zeros(rows, np.int64)
-        counts[HALF] = counts[SPLIT] = counts[SHRINKS] = 0
+        counts.half = counts.split = counts.shrinks = 0
         fill(self._cells, self._meta, self._tags, slots)
 
     def _have_dense(self, base: int, room: int) -> None:
         """Have a dense form, or one of other bounds, within which all keys of it are; those in cells will move."""
         counts = self._counts
         settle_all(self._cells, self._meta)
-        if base == counts[DENSE_BASE] and counts[DENSE_ROOM]:
+        if base == counts.dense_base and counts.dense_room:
             dense = grown(self._dense, room)
         else:
             dense = grown(_NO_DENSE, room)
-            first = max(base, counts[DENSE_BASE])
-            behind = min(base + room, counts[DENSE_BASE] + counts[DENSE_ROOM])
+            first = max(base, counts.dense_base)
+            behind = min(base + room, counts.dense_base + counts.dense_room)
             if first < behind:
-                kept = self._dense[first - counts[DENSE_BASE] : behind - counts[DENSE_BASE]]
+                kept = self._dense[first - counts.dense_base : behind - counts.dense_base]
                 dense[first - base : behind - base] = kept
         self._dense = dense
-        counts[DENSE_AT], counts[DENSE_BASE], counts[DENSE_ROOM] = dense.ctypes.data, base, room
-        counts[MOVING] = len(self._cells)
+        counts.dense_at, counts.dense_base, counts.dense_room = dense.ctypes.data, base, room
+        counts.moving = len(self._cells)
 
     def _shrink(self) -> None:
         """Have as many cells as those keys need that are not in the dense form."""
-        is_empty = self._counts[LIVE] == self._counts[DENSE_LIVE]
+        is_empty = self._counts.live == self._counts.dense_live
         self._have_cells(_NONE if is_empty else (self._cells[self._cells != 0] & SLOT) - 1)
 
     def live(self) -> np.ndarray:

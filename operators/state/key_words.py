@@ -13,38 +13,27 @@ import numpy as np
 from tokenring.engine import COLUMN, WORDS, Schema, Strings, int64, kernel, text_equal, text_hash, void
 from tokenring.engine.columns import heap_address, text_bytes
 from tokenring.engine.compiled import (
+    Record,
+    Words,
     address_of,
     alias_of,
     claim,
     column_of,
     point_to,
+    record_at,
+    record_of,
+    records_at,
     rows_of,
-    table_at,
+    signed,
     words_at,
     world_at,
 )
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
-from tokenring.operators.state.kept_texts import (
-    BASE,
-    COMMON,
-    KeptTexts,
-    has_room_for_texts,
-    keep_text,
-    keep_text_of,
-    kept_texts,
-)
+from tokenring.operators.state.kept_texts import KeptTexts, TextStore, has_room_for_texts, keep_text, keep_text_of
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.tables import grown
 
-# Words: where KeptTexts has its words; cells with a number + 1 each; by number the text's word and its hash; room for
-# how many, and how many there were; words that came lately, each with its number and in which column that was, and how
-# many of them there can be, a power of two; numbers that are to be used again, whose text is null; how many numbers the
-# last column got that are new, and the bytes of their texts; how many columns there were.
-_TEXTS, _CELLS, _CELL_COUNT, _STORED, _HASHES, _CAPACITY, _COUNT, _LATELY, _LATELY_COUNT, _UNUSED, _UNUSED_COUNT, \
-    _GIVEN, _GIVEN_BYTES, _COLUMNS = range(14)  # fmt: skip
-_NUMBERED_WORDS = 14
 _MOST_LATELY = 1 << 11
-_WORD, _ITS_NUMBER, _WHEN, _LATELY_WORDS = range(4)
 _FIRST_TEXTS = 64
 _NO_NUMBER, _NO_WORD, _NULL = -2, -2, -1
 _UNKNOWN = -3
@@ -54,82 +43,121 @@ AS_IT_IS, FLOATS = 0, 1
 """What stands for a column of a key that is taken as it is, and for one of float64; else the address of its texts."""
 
 
+class TextMap(Record):
+    """A column's texts and their numbers. `texts`: the address of a TextStore. `cells`: with a number + 1 each.
+    `stored`, `hashes`: by number the text's word and its hash; `capacity`: room for how many; `count`: how many there
+    were. `lately`: a LateWord for each of some words, `lately_count` of them, a power of two. `unused`: numbers that
+    are to be used again, whose text is null. `given`, `given_bytes`: how many numbers the last column got that are new,
+    and the bytes of their texts. `columns`: how many columns there were."""
+
+    texts: int
+    cells: int
+    cell_count: int
+    stored: int
+    hashes: int
+    capacity: int
+    count: int
+    lately: int
+    lately_count: int
+    unused: int
+    unused_count: int
+    given: int
+    given_bytes: int
+    columns: int
+
+
+class LateWord(Record):
+    """A word that came lately, its number, and in which column that was."""
+
+    word: int
+    number: int
+    column: int
+
+
 @kernel
-def _home(hashed, mask):  # type: ignore[no-untyped-def]
+def store_of(texts: TextMap) -> TextStore:
+    """Where the texts are kept."""
+    return record_at(texts.texts, TextStore)
+
+
+@kernel
+def _home(hashed: int, mask: int) -> int:
     """Where probing for a text of this hash begins."""
     return (hashed ^ (hashed >> 17)) & mask
 
 
 @kernel
-def _find_text(own, word, heap, mixed):  # type: ignore[no-untyped-def]
+def _find_text(texts: TextMap, word: int, heap: int, mixed: int) -> tuple[int, int]:
     """The number of a text of this hash, -1 if it has none; and its cell, or where that would be."""
-    base, mask = kept_texts(own[_TEXTS])[BASE], own[_CELL_COUNT] - 1
-    cells, hashes = words_at(own[_CELLS], mask + 1), words_at(own[_HASHES], own[_CAPACITY])
-    stored = words_at(own[_STORED], own[_CAPACITY])
+    base, mask = store_of(texts).base, texts.cell_count - 1
+    cells, hashes = words_at(texts.cells, mask + 1), words_at(texts.hashes, texts.capacity)
+    stored = words_at(texts.stored, texts.capacity)
     at = _home(mixed, mask)
     while cells[at] != 0:
         number = cells[at] - 1
         if hashes[number] == mixed and text_equal(stored[number], base, word, heap):
             return number, at
         at = (at + 1) & mask
-    return np.int64(-1), at
+    return signed(-1), at
 
 
 @kernel
-def _has_number(own):  # type: ignore[no-untyped-def]
-    return own[_UNUSED_COUNT] > 0 or own[_COUNT] < own[_CAPACITY]
+def _has_number(texts: TextMap) -> bool:
+    return texts.unused_count > 0 or texts.count < texts.capacity
 
 
 @kernel
-def _enter(own, at, mixed, word):  # type: ignore[no-untyped-def]
+def _enter(texts: TextMap, at: int, mixed: int, word: int) -> int:
     """Give a text that is kept a number, for which there is room, and the cell `at`."""
-    if own[_UNUSED_COUNT] > 0:
-        own[_UNUSED_COUNT] -= 1
-        number = words_at(own[_UNUSED], own[_CAPACITY])[own[_UNUSED_COUNT]]
+    if texts.unused_count > 0:
+        texts.unused_count -= 1
+        number = words_at(texts.unused, texts.capacity)[texts.unused_count]
     else:
-        number = own[_COUNT]
-        own[_COUNT] += 1
-    words_at(own[_STORED], own[_CAPACITY])[number] = word
-    words_at(own[_HASHES], own[_CAPACITY])[number] = mixed
-    words_at(own[_CELLS], own[_CELL_COUNT])[at] = number + 1
+        number = texts.count
+        texts.count += 1
+    words_at(texts.stored, texts.capacity)[number] = word
+    words_at(texts.hashes, texts.capacity)[number] = mixed
+    words_at(texts.cells, texts.cell_count)[at] = number + 1
     return number
 
 
 @kernel
-def _number(world, own, word):  # type: ignore[no-untyped-def]
+def _number(world: int, texts: TextMap, word: int) -> int:
     """A text's number; where it is new and there is no room, _NO_NUMBER."""
-    texts = kept_texts(own[_TEXTS])
-    mixed = text_hash(word, texts[BASE])
-    number, at = _find_text(own, word, texts[BASE], mixed)
+    store = store_of(texts)
+    mixed = text_hash(word, store.base)
+    number, at = _find_text(texts, word, store.base, mixed)
     if number >= 0:
         return number
-    size_bytes = word & LENGTH_MASK if word >= texts[COMMON] else 0
-    if not _has_number(own) or not has_room_for_texts(world, texts, size_bytes):
-        return np.int64(_NO_NUMBER)
-    own[_GIVEN] += 1
-    own[_GIVEN_BYTES] += size_bytes
-    return _enter(own, at, mixed, keep_text(texts, word))
+    size_bytes = word & LENGTH_MASK if word >= store.common else 0
+    if not _has_number(texts) or not has_room_for_texts(world, store, size_bytes):
+        return signed(_NO_NUMBER)
+    texts.given += 1
+    texts.given_bytes += size_bytes
+    return _enter(texts, at, mixed, keep_text(store, word))
 
 
 @kernel(void(WORDS, COLUMN, int64, WORDS))
-def _number_all(own, words, heap, numbers):  # type: ignore[no-untyped-def]
+def _number_all(map_words: Words, words: Words, heap: int, numbers: Words) -> None:
     """Write the numbers of texts of a heap at some address, -1 of null, where there is room for all."""
+    texts = record_of(map_words, TextMap)
     for row in range(len(words)):
         numbers[row] = _NULL
         if words[row] >= 0:
             mixed = text_hash(words[row], heap)
-            number, at = _find_text(own, words[row], heap, mixed)
+            number, at = _find_text(texts, words[row], heap, mixed)
             if number < 0:
-                number = _enter(own, at, mixed, keep_text_of(kept_texts(own[_TEXTS]), words[row], heap))
+                number = _enter(texts, at, mixed, keep_text_of(store_of(texts), words[row], heap))
             numbers[row] = number
 
 
 @kernel(void(WORDS, COLUMN))
-def _forget(own, numbers):  # type: ignore[no-untyped-def]
+def _forget(map_words: Words, numbers: Words) -> None:
     """Texts have no number any more, each named once; the gaps in the probe sequences are closed."""
-    mask = own[_CELL_COUNT] - 1
-    cells, hashes = words_at(own[_CELLS], mask + 1), words_at(own[_HASHES], own[_CAPACITY])
-    stored, unused = words_at(own[_STORED], own[_CAPACITY]), words_at(own[_UNUSED], own[_CAPACITY])
+    texts = record_of(map_words, TextMap)
+    mask = texts.cell_count - 1
+    cells, hashes = words_at(texts.cells, mask + 1), words_at(texts.hashes, texts.capacity)
+    stored, unused = words_at(texts.stored, texts.capacity), words_at(texts.unused, texts.capacity)
     for number in numbers:
         gap = _home(hashes[number], mask)
         while cells[gap] != number + 1:
@@ -142,12 +170,12 @@ def _forget(own, numbers):  # type: ignore[no-untyped-def]
                 gap = probe
             probe = (probe + 1) & mask
         cells[gap], stored[number] = 0, _NULL
-        unused[own[_UNUSED_COUNT]] = number
-        own[_UNUSED_COUNT] += 1
+        unused[texts.unused_count] = number
+        texts.unused_count += 1
 
 
 @kernel(void(WORDS, COLUMN, COLUMN))
-def _fill(cells, hashes, stored):  # type: ignore[no-untyped-def]
+def _fill(cells: Words, hashes: Words, stored: Words) -> None:
     """Enter the numbers of all texts into cells that are empty."""
     mask = len(cells) - 1
     for number in range(len(stored)):
@@ -159,15 +187,15 @@ def _fill(cells, hashes, stored):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _number_texts(world, address, column, numbers):  # type: ignore[no-untyped-def]
-    """Write the number of each text of a column, -1 of null; whether there was room for all. address: of the words of
-    TextNumbers."""
-    own = words_at(address, _NUMBERED_WORDS)
-    own[_GIVEN] = own[_GIVEN_BYTES] = 0
-    common = kept_texts(own[_TEXTS])[COMMON]
-    own[_COLUMNS] += 1
-    now = own[_COLUMNS]
-    lately = table_at(own[_LATELY], own[_LATELY_COUNT], _LATELY_WORDS)
+def _number_texts(world: int, address: int, column: Words, numbers: Words) -> bool:
+    """Write the number of each text of a column, -1 of null; whether there was room for all. address: of a
+    TextMap."""
+    texts = record_at(address, TextMap)
+    texts.given = texts.given_bytes = 0
+    common = store_of(texts).common
+    texts.columns += 1
+    now = texts.columns
+    lately = records_at(texts.lately, texts.lately_count, LateWord)
     for row in range(len(column)):
         word = column[row]
         if word < 0:
@@ -175,36 +203,36 @@ def _number_texts(world, address, column, numbers):  # type: ignore[no-untyped-d
             continue
         one = lately[((word >> LENGTH_BITS) ^ (word >> (LENGTH_BITS + 9))) & (len(lately) - 1)]
         # Where a word is not common, other bytes may be when the column is another.
-        if one[_WORD] != word or (word >= common and one[_WHEN] != now):
-            number = _number(world, own, word)
+        if one.word != word or (word >= common and one.column != now):
+            number = _number(world, texts, word)
             if number == _NO_NUMBER:
                 return False
-            one[_WORD], one[_ITS_NUMBER], one[_WHEN] = word, number, now
-        numbers[row] = one[_ITS_NUMBER]
+            one.word, one.number, one.column = word, number, now
+        numbers[row] = one.number
     return True
 
 
 @kernel
-def _find_texts(address, column, numbers):  # type: ignore[no-untyped-def]
+def _find_texts(address: int, column: Words, numbers: Words) -> None:
     """Write the number of each text of a column, -1 of null, _UNKNOWN of one that has none."""
-    own = words_at(address, _NUMBERED_WORDS)
-    base = kept_texts(own[_TEXTS])[BASE]
+    texts = record_at(address, TextMap)
+    base = store_of(texts).base
     for row in range(len(column)):
         numbers[row] = _NULL
         if column[row] >= 0:
-            number, _ = _find_text(own, column[row], base, text_hash(column[row], base))
+            number, _ = _find_text(texts, column[row], base, text_hash(column[row], base))
             numbers[row] = number if number >= 0 else _UNKNOWN
 
 
 @kernel
-def one_zero(column, words):  # type: ignore[no-untyped-def]
+def one_zero(column: Words, words: Words) -> None:
     """Write floats' words, with 0.0 in the place of -0.0."""
     for i in range(len(column)):
         words[i] = 0 if column[i] == _MINUS_ZERO else column[i]
 
 
 @kernel
-def word_column(world, what, column, add):  # type: ignore[no-untyped-def]
+def word_column(world: int, what: int, column: Words, add: bool) -> int:
     """A key's column as words, at an address that is good until the round's end; 0 if there was no room for a text that
     is new. what: AS_IT_IS, FLOATS or where the column's texts are. add: whether new texts get numbers; else they are
     none that a key has."""
@@ -222,7 +250,7 @@ def word_column(world, what, column, add):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def with_key_words(world, key_words, message, width, by):  # type: ignore[no-untyped-def]
+def with_key_words(world: int, key_words: int, message: int, width: int, by: Words) -> int:
     """A message of so many columns with words in the place of the columns of its key, which are `by`; 0 if there was no
     room for a text that is new. key_words: the address of KeyWords, 0 where all are taken as they are."""
     if key_words == 0:
@@ -239,15 +267,15 @@ def with_key_words(world, key_words, message, width, by):  # type: ignore[no-unt
 
 
 @kernel
-def values_of(key_words, column, words):  # type: ignore[no-untyped-def]
+def values_of(key_words: int, column: int, words: Words) -> None:
     """Put a key's values, texts good until the round's end, in the place of the words of its column number `column`."""
     if key_words == 0:
         return
     what = words_at(key_words, column + 1)[column]
     if what in (AS_IT_IS, FLOATS):
         return
-    own = words_at(what, _NUMBERED_WORDS)
-    stored = words_at(own[_STORED], own[_CAPACITY])
+    texts = record_at(what, TextMap)
+    stored = words_at(texts.stored, texts.capacity)
     for i in range(len(words)):
         if words[i] >= 0:
             words[i] = stored[words[i]]
@@ -260,21 +288,21 @@ class TextNumbers:
     def __init__(self) -> None:
         self._texts = KeptTexts()
         self._stored, self._hashes, self._unused = (np.zeros(0, np.int64) for _ in range(3))
-        self.words = np.zeros(_NUMBERED_WORDS, np.int64)
-        self.words[_TEXTS] = address_of(self._texts.words)
+        self._map = TextMap()
+        self._map.texts = self._texts.store.address
         self._lengthen(_FIRST_TEXTS)
 
     def grow(self, keys: Keys, column: int) -> None:
         """Make room for another text, where there is none: of those that no key has, in that column, nothing stays."""
-        words, length = self.words, len(self._stored)
+        its, length = self._map, len(self._stored)
         is_full = self._room == 0
         if not is_full and not self._texts.lacks_room:
             return
         self._forget_unused(keys.words(column)[keys.live()])
         # The column at hand is begun anew, and no key has its texts yet.
         if self._texts.lacks_room:
-            self._texts.make_room([self._kept], int(words[_GIVEN_BYTES]))
-        if is_full and words[_UNUSED_COUNT] < max(2 * words[_GIVEN], length // 4):
+            self._texts.make_room([self._kept], its.given_bytes)
+        if is_full and its.unused_count < max(2 * its.given, length // 4):
             self._lengthen(length + 1)
 
     def _forget_unused(self, used: np.ndarray) -> None:
@@ -284,23 +312,28 @@ class TextNumbers:
         self.forget(np.flatnonzero(gone))
 
     @property
+    def address(self) -> int:
+        """Of the TextMap, for kernels."""
+        return self._map.address
+
+    @property
     def _kept(self) -> np.ndarray:
         """The texts' words, by number."""
-        return self._stored[: self.words[_COUNT]]
+        return self._stored[: self._map.count]
 
     def _lengthen(self, length: int) -> None:
         """Have room for so many texts: a power of two, if it is one more than there are."""
-        words = self.words
+        its = self._map
         self._stored, self._hashes, self._unused = (
             grown(each, length, None) for each in (self._stored, self._hashes, self._unused)
         )
         self._cells = np.zeros(1 << (2 * len(self._stored) - 1).bit_length(), np.int64)
         _fill(self._cells, self._hashes, self._kept)
-        self._lately = np.full((min(len(self._cells), _MOST_LATELY), _LATELY_WORDS), _NO_WORD, np.int64)
-        words[_CELLS], words[_CELL_COUNT] = address_of(self._cells), len(self._cells)
-        words[_LATELY], words[_LATELY_COUNT] = address_of(self._lately), len(self._lately)
-        words[_STORED], words[_HASHES] = address_of(self._stored), address_of(self._hashes)
-        words[_UNUSED], words[_CAPACITY] = address_of(self._unused), len(self._stored)
+        self._lately = np.full((min(len(self._cells), _MOST_LATELY), LateWord.size), _NO_WORD, np.int64)
+        its.cells, its.cell_count = address_of(self._cells), len(self._cells)
+        its.lately, its.lately_count = address_of(self._lately), len(self._lately)
+        its.stored, its.hashes = address_of(self._stored), address_of(self._hashes)
+        its.unused, its.capacity = address_of(self._unused), len(self._stored)
 
     def numbers_of(self, texts: Strings, keys: Keys, column: int) -> np.ndarray:
         """Before the operator runs in a round: the numbers of texts, new ones where they have none: int64 (texts,).
@@ -313,13 +346,13 @@ class TextNumbers:
                 self._lengthen(length + max(count - room, 1))
             self._texts.reserve(size_bytes, [self._kept])
         numbers = np.empty(count, np.int64)
-        _number_all(self.words, texts.words, heap_address(texts.heap), numbers)
+        _number_all(self._map.words, texts.words, heap_address(texts.heap), numbers)
         return numbers
 
     @property
     def _room(self) -> int:
         """How many texts more can get a number."""
-        return int(self.words[_UNUSED_COUNT]) + len(self._stored) - int(self.words[_COUNT])
+        return self._map.unused_count + len(self._stored) - self._map.count
 
     def texts_of(self, numbers: np.ndarray) -> np.ndarray:
         """The words of texts, as they are until the next call: of int64 (n,), -1 for null, int64 (n,)."""
@@ -327,7 +360,7 @@ class TextNumbers:
 
     def forget(self, numbers: np.ndarray) -> None:
         """Between two runs: these are of no key any more, each named once."""
-        _forget(self.words, numbers)
+        _forget(self._map.words, numbers)
         self._lately[:] = _NO_WORD
 
 
@@ -340,7 +373,7 @@ class KeyWords:
         self._texts = {at: TextNumbers() for at, kind in enumerate(kinds) if kind.is_text}
         self.kinds = np.array([FLOATS if kind.is_float else AS_IT_IS for kind in kinds], np.int64)
         for at, texts in self._texts.items():
-            self.kinds[at] = address_of(texts.words)
+            self.kinds[at] = texts.address
         self.address = address_of(self.kinds) if self.kinds.any() else 0
         self.spec = {name: "int64" if kind.is_text else str(kind) for name, kind in zip(by, kinds, strict=True)}
 

@@ -7,26 +7,11 @@ import numpy as np
 from tokenring.engine import Batch, Schema, SchemaError
 from tokenring.engine.raw import address_of
 from tokenring.operators.state.arithmetic import MOST
-from tokenring.operators.state.cells import (
-    DENSE_BASE,
-    DENSE_LIVE,
-    DENSE_ROOM,
-    EXTENDS,
-    FREE,
-    FULL,
-    FULL_OF,
-    GREATEST_TAG,
-    LEAST_TAG,
-    LIMIT,
-    LIVE,
-    MOST_SLOTS,
-    MOVING,
-    SHRINKS,
-)
+from tokenring.operators.state.cells import FULL, FULL_OF, MOST_SLOTS
 from tokenring.operators.state.key_table import KeyTable
-from tokenring.operators.state.keys_kernels import DEAD, FRESH, META_WORDS, NEEDED, TEXT, move_texts, number, remove
+from tokenring.operators.state.keys_kernels import KeyCounts, move_texts, number, remove
 from tokenring.operators.state.tables import grown
-from tokenring.operators.state.tags import GREATEST, LEAST, MISFIT, PACKING_AT, PACKING_WORDS, fit, tag_keys
+from tokenring.operators.state.tags import Packing, fit, tag_keys
 
 _FIRST_SLOTS = 64
 _FIRST_BYTES = 1024
@@ -60,8 +45,8 @@ class Keys(KeyTable):
         self.schema = schema.select(self._by)
         self._texts = np.array([at for at, kind in enumerate(self.schema.kinds) if kind.is_text], np.int64)
         self._exact = len(self._by) == 1 and not len(self._texts)
-        self._meta = np.zeros(META_WORDS, np.int64)
-        self._counts = self._meta.data  # quicker to read than the array
+        self._meta = np.zeros(KeyCounts.size, np.int64)
+        self._counts = KeyCounts(self._meta)
         self.fresh = _NONE
         """The slots that the last call of `slots` added, in the order of rows: int64 (added,)."""
         self.fresh_rows = _NONE
@@ -72,14 +57,14 @@ class Keys(KeyTable):
         """Forget all keys, and give back the memory."""
         self._meta[:] = 0
         self._clear_table()
-        self._packing = np.zeros((len(self._by), PACKING_WORDS), np.int64)
+        self._packing = Packing.new_table(len(self._by))
         if len(self._by) > 1 and not len(self._texts):
-            self._meta[PACKING_AT] = address_of(self._packing)
+            self._counts.packing_at = address_of(self._packing)
         self._stored = np.empty((_FIRST_SLOTS, len(self._by)), np.int64)
         self._tags = self._stored.reshape(-1) if self._exact else np.empty(_FIRST_SLOTS, np.int64)
         self._free = np.empty(_FIRST_SLOTS, np.int64)
         self._heap = np.empty(_FIRST_BYTES if len(self._texts) else 0, np.uint8)
-        self._counts[LEAST_TAG], self._counts[GREATEST_TAG] = MOST, ~MOST
+        self._counts.least_tag, self._counts.greatest_tag = MOST, ~MOST
 
     def slots(self, batch: Batch, names: Sequence[str] | None = None) -> np.ndarray:
         """The slot of each row's key, int64 (rows,); keys that are new get one.
@@ -95,7 +80,7 @@ class Keys(KeyTable):
         if not self._exact:
             raise SchemaError(f"slots_of takes keys of one column that is no text, not {self.schema!r}: use slots")
         slots, fresh, fresh_rows = (np.empty(len(words), np.int64) for _ in range(3))
-        self._counts[FRESH] = 0
+        self._counts.fresh = 0
         self._number_words(words, _NONE, _NO_SOURCES, True, slots, fresh, fresh_rows)
         return slots
 
@@ -134,9 +119,9 @@ class Keys(KeyTable):
             for at, (position, kind, words) in enumerate(zip(positions, self.schema.kinds, columns, strict=True)):
                 heap = _address(batch.heaps[position]) if kind.is_text else 0
                 sources[at] = address_of(words), heap, kind.is_text
-        self._counts[FRESH] = 0
+        self._counts.fresh = 0
         self._number_words(wanted, made, sources, add, slots, fresh, fresh_rows)
-        added = self._counts[FRESH]
+        added = self._counts.fresh
         self.fresh, self.fresh_rows = fresh[:added], fresh_rows[:added]
         return slots
 
@@ -147,51 +132,50 @@ class Keys(KeyTable):
         done = 0
         while True:
             done = number(
-                *(self._cells, self._stored, self._tags, self._free, self._meta),
-                *(sources, _address(self._heap), len(self._heap), wanted, made, done, add, *found),
-            )
+                self._cells, self._stored, self._tags, self._free, self._meta, sources,
+                _address(self._heap), len(self._heap), wanted, made, done, add, *found,
+            )  # fmt: skip
             if done == len(wanted):
                 break
             self.grow()
-        if self._counts[SHRINKS]:
+        if self._counts.shrinks:
             self._shrink()
 
     def grow(self, behind: bool = False) -> None:
         """Make room for one more key, at least. behind: kernels do not use places again (`slot_of`)."""
         counts = self._counts
-        if counts[MISFIT]:
+        if counts.misfit:
             self._fit()
             return
-        if counts[SHRINKS]:
+        if counts.shrinks:
             self._shrink()
-        if counts[EXTENDS]:
-            counts[EXTENDS] = 0
-            self._have_dense(counts[DENSE_BASE], 2 * counts[DENSE_ROOM])
-        elif FULL_OF * (counts[LIVE] - counts[DENSE_LIVE]) >= (FULL + (counts[MOVING] > 0)) * len(self._cells):
+        if counts.extends:
+            counts.extends = 0
+            self._have_dense(counts.dense_base, 2 * counts.dense_room)
+        elif FULL_OF * (counts.live - counts.dense_live) >= (FULL + (counts.moving > 0)) * len(self._cells):
             self._more_cells()
-        if (counts[FREE] == 0 or behind) and counts[LIMIT] == len(self._tags):
-            if counts[LIMIT] >= MOST_SLOTS:
+        if (counts.free == 0 or behind) and counts.limit == len(self._tags):
+            if counts.limit >= MOST_SLOTS:
                 raise MemoryError(f"more than {MOST_SLOTS} keys in one worker; have more workers")
-            self._stored = grown(self._stored, counts[LIMIT] + 1, None, axis=0)
-            self._tags = self._stored.reshape(-1) if self._exact else grown(self._tags, counts[LIMIT] + 1, None)
-            self._free = grown(self._free, counts[LIMIT] + 1, None)
-        if counts[TEXT] + counts[NEEDED] > len(self._heap):
-            self._heap = grown(self._heap, counts[TEXT] + counts[NEEDED], None)
+            self._stored = grown(self._stored, counts.limit + 1, None, axis=0)
+            self._tags = self._stored.reshape(-1) if self._exact else grown(self._tags, counts.limit + 1, None)
+            self._free = grown(self._free, counts.limit + 1, None)
+        if counts.text + counts.needed > len(self._heap):
+            self._heap = grown(self._heap, counts.text + counts.needed, None)
 
     def _fit(self) -> None:
         """Pack keys of several columns so that those that came fit as well, or hash them if that cannot be."""
         live = self.live()
         words = np.ascontiguousarray(self._stored[live].T)
-        least, greatest = self._packing[:, LEAST].copy(), self._packing[:, GREATEST].copy()
+        least, greatest = self._packing["least"].copy(), self._packing["greatest"].copy()
         if len(live):
             least, greatest = np.minimum(least, words.min(axis=1)), np.maximum(greatest, words.max(axis=1))
-        fit(self._packing, self._meta, least, greatest)
-        self._counts[MISFIT] = 0
+        fit(self._meta, least, greatest)
+        self._counts.misfit = 0
         tags = np.empty(len(live), np.int64)
         tag_keys(words, self._meta, tags)
         self._tags[live] = tags
-        for tag, word in (LEAST_TAG, tags.min(initial=MOST)), (GREATEST_TAG, tags.max(initial=~MOST)):
-            self._counts[tag] = int(word)
+        self._counts.least_tag, self._counts.greatest_tag = tags.min(initial=MOST), tags.max(initial=~MOST)
         self._hash()
 
     def remove(self, slots: np.ndarray) -> None:
@@ -199,26 +183,26 @@ class Keys(KeyTable):
         slots = np.ascontiguousarray(slots)
         remove(self._cells, self._stored, self._tags, self._free, self._meta, self._texts, slots)
         counts = self._counts
-        if counts[DEAD] > _FIRST_BYTES and 2 * counts[DEAD] > counts[TEXT]:
+        if counts.dead > _FIRST_BYTES and 2 * counts.dead > counts.text:
             self._compact()
 
     def _compact(self) -> None:
         """Move the texts of live keys to a heap of their own. The old one stays with the batches that refer to it."""
         counts = self._counts
-        heap, at = np.empty(counts[TEXT] - counts[DEAD] + _FIRST_BYTES, np.uint8), 0
+        heap, at = np.empty(counts.text - counts.dead + _FIRST_BYTES, np.uint8), 0
         live = self.live()
         for column in self._texts.tolist():
             at = move_texts(self._stored, column, live, _address(self._heap), _address(heap), at)
         self._heap = heap
-        counts[TEXT], counts[DEAD] = at, 0
+        counts.text, counts.dead = at, 0
 
     @property
     def limit(self) -> int:
         """Every slot handed out so far is less: the length that arrays by slot need."""
-        return self._counts[LIMIT]
+        return self._counts.limit
 
     def __len__(self) -> int:
-        return self._counts[LIVE]
+        return self._counts.live
 
     def words(self, position: int) -> np.ndarray:
         """One key column's words by slot, int64 (limit,); what stands at slots that are not live means nothing."""

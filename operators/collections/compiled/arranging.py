@@ -13,6 +13,7 @@ from tokenring.engine.compiled import (
     entry,
     fail,
     frontier_at,
+    record_of,
     send,
     state_of,
     table_at,
@@ -51,7 +52,7 @@ from tokenring.operators.collections.updates import (
     too_often,
 )
 from tokenring.operators.collections.words import KIND_WORDS, Entering
-from tokenring.operators.mechanisms import drop_first
+from tokenring.operators.mechanisms import Beginning, drop_first
 
 # Words of the state, behind those of what is pending. SPINE: where the spine's are. KEYS, SUMMED, SUMS: where parts of
 # totals are kept in place of rows, how many columns are keys, and the table of SUMS columns that are summed; SUMS is -1
@@ -76,7 +77,7 @@ def _as_kept(state, updates):  # type: ignore[no-untyped-def]
 def arrange(world, me):  # type: ignore[no-untyped-def]
     """Gather what came, and seal what is finished."""
     state = state_of(world, me, _WORDS)
-    drop_first(world, me, state)
+    drop_first(world, me, record_of(state, Beginning))
     if not gather_all(world, me, state):
         return NEEDS_ROOM
     spine, frontier = words_at(state[_SPINE], SPINE_WORDS), frontier_at(world, me, 0)

@@ -18,6 +18,7 @@ from tokenring.engine.compiled import (
     fail,
     frontier_at,
     new_message,
+    record_of,
     retain,
     rows_of,
     send,
@@ -44,7 +45,7 @@ from tokenring.operators.collections.updates import (
     too_often,
 )
 from tokenring.operators.collections.words import with_keys
-from tokenring.operators.mechanisms import drop_first
+from tokenring.operators.mechanisms import Beginning, drop_first
 
 # Words of the state. SPINES: where those of the left and the right are; LEASTS: the times that earlier ones are taken
 # for; READERS: who reads them; KEYS: how many columns are keys; WORK, LAST: the list of batches whose pairs were not
@@ -181,7 +182,7 @@ def _send_some(world, me, state):  # type: ignore[no-untyped-def]
 def join(world, me):  # type: ignore[no-untyped-def]
     """Look up what came on both sides, and send pairs."""
     state = state_of(world, me, _WORDS)
-    drop_first(world, me, state)
+    drop_first(world, me, record_of(state, Beginning))
     for side in range(2):
         if _take_batches(world, me, state, side) != DONE:
             return FAILED

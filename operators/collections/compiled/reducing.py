@@ -14,6 +14,7 @@ from tokenring.engine.compiled import (
     drop,
     entry,
     frontier_at,
+    record_of,
     retain,
     rows_of,
     send,
@@ -52,7 +53,7 @@ from tokenring.operators.collections.updates import (
     seal_block,
 )
 from tokenring.operators.collections.words import KIND_WORDS
-from tokenring.operators.mechanisms import drop_first
+from tokenring.operators.mechanisms import Beginning, drop_first
 
 # Words of the state. SOURCE, TARGET: where the spines' words are; SOURCE_READER, TARGET_READER: who reads them. KEYS:
 # how many columns are keys. WHAT, MOST, TOTALS, TOTAL_COUNT, KINDS: as `change_keys` has it. WORK, ROWS, AT, HELD: what
@@ -193,7 +194,7 @@ def _some(state):  # type: ignore[no-untyped-def]
 def reduce(world, me):  # type: ignore[no-untyped-def]
     """Look at the keys of each batch that came, at the times of its updates."""
     state = state_of(world, me, _WORDS)
-    drop_first(world, me, state)
+    drop_first(world, me, record_of(state, Beginning))
     source, target = words_at(state[_SOURCE], SPINE_WORDS), words_at(state[_TARGET], SPINE_WORDS)
     looked_at = 0
     while True:

@@ -18,6 +18,7 @@ from tokenring.engine.compiled import (
     fail,
     keys_of,
     point_to,
+    record_of,
     rows_of,
     state_of,
     take,
@@ -25,7 +26,7 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.mechanisms import drop_first
+from tokenring.operators.mechanisms import Beginning, drop_first
 
 # Words of the state. POSITIONS: the address of where the DATA columns are; TIME_AT, TIMES_AT: where times and
 # multiplicities are, or -1. NUMBER: of the next row, where rows are numbered; else -1.
@@ -37,7 +38,7 @@ _WORDS = 6
 def stamp(world, me):  # type: ignore[no-untyped-def]
     """Answer each message with its rows as updates."""
     state = state_of(world, me, _WORDS)
-    drop_first(world, me, state)
+    drop_first(world, me, record_of(state, Beginning))
     words, chosen = world_at(world), state[_DATA]
     positions = words_at(state[_POSITIONS], chosen)
     data = chosen + (state[_NUMBER] >= 0)

@@ -12,6 +12,7 @@ from tokenring.engine.compiled import (
     deallocate,
     fail,
     new_message,
+    record_of,
     send,
     shorten,
     table_at,
@@ -54,6 +55,7 @@ from tokenring.operators.state import (
     NUMBERS_WORDS,
     PLACES,
     SOURCE_WORDS,
+    KeyMap,
     forget_slots,
     have_column,
     key_column,
@@ -199,7 +201,7 @@ def _fail_at(world, me, state, slot, wrong, time):  # type: ignore[no-untyped-de
     """Note what is wrong with a key at a time; FAILED."""
     keys = state[KEY_COUNT]
     for column in range(keys):
-        words_at(state[WRONG], keys)[column] = key_column(state, NUMBERS, column)[slot]
+        words_at(state[WRONG], keys)[column] = key_column(record_of(state[NUMBERS:], KeyMap), column)[slot]
     fail(world, me, -1, wrong, time, 0)
     return FAILED
 
@@ -212,12 +214,14 @@ def _add_some(world, me, state, due, stop):  # type: ignore[no-untyped-def]
     slots, fresh, fresh_rows = scratch[_SLOTS, :rows], scratch[_FRESH, :rows], scratch[_FRESH_ROWS, :rows]
     if keys == 1:
         none = table_at(state[SCRATCH], 0, SOURCE_WORDS)
-        done, more = number_rows(state, NUMBERS, none, due[0, start:stop], slots, fresh, fresh_rows)
+        done, more = number_rows(record_of(state[NUMBERS:], KeyMap), none, due[0, start:stop], slots, fresh, fresh_rows)
     else:
         sources = table_at(state[SCRATCH] + 8 * SOURCES * BLOCK, keys, SOURCE_WORDS)
         for column in range(keys):
             have_column(sources, column, due[column, start:stop])
-        done, more = number_rows(state, NUMBERS, sources, scratch[_WANTED, :rows], slots, fresh, fresh_rows)
+        done, more = number_rows(
+            record_of(state[NUMBERS:], KeyMap), sources, scratch[_WANTED, :rows], slots, fresh, fresh_rows
+        )
     sums, stamps = _sums(state), words_at(state[STAMPS], state[NUMBERS + PLACES])
     for i in range(more):
         sums[fresh[i]] = 0
@@ -233,7 +237,7 @@ def _add_some(world, me, state, due, stop):  # type: ignore[no-untyped-def]
 def _write_row(state, message, at, slot, totals, time, times):  # type: ignore[no-untyped-def]
     keys, outputs = state[KEY_COUNT], len(totals) - 1
     for column in range(keys):
-        column_of(message, column)[at] = key_column(state, NUMBERS, column)[slot]
+        column_of(message, column)[at] = key_column(record_of(state[NUMBERS:], KeyMap), column)[slot]
     for column in range(outputs):
         column_of(message, keys + column)[at] = totals[column, 0]
     column_of(message, keys + outputs)[at], column_of(message, keys + outputs + 1)[at] = time, times
@@ -256,7 +260,7 @@ def _send_changes(world, me, state):  # type: ignore[no-untyped-def]
         if is_wrong != was_wrong:
             fault = fault_row(state, FAULTS_AT)
             for column in range(keys):
-                fault[column] = key_column(state, NUMBERS, column)[slot]
+                fault[column] = key_column(record_of(state[NUMBERS:], KeyMap), column)[slot]
             fault[keys], fault[keys + 1] = time, is_wrong
         is_same = was == there
         for total in range(len(totals)):
@@ -275,7 +279,7 @@ def _send_changes(world, me, state):  # type: ignore[no-untyped-def]
     if made > 0:
         shorten(message, made)
         send(world, me, state[HELD], message, time)
-    forget_slots(state, NUMBERS, gone[:left])
+    forget_slots(record_of(state[NUMBERS:], KeyMap), gone[:left])
     state[SENT] = stop
 
 

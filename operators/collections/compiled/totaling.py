@@ -9,7 +9,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tokenring.engine import Schema, kernel
-from tokenring.engine.compiled import AGAIN, DONE, NEEDS_ROOM, Compiled, address_of, entry, frontier_at, state_of
+from tokenring.engine.compiled import (
+    AGAIN,
+    DONE,
+    NEEDS_ROOM,
+    Compiled,
+    address_of,
+    entry,
+    frontier_at,
+    record_of,
+    state_of,
+)
 from tokenring.operators.collections.compiled.blocks import Blocks
 from tokenring.operators.collections.compiled.faults import FAULT_COUNT, FAULTS, Faults, Tell
 from tokenring.operators.collections.compiled.pending import (
@@ -52,8 +62,8 @@ from tokenring.operators.collections.compiled.sums import (
 )
 from tokenring.operators.collections.updates import LARGE
 from tokenring.operators.collections.words import Entering
-from tokenring.operators.mechanisms import drop_first
-from tokenring.operators.state import SOURCE_WORDS, Keys, grown, link_numbers
+from tokenring.operators.mechanisms import Beginning, drop_first
+from tokenring.operators.state import SOURCE_WORDS, KeyMap, Keys, grown, link_numbers
 
 
 @kernel
@@ -74,7 +84,7 @@ def begin_early(state):  # type: ignore[no-untyped-def]
 def total(world, me):  # type: ignore[no-untyped-def]
     """Gather what came, and say how totals change with what is finished."""
     state = state_of(world, me, WORDS)
-    drop_first(world, me, state)
+    drop_first(world, me, record_of(state, Beginning))
     state[LACKS_TEXTS] = not gather_all(world, me, state)
     if state[LACKS_TEXTS]:
         return NEEDS_ROOM
@@ -108,7 +118,7 @@ class _Room:
         self._link()
 
     def _link(self) -> None:
-        link_numbers(self._state, NUMBERS, self._keys)
+        link_numbers(KeyMap(self._state[NUMBERS:]), self._keys)
         self._state[SUMS_AT], self._state[STAMPS] = address_of(self._sums), address_of(self._stamps)
 
     def make(self) -> None:

@@ -2,9 +2,10 @@
 
 
 from tokenring.engine import kernel
+from tokenring.engine.compiled import record_of
 from tokenring.operators.collections.updates.exact_sums import CALLED
 from tokenring.operators.collections.words import canonical_float, is_null
-from tokenring.operators.folds.called import FIRST, JOB_WORDS, combine_slots, finish_slots, is_updated, take_argument
+from tokenring.operators.folds.called import FoldJob, combine_slots, finish_slots, is_updated, take_argument
 
 # Of a total, behind what all have: the functions' entries, how many words a state is, how many columns they take, what
 # of the first, which the second is and what of it; whether the result is a float64; and what `finalize` takes beside
@@ -14,7 +15,7 @@ INIT, UPDATE, COMBINE, FINALIZE, WIDTH, ARGUMENTS, TAKES, SECOND, SECOND_TAKES, 
     = range(OWN, OWN + 12)  # fmt: skip
 MOST_PARAMETERS = 2
 TOTAL_WORDS = PARAMETERS + MOST_PARAMETERS
-_SLOT, _FIRST, _SECOND, _RESULT = range(JOB_WORDS, JOB_WORDS + 4)
+_SLOT, _FIRST, _SECOND, _RESULT = range(FoldJob.size, FoldJob.size + 4)
 _ROOM = _RESULT + 1  # behind it two states, of a row and of twice as many, and those of the totals
 
 
@@ -70,7 +71,8 @@ def _combines(totals, total, state, other, room):  # type: ignore[no-untyped-def
 
 @kernel
 def _updates(totals, total, state, room):  # type: ignore[no-untyped-def]
-    room[FIRST], room[FIRST + 1] = room[_FIRST:].ctypes.data, room[_SECOND:].ctypes.data
+    job = record_of(room, FoldJob)
+    job.arguments[0], job.arguments[1] = room[_FIRST:].ctypes.data, room[_SECOND:].ctypes.data
     return is_updated(totals[total, UPDATE], room.ctypes.data, state.ctypes.data, room[_SLOT : _SLOT + 1])
 
 

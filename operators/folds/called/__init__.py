@@ -4,11 +4,8 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.folds.called.calls import (
-        ARE_STATES,
-        CALL_WORDS,
-        COMBINE,
-        RETRACT,
         SCRATCH_ROWS,
+        Call,
         combine_rows,
         combine_slots,
         finish_slots,
@@ -16,19 +13,15 @@ with later(__name__):
         update_rows,
     )
     from tokenring.operators.folds.called.functions import Function, Functions, functions_of
-    from tokenring.operators.folds.called.job import FIRST, JOB_WORDS, Job
+    from tokenring.operators.folds.called.job import FoldJob, Job
     from tokenring.operators.folds.called.takes import TAKES, take_argument, takes_of
 
 __all__ = [
-    "ARE_STATES",
-    "CALL_WORDS",
-    "COMBINE",
-    "FIRST",
+    "Call",
+    "FoldJob",
     "Function",
     "Functions",
-    "JOB_WORDS",
     "Job",
-    "RETRACT",
     "SCRATCH_ROWS",
     "TAKES",
     "combine_rows",

@@ -2,40 +2,47 @@
 
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import RAISED, call_at, column_of, words_at
-from tokenring.operators.folds.called.job import (
-    FIRST,
-    JOB_WORDS,
-    NULL,
-    OTHER_SLOTS,
-    OTHER_STRIDE,
-    OTHERS,
-    PARAMETER_COUNT,
-    PARAMETERS,
-    RESULTS,
-    SLOTS,
-    STATES,
-    STRIDE,
-)
+from tokenring.engine.compiled import RAISED, Record, Words, call_at, column_of, record_at, record_of, room
+from tokenring.operators.folds.called.job import FoldJob
 from tokenring.operators.folds.called.takes import AS_IT_IS, take_argument
 
-# Words of a call: the entries' addresses, how many words a state is; whether rows are states, in columns from COLUMN
-# on; else the arguments: how many, and of each COLUMN, TAKES, NULLABLE and NULL.
-UPDATE, COMBINE, RETRACT, WIDTH, ARE_STATES, ARGUMENTS = range(6)
-COLUMN, TAKES, NULLABLE, NULL_WORD, ARGUMENT_WORDS = range(5)
 MOST_ARGUMENTS = 2
-CALL_WORDS = ARGUMENTS + 1 + MOST_ARGUMENTS * ARGUMENT_WORDS
+_ARGUMENT_WORDS = 4
+
+
+class Argument(Record):
+    """What a function takes of a column of messages: see takes.py; and the word that stands for null there."""
+
+    column: int
+    takes: int
+    nullable: int
+    null: int
+
+
+class Call(Record):
+    """Whose functions a fold is of: the entries' addresses, and how many words a state is; whether rows are states, in
+    columns from the first argument's on; else the arguments, an Argument each."""
+
+    update: int
+    combine: int
+    retract: int
+    width: int
+    are_states: int
+    count: int
+    arguments: Words = room(MOST_ARGUMENTS * _ARGUMENT_WORDS)
+
+
 _SLOTS, _ROWS, _TAKEN = range(3)
 SCRATCH_ROWS = _TAKEN + MOST_ARGUMENTS
 
 
 @kernel
-def _argument(call, which, word):  # type: ignore[no-untyped-def]
-    return call[ARGUMENTS + 1 + which * ARGUMENT_WORDS + word]
+def _argument(call: Call, which: int) -> Argument:
+    return record_of(call.arguments[which * _ARGUMENT_WORDS :], Argument)
 
 
 @kernel
-def _chosen(call, where, message, start, slots, scratch):  # type: ignore[no-untyped-def]
+def _chosen(call: Call, where: int, message: int, start: int, slots: Words, scratch: Words) -> int:
     """Write the rows that it is about, from 0, and their slots; how many there are, -1 for all."""
     rows = len(slots)
     is_chosen, is_any = scratch[_ROWS][:rows], where >= 0
@@ -44,10 +51,10 @@ def _chosen(call, where, message, start, slots, scratch):  # type: ignore[no-unt
         conditions = column_of(message, where)
         for i in range(rows):
             is_chosen[i] = conditions[start + i] == 1
-    for which in range(call[ARGUMENTS]):
-        if _argument(call, which, NULLABLE):
+    for which in range(call.count):
+        if _argument(call, which).nullable:
             is_any = True
-            null, words = _argument(call, which, NULL_WORD), column_of(message, _argument(call, which, COLUMN))
+            null, words = _argument(call, which).null, column_of(message, _argument(call, which).column)
             for i in range(rows):
                 is_chosen[i] &= words[start + i] != null
     if not is_any:
@@ -61,71 +68,87 @@ def _chosen(call, where, message, start, slots, scratch):  # type: ignore[no-unt
 
 
 @kernel
-def update_rows(call, job, where, message, start, slots, states, stride, scratch):  # type: ignore[no-untyped-def]
+def update_rows(
+    call: Call, job: int, where: int, message: int, start: int, slots: Words, states: int, stride: int, scratch: Words
+) -> bool:
     """Fold rows of a message from `start` on into their slots; False if a function raised. states, stride: as of a
     job; where: a column of bool, or -1; scratch: (SCRATCH_ROWS, at least as many rows)."""
     count = _chosen(call, where, message, start, slots, scratch)
     is_all = count < 0
     if is_all:
         count = len(slots)
-    words = words_at(job, JOB_WORDS)
-    words[STATES], words[STRIDE] = states, stride
-    words[SLOTS] = slots.ctypes.data if is_all else scratch[_SLOTS].ctypes.data
-    for which in range(call[ARGUMENTS]):
-        column = column_of(message, _argument(call, which, COLUMN))[start : start + len(slots)]
-        takes, taken = _argument(call, which, TAKES), scratch[_TAKEN + which][:count]
-        words[FIRST + which] = taken.ctypes.data
+    its = record_at(job, FoldJob)
+    its.states, its.stride = states, stride
+    its.slots = slots.ctypes.data if is_all else scratch[_SLOTS].ctypes.data
+    for which in range(call.count):
+        column = column_of(message, _argument(call, which).column)[start : start + len(slots)]
+        takes, taken = _argument(call, which).takes, scratch[_TAKEN + which][:count]
+        its.arguments[which] = taken.ctypes.data
         if not is_all:
             for i in range(count):
                 taken[i] = column[scratch[_ROWS, i]]
             take_argument(takes, taken, taken)
         elif takes == AS_IT_IS:
-            words[FIRST + which] = column.ctypes.data
+            its.arguments[which] = column.ctypes.data
         else:
             take_argument(takes, column, taken)
-    return call_at(call[UPDATE], job, count) != RAISED
+    return call_at(call.update, job, count) != RAISED
 
 
 @kernel
-def combine_rows(call, job, message, start, slots, states, stride, scratch):  # type: ignore[no-untyped-def]
+def combine_rows(
+    call: Call, job: int, message: int, start: int, slots: Words, states: int, stride: int, scratch: Words
+) -> bool:
     """The same of rows that are states; scratch: room for one, as words."""
-    words, only, row_slot = words_at(job, JOB_WORDS), scratch[:1], scratch[1:2]
-    words[STATES], words[STRIDE], words[SLOTS] = states, stride, row_slot.ctypes.data
-    words[OTHERS], words[OTHER_STRIDE], words[OTHER_SLOTS] = scratch[2:].ctypes.data, 0, only.ctypes.data
+    its, only, row_slot = record_at(job, FoldJob), scratch[:1], scratch[1:2]
+    its.states, its.stride, its.slots = states, stride, row_slot.ctypes.data
+    its.others, its.other_stride, its.other_slots = scratch[2:].ctypes.data, 0, only.ctypes.data
     only[0] = 0
-    first = _argument(call, 0, COLUMN)
+    first = _argument(call, 0).column
     for i in range(len(slots)):
         row_slot[0] = slots[i]
-        for part in range(call[WIDTH]):
+        for part in range(call.width):
             scratch[2 + part] = column_of(message, first + part)[start + i]
-        if call_at(call[COMBINE], job, 1) == RAISED:
+        if call_at(call.combine, job, 1) == RAISED:
             return False
     return True
 
 
 @kernel
-def is_updated(function, job, states, slots):  # type: ignore[no-untyped-def]
+def is_updated(function: int, job: int, states: int, slots: Words) -> bool:
     """Call `init` or `update`, of arguments that the job has, for states that lie at one place; False if it raised."""
-    words = words_at(job, JOB_WORDS)
-    words[STATES], words[STRIDE], words[SLOTS] = states, 0, slots.ctypes.data
+    its = record_at(job, FoldJob)
+    its.states, its.stride, its.slots = states, 0, slots.ctypes.data
     return call_at(function, job, len(slots)) != RAISED
 
 
 @kernel
-def combine_slots(function, job, states, stride, slots, others, other_stride, other_slots):  # type: ignore[no-untyped-def]
+def combine_slots(
+    function: int, job: int, states: int, stride: int, slots: Words, others: int, other_stride: int, other_slots: Words
+) -> bool:
     """Combine states with others, or take those out of them again; False if the function raised."""
-    words = words_at(job, JOB_WORDS)
-    words[STATES], words[STRIDE], words[SLOTS] = states, stride, slots.ctypes.data
-    words[OTHERS], words[OTHER_STRIDE], words[OTHER_SLOTS] = others, other_stride, other_slots.ctypes.data
+    its = record_at(job, FoldJob)
+    its.states, its.stride, its.slots = states, stride, slots.ctypes.data
+    its.others, its.other_stride, its.other_slots = others, other_stride, other_slots.ctypes.data
     return call_at(function, job, len(slots)) != RAISED
 
 
 @kernel
-def finish_slots(function, job, states, stride, slots, null, parameters, parameter_count, column):  # type: ignore[no-untyped-def]
+def finish_slots(
+    function: int,
+    job: int,
+    states: int,
+    stride: int,
+    slots: Words,
+    null: int,
+    parameters: int,
+    parameter_count: int,
+    column: Words,
+) -> None:
     """Write results for slots; null for all of them where the function raised."""
-    words = words_at(job, JOB_WORDS)
-    words[STATES], words[STRIDE], words[SLOTS] = states, stride, slots.ctypes.data
-    words[RESULTS], words[NULL] = column.ctypes.data, null
-    words[PARAMETERS], words[PARAMETER_COUNT] = parameters, parameter_count
+    its = record_at(job, FoldJob)
+    its.states, its.stride, its.slots = states, stride, slots.ctypes.data
+    its.results, its.null = column.ctypes.data, null
+    its.parameters, its.parameter_count = parameters, parameter_count
     if call_at(function, job, len(slots)) == RAISED:
         column[:] = null

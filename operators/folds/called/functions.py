@@ -92,7 +92,7 @@ def _finalize_with_parameters(job: int, rows: int) -> int:
     return 0
 
 
-_BODIES = {
+_BODIES: dict[tuple[str, int], Any] = {
     ("init", 1): _init, ("update", 2): _update, ("update", 3): _update_by_two, ("combine", 2): _combine,
     ("finalize", 1): _finalize, ("finalize", 2): _finalize_with_parameters,
 }  # fmt: skip
@@ -106,7 +106,7 @@ _COMMON = {
 }  # fmt: skip
 
 
-def _entry(does: str, function: Function, state: np.dtype[Any], module: str, name: str, **read: Kernel) -> Entry:
+def _entry(does: str, function: Function, state: np.dtype[Any], module: str, name: str, **read: Any) -> Entry:
     """The entry around a function, which reads and writes by `read`. It bears the name of the aggregate, by which the
     library of kernels and numba's files tell it from others of the same body."""
     body = _BODIES[does, _arguments(function)].py_func

@@ -1,70 +1,81 @@
-"""A job: what an aggregate's functions are called with, by blocks of rows: its words, and kernels that read them."""
+"""A job: what an aggregate's functions are called with, by blocks of rows; and kernels that read it."""
 
 from typing import Any
 
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import RAISED, Entry, address_of, words_at
+from tokenring.engine.compiled import RAISED, Entry, Record, Words, address_of, record_at, room, words_at
 
-# STATES, STRIDE: where the first slot's state is, and bytes from slot to slot. SLOTS: by row the slot that it folds
-# into. OTHERS, OTHER_STRIDE, OTHER_SLOTS: the same of states that are combined with those. FIRST, SECOND: the
-# arguments, by row. RESULTS, NULL: where results go, by row, and the word that stands for null there. PARAMETERS,
-# PARAMETER_COUNT: floats that `finalize` takes.
-STATES, STRIDE, SLOTS, OTHERS, OTHER_STRIDE, OTHER_SLOTS, FIRST, SECOND, RESULTS, NULL, PARAMETERS, PARAMETER_COUNT = \
-    range(12)  # fmt: skip
-JOB_WORDS = 12
+
+class FoldJob(Record):
+    """`states`, `stride`: where the first slot's state is, and bytes from slot to slot; `slots`: by row the slot that
+    it folds into. `others`, `other_stride`, `other_slots`: the same of states that are combined with those.
+    `arguments`: where they are, by row. `results`, `null`: where results go, by row, and the word that stands for null
+    there. `parameters`, `parameter_count`: floats that `finalize` takes."""
+
+    states: int
+    stride: int
+    slots: int
+    others: int
+    other_stride: int
+    other_slots: int
+    arguments: Words = room(2)
+    results: int
+    null: int
+    parameters: int
+    parameter_count: int
 
 
 @kernel
-def state_of(job, row):  # type: ignore[no-untyped-def]
+def state_of(job: int, row: int) -> int:
     """Where the state is that a row folds into."""
-    words = words_at(job, JOB_WORDS)
-    return words[STATES] + words_at(words[SLOTS], row + 1)[row] * words[STRIDE]
+    its = record_at(job, FoldJob)
+    return its.states + words_at(its.slots, row + 1)[row] * its.stride
 
 
 @kernel
-def other_of(job, row):  # type: ignore[no-untyped-def]
+def other_of(job: int, row: int) -> int:
     """Where the state is that is combined with that."""
-    words = words_at(job, JOB_WORDS)
-    return words[OTHERS] + words_at(words[OTHER_SLOTS], row + 1)[row] * words[OTHER_STRIDE]
+    its = record_at(job, FoldJob)
+    return its.others + words_at(its.other_slots, row + 1)[row] * its.other_stride
 
 
 @kernel
-def words_taken(job, which, rows):  # type: ignore[no-untyped-def]
+def words_taken(job: int, which: int, rows: int) -> np.ndarray:
     """An argument, by row; 0 is the first one."""
-    return words_at(words_at(job, JOB_WORDS)[FIRST + which], rows)
+    return words_at(record_at(job, FoldJob).arguments[which], rows)
 
 
 @kernel
-def floats_taken(job, which, rows):  # type: ignore[no-untyped-def]
+def floats_taken(job: int, which: int, rows: int) -> np.ndarray:
     """An argument, by row, as float64."""
     return words_taken(job, which, rows).view(np.float64)
 
 
 @kernel
-def results_of(job, rows):  # type: ignore[no-untyped-def]
+def results_of(job: int, rows: int) -> np.ndarray:
     """Where results go, by row."""
-    return words_at(words_at(job, JOB_WORDS)[RESULTS], rows)
+    return words_at(record_at(job, FoldJob).results, rows)
 
 
 @kernel
-def float_results_of(job, rows):  # type: ignore[no-untyped-def]
+def float_results_of(job: int, rows: int) -> np.ndarray:
     """The same, as float64."""
     return results_of(job, rows).view(np.float64)
 
 
 @kernel
-def null_of(job):  # type: ignore[no-untyped-def]
+def null_of(job: int) -> int:
     """The word that stands for null among results."""
-    return words_at(job, JOB_WORDS)[NULL]
+    return record_at(job, FoldJob).null
 
 
 @kernel
-def parameters_of(job):  # type: ignore[no-untyped-def]
+def parameters_of(job: int) -> np.ndarray:
     """What `finalize` takes beside a state, float64."""
-    words = words_at(job, JOB_WORDS)
-    return words_at(words[PARAMETERS], words[PARAMETER_COUNT]).view(np.float64)
+    its = record_at(job, FoldJob)
+    return words_at(its.parameters, its.parameter_count).view(np.float64)
 
 
 class Job:
@@ -72,36 +83,36 @@ class Job:
 
     def __init__(self, states: np.ndarray, first: int, slots: np.ndarray) -> None:
         """states: int64 (slots, words), the aggregate's from word `first` on; slots: int64 (rows,)."""
-        self.words = np.zeros(JOB_WORDS, np.int64)
+        self._its = FoldJob()
         self._kept: list[Any] = []
-        self.words[STATES], self.words[STRIDE] = address_of(states, first), states.strides[0]
-        self._point(SLOTS, slots)
+        self._its.states, self._its.stride = address_of(states, first), states.strides[0]
+        self._its.slots = self._kept_at(slots)
 
-    def _point(self, word: int, array: np.ndarray) -> None:
+    def _kept_at(self, array: np.ndarray) -> int:
         array = np.ascontiguousarray(array)
         self._kept.append(array)
-        self.words[word] = array.ctypes.data
+        return int(array.ctypes.data)
 
     def with_arguments(self, arguments: list[np.ndarray]) -> "Job":
         """For `update`: int64 (rows,) each."""
         for which, argument in enumerate(arguments):
-            self._point(FIRST + which, argument)
+            self._its.arguments[which] = self._kept_at(argument)
         return self
 
     def with_others(self, states: np.ndarray, first: int, slots: np.ndarray) -> "Job":
         """For `combine` and `retract`: as of `states`."""
         self._kept.append(states)
-        self.words[OTHERS], self.words[OTHER_STRIDE] = address_of(states, first), states.strides[0]
-        self._point(OTHER_SLOTS, slots)
+        self._its.others, self._its.other_stride = address_of(states, first), states.strides[0]
+        self._its.other_slots = self._kept_at(slots)
         return self
 
     def with_results(self, results: np.ndarray, null: int, parameters: np.ndarray) -> "Job":
         """For `finalize`: results int64 (rows,); parameters float64 (n,)."""
         self._kept.append(parameters)
-        self.words[RESULTS], self.words[NULL] = results.ctypes.data, null
-        self.words[PARAMETERS], self.words[PARAMETER_COUNT] = parameters.ctypes.data, len(parameters)
+        self._its.results, self._its.null = results.ctypes.data, null
+        self._its.parameters, self._its.parameter_count = parameters.ctypes.data, len(parameters)
         return self
 
     def is_done_by(self, function: Entry, rows: int) -> bool:
         """Call an aggregate's function with it; False if that raised."""
-        return bool(function(address_of(self.words), rows) != RAISED)
+        return bool(function(self._its.address, rows) != RAISED)

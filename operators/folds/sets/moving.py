@@ -4,84 +4,68 @@ The form that they leave stays as it is: what is new goes to the other, and so d
 that it had. So nobody needs to know how far it is; a pair that is in both is the same.
 """
 
-import numpy as np
-
 from tokenring.engine import WORDS, boolean, int64, kernel, void
+from tokenring.engine.compiled import Words, record_at, record_of, signed, unsigned
 from tokenring.engine.raw import bytes_at, words_at
-from tokenring.operators.folds.sets.words import (
-    CELL_COUNT,
-    CELLS,
-    FIRST_PART,
-    FREE_OWNERS,
-    GONE,
-    LAST_PART,
-    LEAVING,
-    OLD,
-    OWNERS_ROOM,
-    PAIRS,
-    SCAN,
-    SET_WORDS,
-    VALUE_BASE,
-    VALUE_BITS,
-)
-from tokenring.operators.state import DENSE_AT, DENSE_ROOM, FLAG_BITS, LIMIT, LIVE, first_homes, give_place, mark_of
+from tokenring.operators.folds.sets.words import GONE, LEAVING, ValueSet
+from tokenring.operators.state import first_homes, give_place, mark_of
 
 MOVED_A_ROW, SEEN_A_ROW = 4, 64
 """Pairs that move with each row, at most; places that are looked at for them."""
 
 
 @kernel
-def _place(cells, row, tag):  # type: ignore[no-untyped-def]
+def _place(cells: Words, row: ValueSet, tag: int) -> int:
     """The cell of a pair, or where it would be."""
     mask, mark = len(cells) - 1, mark_of(tag)
     half, split = first_homes(cells, row)
     low = mark & half
     at = low if low >= split else mark & mask
-    while cells[at] != 0 and cells[at] >> row[FLAG_BITS] != tag:
+    while cells[at] != 0 and cells[at] >> row.flag_bits != tag:
         at = (at + 1) & mask
     return at
 
 
 @kernel
-def flags_before(row, owner, value):  # type: ignore[no-untyped-def]
+def flags_before(row: ValueSet, owner: int, value: int) -> int:
     """The flags of a pair in the form that pairs move from."""
-    old = words_at(row[OLD], SET_WORDS)
-    part, bits = np.uint64(value) - np.uint64(old[VALUE_BASE]), np.uint64(old[VALUE_BITS])
-    if part >> bits != np.uint64(0) or owner >= old[LIMIT]:
-        return np.int64(0)
-    tag = np.int64(np.uint64(owner) << bits | part)
-    if old[DENSE_ROOM] > 0:
-        return np.int64(bytes_at(old[DENSE_AT], old[DENSE_ROOM])[tag]) if tag < old[DENSE_ROOM] else np.int64(0)
-    cells = words_at(old[CELLS], old[CELL_COUNT])
-    return cells[_place(cells, old, tag)] & ((1 << old[FLAG_BITS]) - 1)
+    old = record_at(row.old, ValueSet)
+    part, bits = unsigned(value) - unsigned(old.value_base), unsigned(old.value_bits)
+    if part >> bits != unsigned(0) or owner >= old.limit:
+        return signed(0)
+    tag = signed(unsigned(owner) << bits | part)
+    if old.dense_room > 0:
+        return signed(bytes_at(old.dense_at, old.dense_room)[tag]) if tag < old.dense_room else signed(0)
+    cells = words_at(old.cells, old.cell_count)
+    return cells[_place(cells, old, tag)] & ((1 << old.flag_bits) - 1)
 
 
 @kernel
-def _move(row, old, tag, flags):  # type: ignore[no-untyped-def]
+def _move(row: ValueSet, old: ValueSet, tag: int, flags: int) -> None:
     """Enter a pair of the form that pairs move from, unless its owner is gone."""
-    owner, part = tag >> old[VALUE_BITS], tag & ((1 << old[VALUE_BITS]) - 1)
-    if words_at(row[PAIRS], row[OWNERS_ROOM])[owner] < 0:
+    owner, part = tag >> old.value_bits, tag & ((1 << old.value_bits) - 1)
+    if words_at(row.pairs, row.owners_room)[owner] < 0:
         return
-    here = owner << row[VALUE_BITS] | (part + old[VALUE_BASE] - row[VALUE_BASE])
-    if row[DENSE_ROOM] > 0:
-        dense = bytes_at(row[DENSE_AT], row[DENSE_ROOM])
-        before = np.int64(dense[here])
+    here = owner << row.value_bits | (part + old.value_base - row.value_base)
+    if row.dense_room > 0:
+        dense = bytes_at(row.dense_at, row.dense_room)
+        before = signed(dense[here])
         dense[here] = before | flags
     else:
-        cells = words_at(row[CELLS], row[CELL_COUNT])
+        cells = words_at(row.cells, row.cell_count)
         at = _place(cells, row, here)
         before = cells[at]
-        cells[at] = before | here << row[FLAG_BITS] | flags
-    row[LIVE] += before == 0
+        cells[at] = before | here << row.flag_bits | flags
+    row.live += before == 0
 
 
-@kernel(boolean(WORDS, int64))
-def move_some(row, rows):  # type: ignore[no-untyped-def]
+@kernel
+def move_some(row: ValueSet, rows: int) -> bool:
     """Move as many pairs as `rows` rows have to; whether there are more."""
-    old = words_at(row[OLD], SET_WORDS)
-    moves, looks, at = MOVED_A_ROW * rows, SEEN_A_ROW * rows, row[SCAN]
-    if old[DENSE_ROOM] == 0:
-        cells, flag_bits = words_at(old[CELLS], old[CELL_COUNT]), old[FLAG_BITS]
+    old = record_at(row.old, ValueSet)
+    moves, looks, at = MOVED_A_ROW * rows, SEEN_A_ROW * rows, row.scan
+    if old.dense_room == 0:
+        cells, flag_bits = words_at(old.cells, old.cell_count), old.flag_bits
         end = len(cells)
         while at < end and moves > 0 and looks > 0:
             if cells[at] != 0:
@@ -90,42 +74,50 @@ def move_some(row, rows):  # type: ignore[no-untyped-def]
             at += 1
             looks -= 1
     else:
-        dense, bits = bytes_at(old[DENSE_AT], old[DENSE_ROOM]), old[VALUE_BITS]
-        end = min(old[LIMIT] << bits, old[DENSE_ROOM])
+        dense, bits = bytes_at(old.dense_at, old.dense_room), old.value_bits
+        end = min(old.limit << bits, old.dense_room)
         mask = (1 << bits) - 1
         while at < end and moves > 0 and looks > 0:
-            if at & mask > row[LAST_PART]:
-                at = (at | mask) + 1 + row[FIRST_PART]
+            if at & mask > row.last_part:
+                at = (at | mask) + 1 + row.first_part
                 looks -= 1
                 continue
-            if at & 7 == 0 and at + 8 <= end and words_at(old[DENSE_AT] + at, 1)[0] == 0:  # eight at once
+            if at & 7 == 0 and at + 8 <= end and words_at(old.dense_at + at, 1)[0] == 0:  # eight at once
                 at += 8
                 looks -= 1
                 continue
-            flags = np.int64(dense[at])
+            flags = signed(dense[at])
             if flags != 0:
                 _move(row, old, at, flags)
                 moves -= 1
             at += 1
             looks -= 1
-    row[SCAN] = at
+    row.scan = at
     return at < end
 
 
+@kernel(boolean(WORDS, int64))
+def move_pairs(words: Words, rows: int) -> bool:
+    """`move_some`, of the set that has these words."""
+    return move_some(record_of(words, ValueSet), rows)
+
+
 @kernel(void(WORDS))
-def begin_to_leave(row):  # type: ignore[no-untyped-def]
+def begin_to_leave(words: Words) -> None:
     """Pairs of owners that are gone do not move."""
-    pairs = words_at(row[PAIRS], row[OWNERS_ROOM])
-    for owner in range(row[LIMIT]):
+    row = record_of(words, ValueSet)
+    pairs = words_at(row.pairs, row.owners_room)
+    for owner in range(row.limit):
         if pairs[owner] == GONE:
             pairs[owner] = LEAVING
 
 
 @kernel(void(WORDS))
-def free_owners(row):  # type: ignore[no-untyped-def]
+def free_owners(words: Words) -> None:
     """All pairs have moved: owners without any may be used again."""
-    pairs, free = words_at(row[PAIRS], row[OWNERS_ROOM]), words_at(row[FREE_OWNERS], row[OWNERS_ROOM])
-    for owner in range(row[LIMIT]):
+    row = record_of(words, ValueSet)
+    pairs, free = words_at(row.pairs, row.owners_room), words_at(row.free_owners, row.owners_room)
+    for owner in range(row.limit):
         if pairs[owner] == LEAVING:
             pairs[owner] = 0
             give_place(free, row, owner)

@@ -1,16 +1,41 @@
-"""The words of a set of different values, behind those of cells.py."""
+"""A set of different values, as a record behind what is counted of its cells."""
 
-from tokenring.operators.state import CELLS_META, NUMBERS_WORDS
+from tokenring.operators.state import CellCounts, KeyMap
 
-CELLS, CELL_COUNT, SET_COLUMN, SET_FOLDS, VALUE_BASE, VALUE_BITS, LEAST_VALUE, GREATEST_VALUE, MISFIT, OWNERS, \
-    OWNERS_LENGTH, PAIRS, FREE_OWNERS, OWNERS_ROOM, DEAD, OLD, SCAN, FIRST_PART, LAST_PART, IS_NUMBERED, VALUES, \
-    SET_WORDS = (*range(CELLS_META, CELLS_META + 21), CELLS_META + 20 + NUMBERS_WORDS)  # fmt: skip
-"""Of the words of cells.py, LIMIT and FREE are about owners, LIVE about pairs. The folds that count what is new for
-each flag. What values are packed above, in how many bits; between what they were, ever; whether one did not fit. The
-owner of each slot, plus one, 0 for none yet; how many pairs each owner has, GONE or LEAVING if it is none; the owners
-to be used again; for how many there is room. Pairs of owners that are gone. Where the words are of the form that pairs
-move from, 0 if they do not, the next place there, and of a dense one between which parts of each owner's places there
-are any. Whether values are numbered, and where their keys are then."""
+
+class ValueSet(CellCounts):
+    """`limit` and `free` are about owners, `live` about pairs. `column`: where the values are in messages; `folds`:
+    which count what is new for each flag. `value_base`, `value_bits`: what values are packed above, in how many bits;
+    `least_value`, `greatest_value`: between what they were, ever; `misfit`: whether one did not fit. `owners`: the
+    owner of each slot, plus one, 0 for none yet; `pairs`: how many each owner has, GONE or LEAVING if it is none;
+    `free_owners`: those to be used again; `owners_room`: for how many there is room. `dead`: pairs of owners that are
+    gone. `old`: where the set is whose form pairs move from, 0 if they do not; `scan`: the next place there, and of a
+    dense one between which parts of each owner's places there are any. `values`: where the keys of values are that are
+    numbered."""
+
+    cells: int
+    cell_count: int
+    column: int
+    folds: int
+    value_base: int
+    value_bits: int
+    least_value: int
+    greatest_value: int
+    misfit: int
+    owners: int
+    owners_length: int
+    pairs: int
+    free_owners: int
+    owners_room: int
+    dead: int
+    old: int
+    scan: int
+    first_part: int
+    last_part: int
+    is_numbered: int
+    values: KeyMap
+
+
 MOST_FLAGS = 8
 """Conditions that one set has: more are in another."""
 GONE, LEAVING = -1, -2

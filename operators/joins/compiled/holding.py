@@ -2,25 +2,29 @@
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import downgrade, drop, peek, retain, take
+from tokenring.operators.mechanisms import Beginning
 
-FIRST, HELD, PENDING = range(3)
-"""The first words of a join's state: the slot of the token it begins with; that of the one token, -1 for none, and its
-time."""
+
+class Holding(Beginning):
+    """What a join's state begins with: `held`, the slot of the one token, -1 for none, and `pending`, its time."""
+
+    held: int
+    pending: int
 
 
 @kernel
-def hold_from(world, me, side, state, least):  # type: ignore[no-untyped-def]
+def hold_from(world: int, me: int, side: int, state: Holding, least: int) -> None:
     """Hold the token at `least`, by the message just taken from `side`, if it is later or there is none."""
-    if least < state[PENDING]:
+    if least < state.pending:
         slot = retain(world, me, side, 0)
         downgrade(world, me, slot, least)
-        if state[HELD] >= 0:
-            drop(world, me, state[HELD])
-        state[HELD], state[PENDING] = slot, least
+        if state.held >= 0:
+            drop(world, me, state.held)
+        state.held, state.pending = slot, least
 
 
 @kernel
-def hold_what_came(world, me, state, least):  # type: ignore[no-untyped-def]
+def hold_what_came(world: int, me: int, state: Holding, least: int) -> None:
     """Hold the token at `least` by messages of the input for what became due as state moved, which is the third."""
     while peek(world, me, 2) != 0:
         take(world, me, 2)
@@ -28,12 +32,12 @@ def hold_what_came(world, me, state, least):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hold_on_from(world, me, state, least):  # type: ignore[no-untyped-def]
+def hold_on_from(world: int, me: int, state: Holding, least: int) -> None:
     """Let the token go on to `least`, if it is held before that; drop it if nothing waits."""
-    if state[HELD] >= 0 and least > state[PENDING]:
-        state[PENDING] = least
+    if state.held >= 0 and least > state.pending:
+        state.pending = least
         if least == COMPLETE:
-            drop(world, me, state[HELD])
-            state[HELD] = -1
+            drop(world, me, state.held)
+            state.held = -1
         else:
-            downgrade(world, me, state[HELD], least)
+            downgrade(world, me, state.held, least)

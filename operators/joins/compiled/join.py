@@ -16,47 +16,16 @@ from tokenring.engine.compiled import (
     is_backed_up,
     monotonic_now_ns,
     peek,
-    state_of,
+    state_as,
     take,
     wake_at,
 )
 from tokenring.operators.joins.compiled.expiring import expire_rows
-from tokenring.operators.joins.compiled.holding import HELD, PENDING, hold_from, hold_on_from, hold_what_came
+from tokenring.operators.joins.compiled.holding import hold_from, hold_on_from, hold_what_came
 from tokenring.operators.joins.compiled.keyed import LinkedKeys, part_at_hand
 from tokenring.operators.joins.compiled.results import LinkedResults
 from tokenring.operators.joins.compiled.taking import take_rows
-from tokenring.operators.joins.compiled.words import (
-    ALONE,
-    AT,
-    AT_HAND,
-    AT_MOST,
-    BOUNDED,
-    ENDED,
-    EXACT,
-    GO_ON,
-    HAS_DUE,
-    JOINED,
-    KEYS,
-    LEAST,
-    LISTENS,
-    ONCE,
-    PAIRS,
-    REACH,
-    REACH_WORDS,
-    RIGHT_FIRST,
-    ROOM,
-    ROOM_ROWS,
-    SEEN,
-    SENT,
-    STATE_WORDS,
-    TOO_LATE,
-    UNIQUE,
-    UNTIL_ROOM_NS,
-    WANTED,
-    WANTED_SIDE,
-    WHERE,
-    least_alone,
-)
+from tokenring.operators.joins.compiled.words import AT_MOST, ROOM_ROWS, TOO_LATE, UNTIL_ROOM_NS, Join, least_alone
 from tokenring.operators.joins.kept import (
     AT_ONCE,
     LEFT,
@@ -75,47 +44,47 @@ from tokenring.operators.state import grown, shared_scratch
 
 
 @kernel
-def _take_messages(world, me, state, side):  # type: ignore[no-untyped-def]
+def _take_messages(world: int, me: int, state: Join, side: int) -> int:
     """Take what waits on one side; AGAIN where that makes more pairs than are sent at a time."""
     while True:
         message = peek(world, me, side)
         if message == 0:
             return DONE
-        part = part_at_hand(world, message, state[AT + side])
+        part = part_at_hand(world, message, state.at[side])
         while part != 0:
             status, taken = take_rows(world, me, state, side, part)
-            state[AT + side] += taken
+            state.at[side] += taken
             if status != DONE:
                 return status
-            part = part_at_hand(world, message, state[AT + side])
-        state[AT + side] = 0
+            part = part_at_hand(world, message, state.at[side])
+        state.at[side] = 0
         take(world, me, side)
         hold_from(world, me, side, state, least_alone(state))
-        if state[SENT] >= AT_MOST:
+        if state.sent >= AT_MOST:
             return AGAIN
 
 
 @entry
-def joined(world, me):  # type: ignore[no-untyped-def]
+def joined(world: int, me: int) -> int:
     """Match what came, then let go what frontiers say matches no more: a token where rows may turn out to be alone."""
-    state = state_of(world, me, STATE_WORDS)
+    state = state_as(world, me, Join)
     drop_first(world, me, state)
-    state[SENT] = 0
-    if state[HAS_DUE]:
+    state.sent = 0
+    if state.has_due:
         hold_what_came(world, me, state, least_alone(state))
-    if not state[LISTENS]:
+    if not state.listens:
         for side in range(2):  # rows of the other one need not be kept any more
-            state[ENDED + side] = frontier_at(world, me, side) == COMPLETE
-    goes_on = state[AT_HAND] >= 0
+            state.ended[side] = frontier_at(world, me, side) == COMPLETE
+    goes_on = state.at_hand >= 0
     if goes_on and is_backed_up(world):
         wake_at(world, me, monotonic_now_ns() + UNTIL_ROOM_NS)
         return DONE
-    first = state[AT_HAND] if goes_on else state[RIGHT_FIRST]
+    first = state.at_hand if goes_on else state.right_first
     for side in (first, 1 - first):
         status = _take_messages(world, me, state, side)
         if status != DONE:
             return status
-    if not state[LISTENS] or least_alone(state) < state[PENDING]:  # until the right to what came with a bin is here
+    if not state.listens or least_alone(state) < state.pending:  # until the right to what came with a bin is here
         return DONE
     if not expire_rows(world, me, state):
         return AGAIN
@@ -143,23 +112,23 @@ class _State:
         self._results = LinkedResults(columns, arriving, self.sides, kept)
         self._room = shared_scratch(__name__, ROOM_ROWS, AT_ONCE)
         self._seen = [np.zeros(0, np.int64) for _ in SIDES]  # by slot, where the other side's rows are sent alone
-        self.words = words = np.zeros(STATE_WORDS, np.int64)
-        words[HELD], words[PENDING], words[ROOM] = -1, COMPLETE, address_of(self._room)
-        words[AT_HAND], words[GO_ON], words[HAS_DUE] = -1, -1, has_due
-        words[LISTENS], words[BOUNDED] = bounded or any(how.alone), bounded
-        words[ONCE], words[PAIRS] = how.once, how.matches
-        words[UNIQUE] = RIGHT if how.once and not bounded else unique
-        words[RIGHT_FIRST] = unique == RIGHT or how.once
+        self.own = own = Join()
+        own.held, own.pending, own.space = -1, COMPLETE, address_of(self._room)
+        own.at_hand, own.go_on, own.has_due = -1, -1, has_due
+        own.listens, own.bounded = bounded or any(how.alone), bounded
+        own.once, own.pairs = how.once, how.matches
+        own.unique = RIGHT if how.once and not bounded else unique
+        own.right_first = unique == RIGHT or how.once
         for side in (LEFT, RIGHT):
-            words[ALONE + side], words[LEAST + side] = how.alone[side], COMPLETE
+            own.alone[side], own.least[side] = how.alone[side], COMPLETE
             where = columns.where[side]
-            words[WHERE + side] = -1 if where is None else arriving[side].position(where)
+            own.where[side] = -1 if where is None else arriving[side].position(where)
         spans = [0, 0]
         if extents is not None:
-            words[EXACT] = extents.exact
+            own.exact = extents.exact
             for side, reach in ((LEFT, extents.left), (RIGHT, extents.right)):
                 until = -1 if reach.until is None else arriving[side].position(reach.until)
-                words[REACH + side * REACH_WORDS :][:REACH_WORDS] = (
+                (own.left_reach, own.right_reach)[side].words[:] = (
                     *(arriving[side].position(reach.time), until, reach.start, reach.end, reach.due),
                     *(reach.together, reach.first),
                 )
@@ -182,7 +151,7 @@ class _State:
 
     def _came(self, waiting: Sequence[Time]) -> None:
         for side, least in enumerate(waiting):
-            self.words[LEAST + side] = min(int(self.words[LEAST + side]), least)
+            self.own.least[side] = min(int(self.own.least[side]), least)
         self._link()
 
     def _link(self) -> None:
@@ -191,14 +160,14 @@ class _State:
             mine.have_slots(capacity)
             if self._columns.how.alone[1 - side]:
                 self._seen[side] = grown(self._seen[side], capacity)
-                self.words[SEEN + side] = address_of(self._seen[side])
-        self._keys.link(self.words, KEYS)
-        self._results.link(self.words, JOINED)
+                self.own.seen[side] = address_of(self._seen[side])
+        self._keys.link(self.own.keys)
+        self._results.link(self.own.results)
 
     def grow(self) -> None:
         """Make room for the rows of a message, or for another key."""
-        if wanted := int(self.words[WANTED]):
-            side = self.sides[self.words[WANTED_SIDE]]
+        if wanted := self.own.wanted:
+            side = self.sides[self.own.wanted_side]
             if isinstance(side, Side):  # another has room for all keys
                 side.reserve(wanted)
         else:
@@ -229,6 +198,6 @@ def compiled_join(
     becomes due as state moves."""
     state = _State(columns, arriving, extents, unique, has_due)
     return Compiled(
-        joined, state.words, (state,), state.grow, state.explain,
+        joined, state.own.words, (state,), state.grow, state.explain,
         lambda: {"left": len(state.sides[LEFT]), "right": len(state.sides[RIGHT])},
     )  # fmt: skip

@@ -1,84 +1,107 @@
-"""One side of a join in compiled operators: where a `Side` has its tables, as words of an operator's state."""
+"""One side of a join in compiled operators: where a `Side` has its tables, as a record."""
 
 import numpy as np
 
 from tokenring.engine import COMPLETE, kernel
-from tokenring.engine.compiled import address_of, column_of, table_at, words_at
-from tokenring.operators.joins.kept import EXPIRING, SIDE_META, TIME, Side, UniqueSide, time_at
-from tokenring.operators.state import FREE, LIMIT, KeptTexts, bytes_to_keep, has_room_for_texts, keep_text, kept_texts
+from tokenring.engine.compiled import Record, Words, address_of, column_of, record_at, table_at, words_at
+from tokenring.operators.joins.kept import TIME, Side, SideCounts, UniqueSide, time_at
+from tokenring.operators.state import KeptTexts, TextStore, bytes_to_keep, has_room_for_texts, keep_text
 
-# HEADS, SLOTS: the heads, and how many, 0 of a `UniqueSide`. LINKS, PLACES, LINK_WORDS: the links, and their shape.
-# STORED: the addresses of the columns that are kept; POSITIONS: where these are in messages; COLUMNS: how many. TEXTS:
-# where KeptTexts has its words, 0 where no column is text; IS_TEXT: where each column has a word, 1 where it is.
-HEADS, SLOTS, LINKS, PLACES, LINK_WORDS, FREE_LIST, META, HEAP, STORED, POSITIONS, COLUMNS, TEXTS, IS_TEXT = range(13)
-SIDE_WORDS = 13
+_COUNTS_WORDS = SideCounts.size
+
+
+class KeptRows(Record):
+    """Where a `Side` has its tables. `heads`: the heads, `slots` of them, 0 of a `UniqueSide`. `links`: `places` of
+    `link_words` each. `stored`: the addresses of the columns that are kept; `positions`: where these are in messages;
+    `columns`: how many. `texts`: the address of a TextStore, 0 where no column is text; `is_text`: where each column
+    has a word, 1 where it is."""
+
+    heads: int
+    slots: int
+    links: int
+    places: int
+    link_words: int
+    free: int
+    meta: int
+    heap: int
+    stored: int
+    positions: int
+    columns: int
+    texts: int
+    is_text: int
 
 
 @kernel
-def heads_of(own, at):  # type: ignore[no-untyped-def]
-    """The place of each key's newest row; `at`: the first of the words that `link_side` wrote."""
-    return words_at(own[at + HEADS], own[at + SLOTS])
+def heads_of(kept: KeptRows) -> Words:
+    """The place of each key's newest row."""
+    return words_at(kept.heads, kept.slots)
 
 
 @kernel
-def links_of(own, at):  # type: ignore[no-untyped-def]
+def links_of(kept: KeptRows) -> Words:
     """The rows' links; of a `UniqueSide` its rows."""
-    return table_at(own[at + LINKS], own[at + PLACES], own[at + LINK_WORDS])
+    return table_at(kept.links, kept.places, kept.link_words)
 
 
 @kernel
-def is_by_slot(own, at):  # type: ignore[no-untyped-def]
+def is_by_slot(kept: KeptRows) -> bool:
     """Whether a key's row is at the key's slot."""
-    return own[at + SLOTS] == 0
+    return kept.slots == 0
 
 
 @kernel
-def here_of(own, at):  # type: ignore[no-untyped-def]
+def here_of(kept: KeptRows) -> Words:
     """By slot, words of which the first is 0 where the key has no row."""
-    return links_of(own, at) if is_by_slot(own, at) else table_at(own[at + HEADS], own[at + SLOTS], 1)
+    return links_of(kept) if is_by_slot(kept) else table_at(kept.heads, kept.slots, 1)
 
 
 @kernel
-def message_time(own, at, place):  # type: ignore[no-untyped-def]
+def message_time(kept: KeptRows, place: int) -> int:
     """The time of the message that brought a row."""
-    return time_at(links_of(own, at), place) if is_by_slot(own, at) else links_of(own, at)[place, TIME]
+    return time_at(links_of(kept), place) if is_by_slot(kept) else links_of(kept)[place, TIME]
 
 
 @kernel
-def free_of(own, at):  # type: ignore[no-untyped-def]
+def free_of(kept: KeptRows) -> Words:
     """Places to be used again."""
-    return words_at(own[at + FREE_LIST], own[at + PLACES])
+    return words_at(kept.free, kept.places)
 
 
 @kernel
-def meta_of(own, at):  # type: ignore[no-untyped-def]
+def meta_of(kept: KeptRows) -> Words:
+    """The words of SideCounts."""
+    return words_at(kept.meta, _COUNTS_WORDS)
+
+
+@kernel
+def side_counts(kept: KeptRows) -> SideCounts:
     """The counts of rows."""
-    return words_at(own[at + META], SIDE_META)
+    return record_at(kept.meta, SideCounts)
 
 
 @kernel
-def heap_of(own, at):  # type: ignore[no-untyped-def]
+def heap_of(kept: KeptRows) -> Words:
     """Rows that expire, by when."""
-    return table_at(own[at + HEAP], own[at + PLACES], 2)
+    return table_at(kept.heap, kept.places, 2)
 
 
 @kernel
-def rows_kept(own, at):  # type: ignore[no-untyped-def]
+def rows_kept(kept: KeptRows) -> int:
     """How many rows there are."""
-    meta = meta_of(own, at)
-    return meta[LIMIT] - meta[FREE]
+    counts = side_counts(kept)
+    return counts.limit - counts.free
 
 
 @kernel
-def has_room(world, own, at, message, rows):  # type: ignore[no-untyped-def]
+def has_room(world: int, kept: KeptRows, message: int, rows: int) -> bool:
     """Whether there are places for so many rows of a message more, and room for its texts."""
-    if not is_by_slot(own, at) and rows_kept(own, at) + rows > own[at + PLACES]:
+    if not is_by_slot(kept) and rows_kept(kept) + rows > kept.places:
         return False
-    if own[at + TEXTS] == 0 or rows == 0:
+    if kept.texts == 0 or rows == 0:
         return True
-    texts, needed = kept_texts(own[at + TEXTS]), 0
-    positions = words_at(own[at + POSITIONS], own[at + COLUMNS])
-    is_text = words_at(own[at + IS_TEXT], own[at + COLUMNS])
+    texts, needed = record_at(kept.texts, TextStore), 0
+    positions = words_at(kept.positions, kept.columns)
+    is_text = words_at(kept.is_text, kept.columns)
     for column in range(len(positions)):
         if is_text[column] != 0:
             needed += bytes_to_keep(texts, column_of(message, positions[column]))
@@ -86,25 +109,25 @@ def has_room(world, own, at, message, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_due(own, at):  # type: ignore[no-untyped-def]
+def least_due(kept: KeptRows) -> int:
     """When the first row goes, of those that expire; COMPLETE if there is none."""
-    return heap_of(own, at)[0, 0] if meta_of(own, at)[EXPIRING] > 0 else COMPLETE
+    return heap_of(kept)[0, 0] if side_counts(kept).expiring > 0 else COMPLETE
 
 
 @kernel
-def kept_column(own, at, column):  # type: ignore[no-untyped-def]
+def kept_column(kept: KeptRows, column: int) -> Words:
     """The words of one column that is kept, by place."""
-    return words_at(words_at(own[at + STORED], own[at + COLUMNS])[column], own[at + PLACES])
+    return words_at(words_at(kept.stored, kept.columns)[column], kept.places)
 
 
 @kernel
-def keep_rows(own, at, message, rows, places):  # type: ignore[no-untyped-def]
+def keep_rows(kept: KeptRows, message: int, rows: Words, places: Words) -> None:
     """Keep rows of a message at their places; its first ones if `rows` has no length."""
-    positions = words_at(own[at + POSITIONS], own[at + COLUMNS])
+    positions = words_at(kept.positions, kept.columns)
     for column in range(len(positions)):
-        words, stored = column_of(message, positions[column]), kept_column(own, at, column)
-        if own[at + TEXTS] != 0 and words_at(own[at + IS_TEXT], own[at + COLUMNS])[column] != 0:
-            texts = kept_texts(own[at + TEXTS])
+        words, stored = column_of(message, positions[column]), kept_column(kept, column)
+        if kept.texts != 0 and words_at(kept.is_text, kept.columns)[column] != 0:
+            texts = record_at(kept.texts, TextStore)
             for i in range(len(places)):
                 stored[places[i]] = keep_text(texts, words[rows[i] if len(rows) > 0 else i])
         else:
@@ -113,7 +136,7 @@ def keep_rows(own, at, message, rows, places):  # type: ignore[no-untyped-def]
 
 
 class LinkedSide:
-    """A side, and the words that say where it is. positions, int64: of the columns that are kept in messages."""
+    """A side, and what says where it is. positions, int64: of the columns that are kept in messages."""
 
     def __init__(self, side: Side | UniqueSide, positions: np.ndarray) -> None:
         self.side = side
@@ -128,18 +151,17 @@ class LinkedSide:
         """Where texts are kept; None where no column is text."""
         return self._texts
 
-    def link(self, words: np.ndarray, at: int) -> None:
-        """Write down where the tables are now, in SIDE_WORDS words from `at` on. To be repeated when they have grown.
-        """
+    def link(self, kept: KeptRows) -> None:
+        """Write down where the tables are now. To be repeated when they have grown."""
         heads, links, free, meta, heap = self.side.tables
         if self.side.store is not None:
             columns = self.side.store.reserve(len(links))
             self._stored[:] = [address_of(column) for column in columns]
             if self._texts is not None and self._texts.lacks_room:
-                used = int(meta[LIMIT])
+                used = SideCounts(meta).limit
                 self._texts.make_room([columns[at][:used] for at in np.flatnonzero(self._is_text)])
-        words[at : at + SIDE_WORDS] = (
+        kept.words[:] = (
             *(address_of(heads), len(heads), address_of(links), *links.shape, address_of(free), address_of(meta)),
             *(address_of(heap), address_of(self._stored), address_of(self._positions), len(self._positions)),
-            *(0 if self._texts is None else address_of(self._texts.words), address_of(self._is_text)),
+            *(0 if self._texts is None else self._texts.store.address, address_of(self._is_text)),
         )

@@ -1,9 +1,13 @@
 """A join's keys in compiled operators: of both sides one numbering; null is equal to nothing."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import (
+    Record,
+    Words,
     address_of,
     addresses_of,
     bare_message,
@@ -11,16 +15,18 @@ from tokenring.engine.compiled import (
     end_of_message,
     part_of,
     point_to,
+    records_at,
+    room,
     rows_of,
-    table_at,
     world_at,
 )
 from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.results import scratch
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.state import (
-    NUMBERS_WORDS,
     SOURCE_WORDS,
+    KeyColumns,
+    KeyMap,
     Keys,
     KeyWords,
     find_by,
@@ -30,33 +36,48 @@ from tokenring.operators.state import (
 )
 from tokenring.operators.state.moving import MovingKeyWords
 
-# Words behind those of the numbering: the key's columns among themselves, how many, and room for their sources, as
-# `number_by` has it; the tables of both sides' columns; by side whether a key may be null.
-_BY, _COUNT, _SOURCES, _COLUMNS = range(NUMBERS_WORDS, NUMBERS_WORDS + 4)
-_NULLABLE = _COLUMNS + 2
-KEYED_WORDS = _NULLABLE + 2
-# Words of a column: its position in messages, whether it may be null and the word that says so, and what KeyWords say
-# of it.
-_POSITION, _MAY_BE_NULL, _NULL, _WHAT = range(4)
-_COLUMN_WORDS = 4
+
+class KeyColumn(Record):
+    """A column of the key: its position in messages, whether it may be null and the word that says so, and what
+    KeyWords say of it."""
+
+    position: int
+    may_be_null: int
+    null: int
+    what: int
+
+
+class JoinKeys(Record):
+    """`by`: the key's columns among themselves. `columns`: by side the address of a KeyColumn for each; `nullable`: by
+    side whether a key may be null."""
+
+    numbers: KeyMap
+    by: KeyColumns
+    columns: Words = room(2)
+    nullable: Words = room(2)
 
 
 @kernel
-def _is_null(columns, message, row):  # type: ignore[no-untyped-def]
+def _columns_of(keys: JoinKeys, side: int) -> Sequence[KeyColumn]:
+    return records_at(keys.columns[side], keys.by.count, KeyColumn)
+
+
+@kernel
+def _is_null(columns: Sequence[KeyColumn], message: int, row: int) -> bool:
     for number in range(len(columns)):
-        if columns[number, _MAY_BE_NULL] != 0:
-            if column_of(message, columns[number, _POSITION])[row] == columns[number, _NULL]:
+        if columns[number].may_be_null != 0:
+            if column_of(message, columns[number].position)[row] == columns[number].null:
                 return True
     return False
 
 
 @kernel
-def rows_without_key(world, own, at, side, message):  # type: ignore[no-untyped-def]
-    """The rows whose key has a null; `at`: the first of the words that `LinkedKeys.link` wrote."""
+def rows_without_key(world: int, keys: JoinKeys, side: int, message: int) -> Words:
+    """The rows whose key has a null."""
     rows = rows_of(message)
-    if own[at + _NULLABLE + side] == 0:
+    if keys.nullable[side] == 0:
         return scratch(world, 0)
-    columns = table_at(own[at + _COLUMNS + side], own[at + _COUNT], _COLUMN_WORDS)
+    columns = _columns_of(keys, side)
     found = scratch(world, rows)
     count = 0
     for row in range(rows):
@@ -67,7 +88,7 @@ def rows_without_key(world, own, at, side, message):  # type: ignore[no-untyped-
 
 
 @kernel
-def rows_but(world, rows, without):  # type: ignore[no-untyped-def]
+def rows_but(world: int, rows: int, without: Words) -> Words:
     """The numbers below `rows` that are not in `without`, which ascends."""
     found = scratch(world, rows - len(without))
     passed = 0
@@ -80,7 +101,7 @@ def rows_but(world, rows, without):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rows_with(world, flags, value):  # type: ignore[no-untyped-def]
+def rows_with(world: int, flags: Words, value: int) -> Words:
     """The rows whose flag has this value."""
     found = scratch(world, len(flags))
     count = 0
@@ -92,7 +113,7 @@ def rows_with(world, flags, value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rows_without(world, flags, value):  # type: ignore[no-untyped-def]
+def rows_without(world: int, flags: Words, value: int) -> Words:
     """The rows whose flag has another value."""
     found = scratch(world, len(flags))
     count = 0
@@ -104,7 +125,7 @@ def rows_without(world, flags, value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def part_at_hand(world, message, start):  # type: ignore[no-untyped-def]
+def part_at_hand(world: int, message: int, start: int) -> int:
     """The rows of a message from `start` on that are of one time, as a message: a burst is several. 0 behind the last.
     """
     rows = rows_of(message)
@@ -115,7 +136,7 @@ def part_at_hand(world, message, start):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def chosen_rows(world, message, rows):  # type: ignore[no-untyped-def]
+def chosen_rows(world: int, message: int, rows: Words) -> int:
     """A message of these rows, at the same time."""
     made = part_of(world_at(world), message, 0, len(rows))
     for column in range(len(addresses_of(made))):
@@ -126,44 +147,44 @@ def chosen_rows(world, message, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _key_message(world, own, at, side, message, add):  # type: ignore[no-untyped-def]
+def _key_message(world: int, keys: JoinKeys, side: int, message: int, add: bool) -> int:
     """The columns of the key, in which equal values are equal words; 0 if there was no room for a text that is new,
     with `add`."""
-    columns = table_at(own[at + _COLUMNS + side], own[at + _COUNT], _COLUMN_WORDS)
-    keys = bare_message(world_at(world), len(columns), rows_of(message))
+    columns = _columns_of(keys, side)
+    made = bare_message(world_at(world), len(columns), rows_of(message))
     for number in range(len(columns)):
-        words = column_of(message, columns[number, _POSITION])
-        address = word_column(world, columns[number, _WHAT], words, add)
+        words = column_of(message, columns[number].position)
+        address = word_column(world, columns[number].what, words, add)
         if address == 0 and len(words) > 0:
             return 0
-        point_to(keys, number, address)
-    return keys
+        point_to(made, number, address)
+    return made
 
 
 @kernel
-def number_keys(world, own, at, side, message, slots):  # type: ignore[no-untyped-def]
+def number_keys(world: int, keys: JoinKeys, side: int, message: int, slots: Words) -> bool:
     """Write the slot of each row's key, of which new ones get one; False if there was no room for all."""
     rows = len(slots)
-    keys = _key_message(world, own, at, side, message, True)
-    if keys == 0:
+    key = _key_message(world, keys, side, message, True)
+    if key == 0:
         return False
     done, _ = number_by(
-        own, at, at + _BY, keys, 0, rows, scratch(world, rows), slots, scratch(world, rows), scratch(world, rows)
+        keys.numbers, keys.by, key, 0, rows, scratch(world, rows), slots, scratch(world, rows), scratch(world, rows)
     )
     return done == rows
 
 
 @kernel
-def find_keys(world, own, at, side, message, slots):  # type: ignore[no-untyped-def]
+def find_keys(world: int, keys: JoinKeys, side: int, message: int, slots: Words) -> None:
     """Write the slot of each row's key, -1 where it is not known or null."""
-    keys = _key_message(world, own, at, side, message, False)
-    find_by(own, at, at + _BY, keys, scratch(world, len(slots)), slots)
-    for row in rows_without_key(world, own, at, side, message):
+    key = _key_message(world, keys, side, message, False)
+    find_by(keys.numbers, keys.by, key, scratch(world, len(slots)), slots)
+    for row in rows_without_key(world, keys, side, message):
         slots[row] = -1
 
 
 class LinkedKeys:
-    """The keys of both sides, and the words that say where they are. arriving: the schemas of both sides' messages."""
+    """The keys of both sides, and what says where they are. arriving: the schemas of both sides' messages."""
 
     def __init__(self, columns: JoinedColumns, arriving: tuple[Schema, Schema]) -> None:
         on = columns.on[LEFT]
@@ -172,7 +193,7 @@ class LinkedKeys:
         self.moving = MovingKeyWords(columns.sides[LEFT].select(on), self.keys, self._key_words, on)
         self._by = np.arange(len(columns.on[LEFT]))
         self._sources = np.zeros((len(self._by), SOURCE_WORDS), np.int64)
-        self._columns = [np.zeros((len(self._by), _COLUMN_WORDS), np.int64) for _ in arriving]
+        self._columns = [np.zeros((len(self._by), KeyColumn.size), np.int64) for _ in arriving]
         for table, schema, names in zip(self._columns, arriving, columns.on, strict=True):
             for row, name, what in zip(table, names, self._key_words.kinds.tolist(), strict=True):
                 kind = schema.kind(name)
@@ -183,11 +204,11 @@ class LinkedKeys:
         self._key_words.grow(self.keys)
         self.keys.grow()
 
-    def link(self, words: np.ndarray, at: int) -> None:
-        """Write down where the keys are now, in KEYED_WORDS words from `at` on. To be repeated when they have grown."""
-        link_numbers(words, at, self.keys)
-        words[at + _BY], words[at + _COUNT] = address_of(self._by), len(self._by)
-        words[at + _SOURCES] = address_of(self._sources)
+    def link(self, keys: JoinKeys) -> None:
+        """Write down where the keys are now. To be repeated when they have grown."""
+        link_numbers(keys.numbers, self.keys)
+        keys.by.numbers, keys.by.count = address_of(self._by), len(self._by)
+        keys.by.sources = address_of(self._sources)
         for side in (LEFT, RIGHT):
-            words[at + _COLUMNS + side] = address_of(self._columns[side])
-            words[at + _NULLABLE + side] = self._columns[side][:, _MAY_BE_NULL].any()
+            keys.columns[side] = address_of(self._columns[side])
+            keys.nullable[side] = KeyColumn.of_table(self._columns[side])["may_be_null"].any()

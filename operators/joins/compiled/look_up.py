@@ -1,5 +1,7 @@
 """look_up in the worker's inner loop: rows of both sides wait, chained by time, with a token each time."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import Schema, kernel
@@ -7,6 +9,8 @@ from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
     Compiled,
+    Record,
+    Words,
     address_of,
     column_of,
     downgrade,
@@ -17,94 +21,129 @@ from tokenring.engine.compiled import (
     new_message,
     part_of,
     peek,
+    records_at,
     retain,
+    room,
     rows_of,
     send,
-    state_of,
-    table_at,
+    state_as,
     take,
     time_of,
     world_at,
 )
 from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.kept_rows import (
-    COLUMNS,
-    SIDE_WORDS,
+    KeptRows,
     LinkedSide,
     free_of,
     has_room,
     keep_rows,
     kept_column,
     links_of,
-    meta_of,
+    side_counts,
 )
 from tokenring.operators.joins.compiled.keyed import rows_but
 from tokenring.operators.joins.compiled.results import scratch
 from tokenring.operators.joins.kept import Side
-from tokenring.operators.mechanisms import drop_first
+from tokenring.operators.mechanisms import Beginning, drop_first
 from tokenring.operators.state import RowStore, give_place, grown, take_place
 
-# Words of the state. FIRST: the slot of the token it begins with. OPEN, ROOM, COUNT: the times that are not finished, a
-# row each, in the order in which they came. KEY: of the rows that ask; TABLE_KEY, TABLE_VALUE: of those that are known.
-# WANTED, WANTED_TIMES, WANTED_SIDE: how many rows, and times, there was no room for, and on which side.
-_FIRST, _OPEN, _ROOM, _COUNT, _KEY, _TABLE_KEY, _TABLE_VALUE, _WANTED, _WANTED_TIMES, _WANTED_SIDE \
-    = range(10)
-_SIDES = _WANTED_SIDE + 1
-_STATE_WORDS = _SIDES + 2 * SIDE_WORDS
-# Words of a time: its token; by side its first row, its last, and how many it has.
-_TIME, _SLOT, _BEGIN, _, _END, _, _ROWS, _ = range(8)
-_TIME_WORDS = 8
 _NEXT = 0  # word of links: the next row of that time
 _ASKED, _KNOWN = range(2)
 
 
+class OpenTime(Record):
+    """A time that is not finished: its token; by side its first row, its last, and how many it has."""
+
+    time: int
+    slot: int
+    begin: Words = room(2)
+    end: Words = room(2)
+    rows: Words = room(2)
+
+
+class LookUp(Beginning):
+    """`open`: the address of an OpenTime for each of `count` times, in the order in which they came; `capacity`: for
+    how many there is room. `key`: of the rows that ask; `table_key`, `table_value`: of those that are known. `wanted`,
+    `wanted_times`, `wanted_side`: how many rows, and times, there was no room for, and on which side."""
+
+    open: int
+    capacity: int
+    count: int
+    key: int
+    table_key: int
+    table_value: int
+    wanted: int
+    wanted_times: int
+    wanted_side: int
+    asking: KeptRows
+    known: KeptRows
+
+
 @kernel
-def _number_of(state, time):  # type: ignore[no-untyped-def]
+def _times_of(state: LookUp) -> Sequence[OpenTime]:
+    return records_at(state.open, state.capacity, OpenTime)
+
+
+@kernel
+def _side_of(state: LookUp, side: int) -> KeptRows:
+    return state.asking if side == _ASKED else state.known
+
+
+@kernel
+def _move(one: OpenTime, other: OpenTime) -> None:
+    """Have a time where another was."""
+    other.time, other.slot = one.time, one.slot
+    other.begin[:], other.end[:], other.rows[:] = one.begin, one.end, one.rows
+
+
+@kernel
+def _number_of(state: LookUp, time: int) -> int:
     """The row of a time that is open, the latest looked at first; -1 if it is not."""
-    times = table_at(state[_OPEN], state[_ROOM], _TIME_WORDS)
-    for number in range(state[_COUNT] - 1, -1, -1):
-        if times[number, _TIME] == time:
+    times = _times_of(state)
+    for number in range(state.count - 1, -1, -1):
+        if times[number].time == time:
             return number
     return -1
 
 
 @kernel
-def _chain(world, state, side, number, message):  # type: ignore[no-untyped-def]
+def _chain(world: int, state: LookUp, side: int, number: int, message: int) -> None:
     """Keep a message's rows, behind those of its time."""
-    at = _SIDES + side * SIDE_WORDS
-    links, free, meta = links_of(state, at), free_of(state, at), meta_of(state, at)
-    here = table_at(state[_OPEN], state[_ROOM], _TIME_WORDS)[number]
+    kept = _side_of(state, side)
+    links, free, counts = links_of(kept), free_of(kept), side_counts(kept)
+    here = _times_of(state)[number]
     rows = rows_of(message)
     places = scratch(world, rows)
     for i in range(rows):
-        place = take_place(free, meta)
+        place = take_place(free, counts)
         links[place, _NEXT] = -1
-        if here[_ROWS + side] == 0:
-            here[_BEGIN + side] = place
+        if here.rows[side] == 0:
+            here.begin[side] = place
         else:
-            links[here[_END + side], _NEXT] = place
-        here[_END + side] = place
-        here[_ROWS + side] += 1
+            links[here.end[side], _NEXT] = place
+        here.end[side] = place
+        here.rows[side] += 1
         places[i] = place
-    keep_rows(state, at, message, rows_but(world, rows, places[:0]), places)
+    keep_rows(kept, message, rows_but(world, rows, places[:0]), places)
 
 
 @kernel
-def _places_of(world, state, side, number):  # type: ignore[no-untyped-def]
+def _places_of(world: int, state: LookUp, side: int, number: int) -> Words:
     """The places of a time's rows, which can be read until more are kept."""
-    at = _SIDES + side * SIDE_WORDS
-    here = table_at(state[_OPEN], state[_ROOM], _TIME_WORDS)[number]
-    places = scratch(world, here[_ROWS + side])
-    place = here[_BEGIN + side]
+    kept = _side_of(state, side)
+    here = _times_of(state)[number]
+    places = scratch(world, here.rows[side])
+    place = here.begin[side]
     for i in range(len(places)):
         places[i] = place
-        give_place(free_of(state, at), meta_of(state, at), place)
-        place = links_of(state, at)[place, _NEXT]
+        give_place(free_of(kept), side_counts(kept), place)
+        place = links_of(kept)[place, _NEXT]
     return places
 
 
 @kernel
-def _look_up(keys, known, values, found):  # type: ignore[no-untyped-def]
+def _look_up(keys: Words, known: Words, values: Words, found: Words) -> None:
     """Write what is known of each key, the last that came; 0 of what is not."""
     order = np.argsort(known, kind="mergesort")
     for i in range(len(keys)):
@@ -119,27 +158,27 @@ def _look_up(keys, known, values, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _answer(world, me, state, number):  # type: ignore[no-untyped-def]
+def _answer(world: int, me: int, state: LookUp, number: int) -> None:
     """All rows of a time, in one message, and its token goes."""
-    here = table_at(state[_OPEN], state[_ROOM], _TIME_WORDS)[number]
+    here = _times_of(state)[number]
     asked, known = _places_of(world, state, _ASKED, number), _places_of(world, state, _KNOWN, number)
     if len(asked) > 0:
         made = new_message(world, me, 0, len(asked))
-        width = state[_SIDES + COLUMNS]
+        width = state.asking.columns
         for column in range(width):
-            gather(kept_column(state, _SIDES, column), asked, column_of(made, column))
+            gather(kept_column(state.asking, column), asked, column_of(made, column))
         keys, values = scratch(world, len(known)), scratch(world, len(known))
-        gather(kept_column(state, _SIDES + SIDE_WORDS, state[_TABLE_KEY]), known, keys)
-        gather(kept_column(state, _SIDES + SIDE_WORDS, state[_TABLE_VALUE]), known, values)
-        _look_up(column_of(made, state[_KEY]), keys, values, column_of(made, width))
-        send(world, me, here[_SLOT], made, here[_TIME])
-    drop(world, me, here[_SLOT])
+        gather(kept_column(state.known, state.table_key), known, keys)
+        gather(kept_column(state.known, state.table_value), known, values)
+        _look_up(column_of(made, state.key), keys, values, column_of(made, width))
+        send(world, me, here.slot, made, here.time)
+    drop(world, me, here.slot)
 
 
 @entry
-def looking_up(world, me):  # type: ignore[no-untyped-def]
+def looking_up(world: int, me: int) -> int:
     """Let what came wait, then answer the rows of finished times."""
-    state = state_of(world, me, _STATE_WORDS)
+    state = state_as(world, me, LookUp)
     drop_first(world, me, state)
     for side in range(2):
         while True:
@@ -148,9 +187,9 @@ def looking_up(world, me):  # type: ignore[no-untyped-def]
                 break
             rows = rows_of(message)
             of_times = 1 if end_of_message(message, 0) == rows else rows
-            fits = has_room(world, state, _SIDES + side * SIDE_WORDS, message, rows)
-            if not fits or state[_COUNT] + of_times > state[_ROOM]:
-                state[_WANTED], state[_WANTED_TIMES], state[_WANTED_SIDE] = rows, of_times, side
+            fits = has_room(world, _side_of(state, side), message, rows)
+            if not fits or state.count + of_times > state.capacity:
+                state.wanted, state.wanted_times, state.wanted_side = rows, of_times, side
                 return NEEDS_ROOM
             take(world, me, side)
             start = 0
@@ -159,43 +198,43 @@ def looking_up(world, me):  # type: ignore[no-untyped-def]
                 part = part_of(world_at(world), message, start, end)
                 number = _number_of(state, time_of(part))
                 if number < 0:
-                    number = state[_COUNT]
-                    state[_COUNT] += 1
-                    here = table_at(state[_OPEN], state[_ROOM], _TIME_WORDS)[number]
-                    here[:] = 0
-                    here[_TIME], here[_SLOT] = time_of(part), retain(world, me, side, 0)
-                    downgrade(world, me, here[_SLOT], time_of(part))
+                    number = state.count
+                    state.count += 1
+                    here = _times_of(state)[number]
+                    here.rows[:] = 0
+                    here.time, here.slot = time_of(part), retain(world, me, side, 0)
+                    downgrade(world, me, here.slot, time_of(part))
                 _chain(world, state, side, number, part)
                 start = end
     before, kept = min(frontier_at(world, me, _ASKED), frontier_at(world, me, _KNOWN)), 0
-    times = table_at(state[_OPEN], state[_ROOM], _TIME_WORDS)
-    for number in range(state[_COUNT]):
-        if times[number, _TIME] < before:
+    times = _times_of(state)
+    for number in range(state.count):
+        if times[number].time < before:
             _answer(world, me, state, number)
         else:
-            times[kept] = times[number]
+            _move(times[number], times[kept])
             kept += 1
-    state[_COUNT] = kept
+    state.count = kept
     return DONE
 
 
 def compiled_look_up(rows: Schema, key: str, table: Schema) -> Compiled:
     """What `look_up` makes of rows of words, on one worker."""
-    sides = [LinkedSide(Side(RowStore(schema), False), np.arange(len(schema))) for schema in (rows, table)]
-    state = np.zeros(_STATE_WORDS, np.int64)
-    times = [np.zeros((0, _TIME_WORDS), np.int64)]
-    state[_KEY], state[_TABLE_KEY], state[_TABLE_VALUE] = rows.position(key), 0, 1
+    tables = [Side(RowStore(schema), False) for schema in (rows, table)]
+    sides = [LinkedSide(side, np.arange(len(schema))) for side, schema in zip(tables, (rows, table), strict=True)]
+    state = LookUp()
+    times = [np.zeros((0, OpenTime.size), np.int64)]
+    state.key, state.table_key, state.table_value = rows.position(key), 0, 1
 
     def link() -> None:
-        state[_OPEN], state[_ROOM] = address_of(times[0]), len(times[0])
-        for number, side in enumerate(sides):
-            side.link(state, _SIDES + number * SIDE_WORDS)
+        state.open, state.capacity = address_of(times[0]), len(times[0])
+        for side, kept in zip(sides, (state.asking, state.known), strict=True):
+            side.link(kept)
 
     def make_room() -> None:
-        wanted = int(state[_WANTED])
-        sides[state[_WANTED_SIDE]].side.reserve(wanted)
-        times[0] = grown(times[0], int(state[_COUNT] + state[_WANTED_TIMES]), axis=0)
+        tables[state.wanted_side].reserve(state.wanted)
+        times[0] = grown(times[0], state.count + state.wanted_times, axis=0)
         link()
 
     link()
-    return Compiled(looking_up, state, (*sides, times), make_room)
+    return Compiled(looking_up, state.words, (*sides, times), make_room)

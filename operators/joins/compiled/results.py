@@ -1,88 +1,118 @@
 """A join's results in compiled operators: messages put together from rows of a message and rows that are kept."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import Schema, kernel
-from tokenring.engine.compiled import address_of, claim, column_of, new_message, point_to, table_at, words_at, world_at
+from tokenring.engine.compiled import (
+    Record,
+    Words,
+    address_of,
+    claim,
+    column_of,
+    new_message,
+    point_to,
+    records_at,
+    words_at,
+    world_at,
+)
 from tokenring.operators.folds import gather
-from tokenring.operators.joins.compiled.kept_rows import SIDE_WORDS, LinkedSide, kept_column
+from tokenring.operators.joins.compiled.kept_rows import KeptRows, LinkedSide, kept_column
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Side, UniqueSide
 from tokenring.operators.state import KeptTexts
 
-# Words: where the table of columns is, how many there are, then the words of both sides.
-_TABLE, _WIDTH, _SIDES = range(3)
-JOINED_WORDS = _SIDES + 2 * SIDE_WORDS
-# Words of a column: the side that has it, its position in that side's messages and in what is kept of it; the same of
-# where it is in rows of the right side alone; the word that stands for null; where _KEPT is -1, the position in the
-# other side's messages of what is the same in pairs.
-_SIDE, _POSITION, _KEPT, _INSTEAD, _INSTEAD_POSITION, _INSTEAD_KEPT, _NULL, _TWIN = range(8)
-_COLUMN_WORDS = 8
+
+class ResultColumn(Record):
+    """A column of results: the side that has it, its position in that side's messages and in what is kept of it; the
+    same of where it is in rows of the right side alone; the word that stands for null; where `kept` is -1, the position
+    in the other side's messages of what is the same in pairs."""
+
+    side: int
+    position: int
+    kept: int
+    instead: int
+    instead_position: int
+    instead_kept: int
+    null: int
+    twin: int
+
+
+class Results(Record):
+    """Where the table of columns is, how many there are, and both sides."""
+
+    table: int
+    width: int
+    left: KeptRows
+    right: KeptRows
 
 
 @kernel
-def scratch(world, count):  # type: ignore[no-untyped-def]
+def scratch(world: int, count: int) -> Words:
     """Words to write to, good until the round's end."""
     return words_at(claim(world_at(world), 8 * count), count)
 
 
 @kernel
-def side_at(at, side):  # type: ignore[no-untyped-def]
-    """The first of a side's words; `at`: the first that `LinkedResults.link` wrote."""
-    return at + _SIDES + side * SIDE_WORDS
+def side_of(results: Results, side: int) -> KeptRows:
+    """What is kept of a side."""
+    return results.left if side == LEFT else results.right
 
 
 @kernel
-def _columns(own, at):  # type: ignore[no-untyped-def]
-    return table_at(own[at + _TABLE], own[at + _WIDTH], _COLUMN_WORDS)
+def _columns(results: Results) -> Sequence[ResultColumn]:
+    return records_at(results.table, results.width, ResultColumn)
 
 
 @kernel
-def _gather_found(words, places, null, column):  # type: ignore[no-untyped-def]
+def _gather_found(words: Words, places: Words, null: int, column: Words) -> None:
     for i in range(len(places)):
         column[i] = words[places[i]] if places[i] >= 0 else null
 
 
 @kernel
-def pairs_of(world, me, own, at, side, message, rows, places):  # type: ignore[no-untyped-def]
+def pairs_of(world: int, me: int, results: Results, side: int, message: int, rows: Words, places: Words) -> int:
     """A message of rows of one side's message, all of them if `rows` has no length, each beside what the other side
     keeps at a place; nulls where that is -1."""
     made = new_message(world, me, 0, len(places))
-    columns = _columns(own, at)
+    columns = _columns(results)
     for number in range(len(columns)):
         target, position = column_of(made, number), -1
-        if columns[number, _SIDE] == side:
-            position = columns[number, _POSITION]
-        elif columns[number, _KEPT] < 0:
-            position = columns[number, _TWIN]
+        if columns[number].side == side:
+            position = columns[number].position
+        elif columns[number].kept < 0:
+            position = columns[number].twin
         if position >= 0 and len(rows) == 0:
             point_to(made, number, column_of(message, position).ctypes.data)
         elif position >= 0:
             gather(column_of(message, position), rows, target)
         else:
-            kept = kept_column(own, side_at(at, 1 - side), columns[number, _KEPT])
-            _gather_found(kept, places, columns[number, _NULL], target)
+            kept = kept_column(side_of(results, 1 - side), columns[number].kept)
+            _gather_found(kept, places, columns[number].null, target)
     return made
 
 
 @kernel
-def alone_of(world, me, own, at, side, message, rows):  # type: ignore[no-untyped-def]
+def alone_of(world: int, me: int, results: Results, side: int, message: int, rows: Words) -> int:
     """A message of rows of one side, those of a message, or where that is 0 of places of what is kept, beside nulls."""
     made = new_message(world, me, 0, len(rows))
-    columns = _columns(own, at)
-    first = _SIDE if side == LEFT else _INSTEAD
+    columns = _columns(results)
     for number in range(len(columns)):
-        target = column_of(made, number)
-        if columns[number, first] != side:
-            target[:] = columns[number, _NULL]
+        column, target = columns[number], column_of(made, number)
+        whose, position, kept = column.side, column.position, column.kept
+        if side == RIGHT:
+            whose, position, kept = column.instead, column.instead_position, column.instead_kept
+        if whose != side:
+            target[:] = column.null
         elif message != 0:
-            gather(column_of(message, columns[number, first + _POSITION]), rows, target)
+            gather(column_of(message, position), rows, target)
         else:
-            gather(kept_column(own, side_at(at, side), columns[number, first + _KEPT]), rows, target)
+            gather(kept_column(side_of(results, side), kept), rows, target)
     return made
 
 
 class LinkedResults:
-    """Both sides and the columns of the result, and the words that say where they are. arriving: the schemas of both
+    """Both sides and the columns of the result, and what says where they are. arriving: the schemas of both
     sides' messages. sides: None for one of which nothing is kept. kept: the names of the columns that are kept of each;
     those that are not have a twin."""
 
@@ -93,7 +123,7 @@ class LinkedResults:
         sides: tuple[Side | UniqueSide | None, Side | UniqueSide],
         kept: tuple[tuple[str, ...], tuple[str, ...]],
     ) -> None:
-        self._table = np.zeros((len(columns.sources), _COLUMN_WORDS), np.int64)
+        self._table = np.zeros((len(columns.sources), ResultColumn.size), np.int64)
         for row, (side, name), other, kind in zip(
             self._table, columns.sources, columns.instead, columns.schema.kinds, strict=True
         ):
@@ -114,9 +144,9 @@ class LinkedResults:
         """Where each side's texts are kept; None where there are none."""
         return [None if side is None else side.texts for side in self._sides]
 
-    def link(self, words: np.ndarray, at: int) -> None:
-        """Write down where everything is now, in JOINED_WORDS words from `at` on. To be repeated when it has grown."""
-        words[at + _TABLE], words[at + _WIDTH] = address_of(self._table), len(self._table)
-        for number, side in enumerate(self._sides):
+    def link(self, results: Results) -> None:
+        """Write down where everything is now. To be repeated when it has grown."""
+        results.table, results.width = address_of(self._table), len(self._table)
+        for side, kept in zip(self._sides, (results.left, results.right), strict=True):
             if side is not None:
-                side.link(words, at + _SIDES + number * SIDE_WORDS)
+                side.link(kept)

@@ -1,7 +1,18 @@
 """Messages of a compiled join: their rows are matched with the other side's and kept, as `Matcher.take` does it."""
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import AGAIN, DONE, FAILED, NEEDS_ROOM, column_of, part_of, rows_of, time_of, world_at
+from tokenring.engine.compiled import (
+    AGAIN,
+    DONE,
+    FAILED,
+    NEEDS_ROOM,
+    Words,
+    column_of,
+    part_of,
+    rows_of,
+    time_of,
+    world_at,
+)
 from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.keeping import (
     first_of_keys,
@@ -31,32 +42,20 @@ from tokenring.operators.joins.compiled.matching import (
     match_one,
     match_one_in_time,
 )
-from tokenring.operators.joins.compiled.results import scratch, side_at
+from tokenring.operators.joins.compiled.results import scratch, side_of
 from tokenring.operators.joins.compiled.sending import send_alone, send_due
-from tokenring.operators.joins.compiled.words import (
-    ALONE,
-    AT_HAND,
-    BOUNDED,
-    ENDED,
-    JOINED,
-    KEYS,
-    ONCE,
-    UNIQUE,
-    WANTED,
-    WANTED_SIDE,
-    WHERE,
-)
+from tokenring.operators.joins.compiled.words import Join
 from tokenring.operators.joins.kept import RIGHT, WAITS
 
 
 @kernel
-def _send_without_key(world, me, state, side, message, rows):  # type: ignore[no-untyped-def]
+def _send_without_key(world: int, me: int, state: Join, side: int, message: int, rows: Words) -> int:
     """Rows whose key has a null can match nothing. Whether none is late."""
-    if state[WHERE + side] >= 0:  # those that are not wanted are not sent, either
+    if state.where[side] >= 0:  # those that are not wanted are not sent, either
         flags = scratch(world, len(rows))
-        gather(column_of(message, state[WHERE + side]), rows, flags)
+        gather(column_of(message, state.where[side]), rows, flags)
         rows = rows[rows_with(world, flags, 1)]
-    if not state[BOUNDED]:
+    if not state.bounded:
         if len(rows) > 0:
             send_alone(world, me, state, side, message, rows, time_of(message))
         return True
@@ -68,10 +67,10 @@ def _send_without_key(world, me, state, side, message, rows):  # type: ignore[no
 
 
 @kernel
-def _take_beside(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
+def _take_beside(world: int, me: int, state: Join, side: int, message: int, slots: Words) -> int:
     """Take rows beside the side that is unique: they are kept if their match may still come. Returns how many there
     are, below 0 if something is wrong."""
-    if state[BOUNDED]:
+    if state.bounded:
         due, in_time = due_together(world, me, state, side, message)
         if not in_time:
             return -1
@@ -84,10 +83,10 @@ def _take_beside(world, me, state, side, message, slots):  # type: ignore[no-unt
 
 
 @kernel
-def _take_unique(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
+def _take_unique(world: int, me: int, state: Join, side: int, message: int, slots: Words) -> int:
     """Take rows of the side that is unique, as far as pairs are sent at a time: returns how many were taken, below 0 if
     something is wrong."""
-    wanted, met, good = split_keys(world, me, state, side, message, slots, state[AT_HAND] == side)
+    wanted, met, good = split_keys(world, me, state, side, message, slots, state.at_hand == side)
     if not good:
         return -1
     taken = len(slots)
@@ -107,17 +106,17 @@ def _take_unique(world, me, state, side, message, slots):  # type: ignore[no-unt
 
 
 @kernel
-def _take_unique_in_time(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
+def _take_unique_in_time(world: int, me: int, state: Join, side: int, message: int, slots: Words) -> int:
     """As `_take_unique`, of rows that expire."""
     due, in_time = due_together(world, me, state, side, message)
     if not in_time:
         return -1
     taken, fates = len(slots), slots[:0]
-    if rows_kept(state, side_at(JOINED, 1 - side)) > 0:
+    if rows_kept(side_of(state.results, 1 - side)) > 0:
         starts, ends, _ = extents_of(world, state, side, message, slots[:0], due)
         fates = scratch(world, len(slots))
         fates[:] = WAITS
-        if state[WHERE + side] >= 0:
+        if state.where[side] >= 0:
             empty_extents(world, state, side, message, starts, ends, fates)
         taken = match_any(world, me, state, side, message, slots, starts, ends, fates)
         fates = fates[:taken]
@@ -125,13 +124,13 @@ def _take_unique_in_time(world, me, state, side, message, slots):  # type: ignor
 
 
 @kernel
-def _take_others(world, me, state, side, message, slots):  # type: ignore[no-untyped-def]
+def _take_others(world: int, me: int, state: Join, side: int, message: int, slots: Words) -> int:
     """Take rows where no side is unique, as far as pairs are sent at a time: returns how many were taken, below 0 if
     something is wrong."""
     starts, ends, dues = slots[:0], slots[:0], slots[:0]
     fates = scratch(world, len(slots))
     fates[:] = WAITS
-    if state[BOUNDED]:
+    if state.bounded:
         due, in_time = due_together(world, me, state, side, message)
         if not in_time:
             return -1
@@ -139,7 +138,7 @@ def _take_others(world, me, state, side, message, slots):  # type: ignore[no-unt
     taken = match_any(world, me, state, side, message, slots, starts, ends, fates)
     if taken < len(slots):
         message = part_of(world_at(world), message, 0, taken)
-    if state[BOUNDED]:
+    if state.bounded:
         keep_bounded(
             world, me, state, side, message, slots[:taken], starts[:taken], ends[:taken], dues[:taken], fates[:taken]
         )
@@ -149,58 +148,58 @@ def _take_others(world, me, state, side, message, slots):  # type: ignore[no-unt
 
 
 @kernel
-def _only_match(state, side):  # type: ignore[no-untyped-def]
+def _only_match(state: Join, side: int) -> bool:
     """Whether rows of a side are looked at for their matches alone: the other side has ended, and they are not sent
     alone, nor told apart from a second row of their key."""
-    at_any_time = not state[BOUNDED] and state[ENDED + 1 - side] != 0
-    return at_any_time and not state[ALONE + side] and state[UNIQUE] != side
+    at_any_time = not state.bounded and state.ended[1 - side] != 0
+    return at_any_time and not state.alone[side] and state.unique != side
 
 
 @kernel
-def take_rows(world, me, state, side, message):  # type: ignore[no-untyped-def]
+def take_rows(world: int, me: int, state: Join, side: int, message: int) -> tuple[int, int]:
     """Take the rows of a message of one time: send the pairs that they complete, and keep them. Returns (status, how
     many rows were taken): with AGAIN not all, where there are more pairs than are sent at a time; AT_HAND is `side`
     then. Where there is no room nothing was sent."""
-    rows, goes_on, only_match = rows_of(message), state[AT_HAND] == side, _only_match(state, side)
-    if not only_match and not has_room(world, state, side_at(JOINED, side), message, rows):
-        state[WANTED], state[WANTED_SIDE] = rows, side
+    rows, goes_on, only_match = rows_of(message), state.at_hand == side, _only_match(state, side)
+    if not only_match and not has_room(world, side_of(state.results, side), message, rows):
+        state.wanted, state.wanted_side = rows, side
         return NEEDS_ROOM, 0
-    whole, without = message, rows_without_key(world, state, KEYS, side, message)
+    whole, without = message, rows_without_key(world, state.keys, side, message)
     origin = without[:0]  # of the rows that go on, their numbers in the message; of no length if all do
     if len(without) > 0:
         origin = rows_but(world, rows, without)
         message = chosen_rows(world, whole, origin)
     slots = scratch(world, rows_of(message))
     if only_match:
-        find_keys(world, state, KEYS, side, message, slots)
+        find_keys(world, state.keys, side, message, slots)
         known = rows_without(world, slots, -1)
         if len(known) < len(slots):
             origin = origin[known] if len(origin) > 0 else known
             message, slots = chosen_rows(world, message, known), slots[known]
-    elif not number_keys(world, state, KEYS, side, message, slots):
-        state[WANTED] = 0
+    elif not number_keys(world, state.keys, side, message, slots):
+        state.wanted = 0
         return NEEDS_ROOM, 0
-    if len(without) > 0 and state[ALONE + side] and not goes_on:
+    if len(without) > 0 and state.alone[side] and not goes_on:
         if not _send_without_key(world, me, state, side, whole, without):
             return FAILED, 0
-    if not state[BOUNDED] and state[ONCE] and side == RIGHT:
+    if not state.bounded and state.once and side == RIGHT:
         chosen = first_of_keys(world, state, slots, time_of(message))
         message, slots = chosen_rows(world, message, chosen), slots[chosen]
         origin = origin[chosen] if len(origin) > 0 else chosen
     taken = 0
     if len(slots) > 0:
-        if state[UNIQUE] == 1 - side:
+        if state.unique == 1 - side:
             taken = _take_beside(world, me, state, side, message, slots)
-        elif state[UNIQUE] != side:
+        elif state.unique != side:
             taken = _take_others(world, me, state, side, message, slots)
-        elif state[BOUNDED]:
+        elif state.bounded:
             taken = _take_unique_in_time(world, me, state, side, message, slots)
         else:
             taken = _take_unique(world, me, state, side, message, slots)
     if taken < 0:
         return FAILED, 0
     if taken < len(slots):
-        state[AT_HAND] = side
+        state.at_hand = side
         return AGAIN, origin[taken] if len(origin) > 0 else taken
-    state[AT_HAND] = -1
+    state.at_hand = -1
     return DONE, rows

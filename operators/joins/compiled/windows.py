@@ -1,12 +1,10 @@
 """Rows once for each of their windows, in the worker's inner loop: a stage of joins by window."""
 
-import numpy as np
-
 from tokenring.engine import kernel
 from tokenring.engine.compiled import (
-    STAGE_MESSAGE,
-    STAGE_WORDS,
     CompiledStage,
+    StageBeginning,
+    Words,
     addresses_of,
     bare_message,
     column_of,
@@ -16,21 +14,29 @@ from tokenring.engine.compiled import (
     give_keys,
     keys_of,
     point_to,
+    record_at,
     rows_of,
     words_at,
     world_at,
 )
 from tokenring.operators.joins.compiled.results import scratch
 
-_TIME, _WIDTH, _EVERY, _OFFSET, _WORDS = range(STAGE_WORDS, STAGE_WORDS + 5)
+
+class Expanding(StageBeginning):
+    """The column of rows' times, and their windows."""
+
+    time: int
+    width: int
+    every: int
+    offset: int
 
 
 @kernel
-def _list_windows(world, own, message):  # type: ignore[no-untyped-def]
+def _list_windows(world: int, own: Expanding, message: int) -> tuple[Words, Words]:
     """(rows, ends): of each message of a burst its rows in all first windows, then in all second ones, and so on: rows
     of a window stay together, which is cheaper later."""
-    times = column_of(message, own[_TIME])
-    width, every, offset = own[_WIDTH], own[_EVERY], own[_OFFSET]
+    times = column_of(message, own.time)
+    width, every, offset = own.width, own.every, own.offset
     first, counts = scratch(world, len(times)), scratch(world, len(times))
     total = 0
     for i in range(len(times)):
@@ -53,17 +59,17 @@ def _list_windows(world, own, message):  # type: ignore[no-untyped-def]
 
 
 @entry
-def expand(world, state):  # type: ignore[no-untyped-def]
+def expand(world: int, state: int) -> int:
     """Each row once for each of its windows, with the window's start and end."""
-    own = words_at(state, _WORDS)
-    message = own[STAGE_MESSAGE]
+    own = record_at(state, Expanding)
+    message = own.message
     rows, ends = _list_windows(world, own, message)
     starts = scratch(world, len(ends))
     for i in range(len(ends)):
-        starts[i] = ends[i] - own[_WIDTH]
+        starts[i] = ends[i] - own.width
     width = len(addresses_of(message))
     made = bare_message(world_at(world), width + 2, len(rows))
-    same = own[_EVERY] == own[_WIDTH]  # each row is in one window
+    same = own.every == own.width  # each row is in one window
     for column in range(width):
         words = column_of(message, column)
         point_to(made, column, words.ctypes.data if same else gathered(world_at(world), words, rows))
@@ -78,6 +84,6 @@ def expand(world, state):  # type: ignore[no-untyped-def]
 
 def expanding(time: int, width: int, every: int, offset: int) -> CompiledStage:
     """The stage that gives rows the windows of the column number `time`."""
-    state = np.zeros(_WORDS, np.int64)
-    state[_TIME:] = time, width, every, offset
-    return CompiledStage(expand, state)
+    own = Expanding()
+    own.time, own.width, own.every, own.offset = time, width, every, offset
+    return CompiledStage(expand, own.words)

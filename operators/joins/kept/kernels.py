@@ -6,7 +6,8 @@ words): a row a place; of the words below only the first two where rows stay for
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel
-from tokenring.operators.state import give_place, pop, push, take_place
+from tokenring.engine.compiled import record_of
+from tokenring.operators.state import FreeList, give_place, pop, push, take_place
 
 NEXT, TIME, START, END, FURTHEST, PREVIOUS, SLOT, MATCHED, TOGETHER = range(9)
 """Words of `links`: the next place of the chain, below 0 at its end; the time of the row's message; the extent in which
@@ -20,15 +21,19 @@ NO_ROW, BARRED, HAS_ROW = range(3)
 nothing; it has rows, from the place that is so much less on."""
 EVERY, A_ROW, A_PLACE = range(3)
 """What of the pairs to find: all, the first of each row, the first of each place."""
-EXPIRING, NEWEST, SIDE_META = 2, 3, 4
-"""Words of `meta` behind those of the free list: entries of `heap`; the latest time of a message of which rows stay.
-SIDE_META: how many words these are."""
 WAITS, MATCHES, NEVER = range(3)
 """What becomes of a row beside a unique side: its match may still come, is here, or cannot come any more."""
 ANY, ONE, FIRST = range(3)
 """What rows of a key a side keeps."""
 ROW, PLACE, LATEST = range(3)
 """Words of a cursor: the row to go on at, the place to go on at (-1: the head), the latest TIME of what was found."""
+
+
+class SideCounts(FreeList):
+    """`expiring`: entries of `heap`; `newest`: the latest time of a message of which rows stay."""
+
+    expiring: int
+    newest: int
 
 
 @kernel
@@ -83,9 +88,10 @@ def probe(cursor, slots, heads, links, bounded, once, starts, ends, matched, row
 def meet(cursor, slots, heads, links, meta, bounded, starts, ends, time, fates, rows, places):  # type: ignore[no-untyped-def]
     """Find the matches of rows beside a side that is unique: each row has one at most, and all have room. Writes what
     becomes of each row to `fates`, and cursor[LATEST] if that may be after `time`; returns how many pairs there are."""
+    counts = record_of(meta, SideCounts)
     found = 0
     cursor[LATEST] = -1
-    ahead = meta[NEWEST] > time
+    ahead = counts.newest > time
     for i in range(len(slots)):
         at = heads[slots[i]] - HAS_ROW
         if at < 0:
@@ -118,12 +124,13 @@ def bar(heads, slots, chosen):  # type: ignore[no-untyped-def]
 def add(heads, links, free, meta, slots, chosen, time, unique, places):  # type: ignore[no-untyped-def]
     """Chain the rows `chosen`, that stay; writes their places. With `unique` it stops at a row whose key has one
     already; returns how many were added."""
-    meta[NEWEST] = max(meta[NEWEST], time)
+    counts = record_of(meta, SideCounts)
+    counts.newest = max(counts.newest, time)
     for i in range(len(chosen)):
         slot = slots[chosen[i]]
         if unique and heads[slot] != NO_ROW:
             return i
-        place = take_place(free, meta)
+        place = take_place(free, counts)
         links[place, NEXT], links[place, TIME] = heads[slot] - HAS_ROW, time
         heads[slot] = HAS_ROW + place
         places[i] = place
@@ -135,7 +142,8 @@ def add_bounded(heads, links, free, meta, heap, slots, chosen, starts, ends, due
     """Chain the rows `chosen`, with their extents, until the frontier that decides reaches `dues`; writes their places.
     rule: ANY rows; ONE of a key, it stops at another; FIRST of those of one extent that follow each other in a chain,
     which says all that these do. Returns how many were added or said already."""
-    meta[NEWEST] = max(meta[NEWEST], time)
+    counts = record_of(meta, SideCounts)
+    counts.newest = max(counts.newest, time)
     last, last_due = -1, 0
     for i in range(len(chosen)):
         row = chosen[i]
@@ -147,7 +155,7 @@ def add_bounded(heads, links, free, meta, heap, slots, chosen, starts, ends, due
             if rule == FIRST and links[after, START] == start and links[after, END] == end:
                 links[after, TIME] = min(links[after, TIME], time)
                 continue
-        place = take_place(free, meta)
+        place = take_place(free, counts)
         links[place, NEXT], links[place, TIME] = after, time
         links[place, START], links[place, END], links[place, FURTHEST] = start, end, end
         links[place, PREVIOUS], links[place, SLOT], links[place, MATCHED] = -1, slot, matched[row] == MATCHES
@@ -159,8 +167,8 @@ def add_bounded(heads, links, free, meta, heap, slots, chosen, starts, ends, due
         if last >= 0 and due == last_due:  # windows' rows mostly are: this spares the heap
             links[last, TOGETHER] = place
         else:
-            push(heap, meta[EXPIRING], due, place)
-            meta[EXPIRING] += 1
+            push(heap, counts.expiring, due, place)
+            counts.expiring += 1
         places[i] = last = place
         last_due = due
     return len(chosen)
@@ -169,12 +177,13 @@ def add_bounded(heads, links, free, meta, heap, slots, chosen, starts, ends, due
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, WORDS))
 def take_chains(heads, links, free, meta, slots, places):  # type: ignore[no-untyped-def]
     """Remove all rows of these keys; writes their places, as many as there is room for, and returns how many."""
+    counts = record_of(meta, SideCounts)
     taken = 0
     for slot in slots:
         place = heads[slot] - HAS_ROW
         heads[slot] = NO_ROW
         while place >= 0:
-            give_place(free, meta, place)
+            give_place(free, counts, place)
             if taken < len(places):
                 places[taken] = place
             taken += 1
@@ -189,21 +198,22 @@ def expire(heads, others, links, free, meta, heap, horizon, places, dues, emptie
     `places` and `dues` get all of them; sizes[0] of `emptied`, the slots that now have no rows, here nor in `others`:
     its first word is 0 there.
     """
+    counts = record_of(meta, SideCounts)
     found, sizes[0] = 0, 0
-    while meta[EXPIRING] > 0 and heap[0, 0] <= horizon and found < len(places):
+    while counts.expiring > 0 and heap[0, 0] <= horizon and found < len(places):
         due, place = heap[0, 0], heap[0, 1]
         if links[place, TOGETHER] >= 0:
             heap[0, 1] = links[place, TOGETHER]
         else:
-            pop(heap, meta[EXPIRING])
-            meta[EXPIRING] -= 1
+            pop(heap, counts.expiring)
+            counts.expiring -= 1
         slot = links[place, SLOT]
         if slot != LOOSE:
             _unchain(heads, links, place)
             if heads[slot] == NO_ROW and others[slot, 0] == NO_ROW:
                 emptied[sizes[0]] = slot
                 sizes[0] += 1
-        give_place(free, meta, place)
+        give_place(free, counts, place)
         places[found], dues[found] = place, due
         found += 1
     return found

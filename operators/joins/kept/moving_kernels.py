@@ -4,35 +4,36 @@ The tables: as the kernels of sides have them. `chosen`, by slot: 1 of keys that
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
+from tokenring.engine.compiled import record_of
 from tokenring.operators.joins.kept.kernels import (
     END,
-    EXPIRING,
     FURTHEST,
     HAS_ROW,
     LOOSE,
     MATCHED,
-    NEWEST,
     NEXT,
     PREVIOUS,
     SLOT,
     START,
     TIME,
     TOGETHER,
+    SideCounts,
 )
 from tokenring.operators.joins.kept.unique_kernels import AFTER, HERE, LAST, SINCE
-from tokenring.operators.state import FREE, LIMIT, give_place, push, take_place
+from tokenring.operators.state import give_place, push, take_place
 
 
 @kernel(int64(WORDS, int64, TABLE, WORDS, WORDS, COLUMN, WORDS, WORDS))
 def take_kept(heads, first, links, free, meta, slots, places, owners):  # type: ignore[no-untyped-def]
     """Remove all rows of these keys from their chains, the last to come first; writes their places, which can be read
     until rows are added, and their keys' slots. first: what a head is of place 0. Returns how many there are."""
+    counts = record_of(meta, SideCounts)
     taken = 0
     for slot in slots:
         place = heads[slot] - first
         heads[slot] = 0
         while place >= 0:
-            give_place(free, meta, place)
+            give_place(free, counts, place)
             places[taken], owners[taken] = place, slot
             taken += 1
             place = links[place, NEXT]
@@ -43,7 +44,8 @@ def take_kept(heads, first, links, free, meta, slots, places, owners):  # type: 
 def forget_dues(links, meta, heap, chosen, dues):  # type: ignore[no-untyped-def]
     """Let rows of keys that leave be due no more; writes when they were to `dues`, by place. Rows that are in no chain
     any more belong to no key, and stay until they are due."""
-    entries, kept = meta[EXPIRING], 0
+    counts = record_of(meta, SideCounts)
+    entries, kept = counts.expiring, 0
     for i in range(entries):
         due, place = heap[i, 0], heap[i, 1]
         first, last = -1, -1
@@ -62,26 +64,28 @@ def forget_dues(links, meta, heap, chosen, dues):  # type: ignore[no-untyped-def
             links[last, TOGETHER] = -1
             push(heap, kept, due, first)  # to places that have been read
             kept += 1
-    meta[EXPIRING] = kept
+    counts.expiring = kept
 
 
 @kernel(void(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, WORDS))
 def put_kept(heads, links, free, meta, slots, times, places):  # type: ignore[no-untyped-def]
     """Chain rows that stay, the first to have come first; writes their places. times: of their messages."""
+    counts = record_of(meta, SideCounts)
     for i in range(len(slots)):
-        slot, place = slots[i], take_place(free, meta)
+        slot, place = slots[i], take_place(free, counts)
         links[place, NEXT], links[place, TIME] = heads[slot] - HAS_ROW, times[i]
         heads[slot] = HAS_ROW + place
-        meta[NEWEST] = max(meta[NEWEST], times[i])
+        counts.newest = max(counts.newest, times[i])
         places[i] = place
 
 
 @kernel(void(WORDS, TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, WORDS))
 def put_bounded(heads, links, free, meta, heap, slots, times, starts, ends, dues, matched, places):  # type: ignore[no-untyped-def]
     """As `put_kept`, of rows that expire. matched: 1 of those that ever did."""
+    counts = record_of(meta, SideCounts)
     last, last_due = -1, 0
     for i in range(len(slots)):
-        slot, place = slots[i], take_place(free, meta)
+        slot, place = slots[i], take_place(free, counts)
         after = heads[slot] - HAS_ROW
         links[place, NEXT], links[place, TIME], links[place, PREVIOUS] = after, times[i], -1
         links[place, START], links[place, END], links[place, FURTHEST] = starts[i], ends[i], ends[i]
@@ -90,12 +94,12 @@ def put_bounded(heads, links, free, meta, heap, slots, times, starts, ends, dues
             links[after, PREVIOUS] = place
             links[place, FURTHEST] = max(ends[i], links[after, FURTHEST])
         heads[slot] = HAS_ROW + place
-        meta[NEWEST] = max(meta[NEWEST], times[i])
+        counts.newest = max(counts.newest, times[i])
         if last >= 0 and dues[i] == last_due:
             links[last, TOGETHER] = place
         else:
-            push(heap, meta[EXPIRING], dues[i], place)
-            meta[EXPIRING] += 1
+            push(heap, counts.expiring, dues[i], place)
+            counts.expiring += 1
         places[i] = last = place
         last_due = dues[i]
 
@@ -104,7 +108,8 @@ def put_bounded(heads, links, free, meta, heap, slots, times, starts, ends, dues
 def take_at_slots(rows, heap, meta, chosen, slots, dues):  # type: ignore[no-untyped-def]
     """Let rows of keys that leave be due no more, of a side that has them by slot; writes their slots, where they can
     still be read, and when they were due. Returns how many there are."""
-    entries, kept, taken = meta[EXPIRING], 0, 0
+    counts = record_of(meta, SideCounts)
+    entries, kept, taken = counts.expiring, 0, 0
     for i in range(entries):
         due, slot = heap[i, 0], heap[i, 1]
         first, last = -1, -1
@@ -124,15 +129,16 @@ def take_at_slots(rows, heap, meta, chosen, slots, dues):  # type: ignore[no-unt
             rows[last, AFTER] &= 1
             push(heap, kept, due, first)
             kept += 1
-    meta[EXPIRING] = kept
-    meta[FREE] += taken
+    counts.expiring = kept
+    counts.free += taken
     return taken
 
 
 @kernel(void(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
 def put_at_slots(rows, heap, meta, slots, times, starts, ends, dues, matched):  # type: ignore[no-untyped-def]
     """Put rows that expire at their slots. times: of their messages; matched: 1 of those that ever did."""
-    kept, limit = meta[LIMIT] - meta[FREE], meta[LIMIT]
+    counts = record_of(meta, SideCounts)
+    kept, limit = counts.limit - counts.free, counts.limit
     last, last_due = -1, 0
     for i in range(len(slots)):
         slot = slots[i]
@@ -142,9 +148,9 @@ def put_at_slots(rows, heap, meta, slots, times, starts, ends, dues, matched):  
         if last >= 0 and dues[i] == last_due:
             rows[last, AFTER] |= (slot + 1) << 1
         else:
-            push(heap, meta[EXPIRING], dues[i], slot)
-            meta[EXPIRING] += 1
+            push(heap, counts.expiring, dues[i], slot)
+            counts.expiring += 1
         last, last_due = slot, dues[i]
         limit = max(limit, slot + 1)
-        meta[NEWEST] = max(meta[NEWEST], times[i])
-    meta[LIMIT], meta[FREE] = limit, limit - kept - len(slots)
+        counts.newest = max(counts.newest, times[i])
+    counts.limit, counts.free = limit, limit - kept - len(slots)

@@ -160,9 +160,9 @@ class MovingSides:
         heads, links, free, meta, heap = side.tables
         places = np.empty(rows, np.int64)
         if bounded:
-            put_bounded(heads, links, free, meta, heap, slots, *words, places)
+            put_bounded(heads, links, free, meta, heap, slots, *words, *[places])
         else:
-            put_kept(heads, links, free, meta, slots, *words, places)
+            put_kept(heads, links, free, meta, slots, *words, *[places])
         self._moved[number].put(places, table, len(links))
 
 

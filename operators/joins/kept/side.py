@@ -5,19 +5,18 @@ import numpy as np
 from tokenring.engine import COMPLETE, Batch, Time
 from tokenring.operators.joins.kept.kernels import (
     BOUNDED_WORDS,
-    EXPIRING,
     HAS_ROW,
     NO_ROW,
-    SIDE_META,
     TIME,
     UNBOUNDED_WORDS,
+    SideCounts,
     add,
     add_bounded,
     bar,
     expire,
     take_chains,
 )
-from tokenring.operators.state import FREE, LIMIT, RowStore, grown
+from tokenring.operators.state import RowStore, grown
 
 _FIRST_PLACES = 256
 AT_ONCE = 16_384
@@ -29,7 +28,7 @@ class Side:
     each column, and texts; 88 where rows expire. Places of rows that went are used again.
     """
 
-    __slots__ = ("_expiring", "_free", "_meta", "_sizes", "bounded", "heads", "links", "store")
+    __slots__ = ("_counts", "_expiring", "_free", "_meta", "_sizes", "bounded", "heads", "links", "store")
 
     def __init__(self, store: RowStore | None, bounded: bool) -> None:
         self.store = store
@@ -38,7 +37,8 @@ class Side:
         self.links = np.empty((_FIRST_PLACES, BOUNDED_WORDS if bounded else UNBOUNDED_WORDS), np.int64)
         self._free = np.empty(_FIRST_PLACES, np.int64)
         self._expiring = np.empty((_FIRST_PLACES if bounded else 0, 2), np.int64)
-        self._meta = np.zeros(SIDE_META, np.int64)
+        self._meta = np.zeros(SideCounts.size, np.int64)
+        self._counts = SideCounts(self._meta)
         self._sizes = np.zeros(1, np.int64)
 
     def have_slots(self, slots: int) -> None:
@@ -47,7 +47,7 @@ class Side:
 
     def reserve(self, rows: int) -> None:
         """Room for so many more rows."""
-        needed = int(self._meta[LIMIT]) + max(0, rows - int(self._meta[FREE]))
+        needed = self._counts.limit + max(0, rows - self._counts.free)
         if needed > len(self.links):
             self._free = grown(self._free, needed)
             self.links = grown(self.links, len(self._free), None, axis=0)
@@ -68,7 +68,7 @@ class Side:
         batch: Batch,
         slots: np.ndarray,
         chosen: np.ndarray,
-        extent: tuple[np.ndarray, ...],
+        extent: tuple[np.ndarray, np.ndarray, np.ndarray],
         matched: np.ndarray,
         time: Time,
         rule: int,
@@ -123,7 +123,7 @@ class Side:
     @property
     def least_due(self) -> Time:
         """The frontier at which the first row goes; COMPLETE if there is none."""
-        return int(self._expiring[0, 0]) if self._meta[EXPIRING] else COMPLETE
+        return int(self._expiring[0, 0]) if self._counts.expiring else COMPLETE
 
     def expire(self, other: "Side", horizon: Time) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Drop rows due by `horizon`, at most AT_ONCE: (places, dues, slots emptied on both sides), each int64. The
@@ -137,4 +137,4 @@ class Side:
         return places[:found], dues[:found], emptied[: self._sizes[0]]
 
     def __len__(self) -> int:
-        return int(self._meta[LIMIT] - self._meta[FREE])
+        return self._counts.limit - self._counts.free

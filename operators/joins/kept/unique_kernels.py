@@ -5,9 +5,10 @@ kernels.py; here LIMIT is behind the last slot that ever had a row, and FREE say
 """
 
 from tokenring.engine import MAX_TIME, kernel
+from tokenring.engine.compiled import record_of
 from tokenring.operators.joins.kept.extents import FAR
-from tokenring.operators.joins.kept.kernels import EXPIRING, MATCHES, NEWEST
-from tokenring.operators.state import FREE, LIMIT, pop, push
+from tokenring.operators.joins.kept.kernels import MATCHES, SideCounts
+from tokenring.operators.state import pop, push
 
 HERE, SINCE, AFTER, LAST = range(4)
 """Words of `rows`: the complement of the message's time, 0 where there is no row; the first time that matches; of those
@@ -72,7 +73,8 @@ def add_at_slots(rows, heap, meta, slots, times, start_after, ends, end_after, d
     whether each can match, of no length if all can; those that cannot have an empty extent, and are as those that did.
     fates: whether each matched already, of no length if none did. Stops at a row whose key has one; returns how many
     were put."""
-    count, limit = meta[LIMIT] - meta[FREE], meta[LIMIT]
+    counts = record_of(meta, SideCounts)
+    count, limit = counts.limit - counts.free, counts.limit
     previous, previous_due = -1, 0
     added = 0
     for i in range(len(slots)):
@@ -90,13 +92,13 @@ def add_at_slots(rows, heap, meta, slots, times, start_after, ends, end_after, d
         if previous >= 0 and due == previous_due:
             rows[previous, AFTER] |= (slot + 1) << 1
         else:
-            push(heap, meta[EXPIRING], due, slot)
-            meta[EXPIRING] += 1
+            push(heap, counts.expiring, due, slot)
+            counts.expiring += 1
         previous, previous_due = slot, due
         limit = max(limit, slot + 1)
         added += 1
-    meta[LIMIT], meta[FREE] = limit, limit - count - added
-    meta[NEWEST] = max(meta[NEWEST], time)
+    counts.limit, counts.free = limit, limit - count - added
+    counts.newest = max(counts.newest, time)
     return added
 
 
@@ -104,21 +106,22 @@ def add_at_slots(rows, heap, meta, slots, times, start_after, ends, end_after, d
 def expire_at_slots(rows, others, heap, meta, horizon, places, dues, emptied):  # type: ignore[no-untyped-def]
     """Remove rows due by `horizon`, in order, as many as `places` has room for. `places` and `dues` get all of them,
     `emptied` the slots of which `others` has none, either; returns how many of both."""
+    counts = record_of(meta, SideCounts)
     found, left = 0, 0
-    while meta[EXPIRING] > 0 and heap[0, 0] <= horizon and found < len(places):
+    while counts.expiring > 0 and heap[0, 0] <= horizon and found < len(places):
         due, slot = heap[0, 0], heap[0, 1]
         following = rows[slot, AFTER] >> 1
         if following != 0:
             heap[0, 1] = following - 1
         else:
-            pop(heap, meta[EXPIRING])
-            meta[EXPIRING] -= 1
+            pop(heap, counts.expiring)
+            counts.expiring -= 1
         rows[slot, HERE] = 0
         if others[slot, 0] == 0:
             emptied[left] = slot
             left += 1
         places[found], dues[found] = slot, due
         found += 1
-    meta[FREE] += found
+    counts.free += found
     return found, left
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tokenring.operators.joins.kept.kernels import SIDE_META
+from tokenring.operators.joins.kept.kernels import SideCounts
 from tokenring.operators.joins.kept.unique_kernels import LEAST_WORDS, MOST_WORDS
-from tokenring.operators.state import FREE, LIMIT, RowStore, grown
+from tokenring.operators.state import RowStore, grown
 
 _FIRST_SLOTS = 64
 _NONE = np.zeros(0, np.int64)
@@ -14,13 +14,14 @@ class UniqueSide:
     """Rows by key slot: their extents, and the columns that results need. Memory: 24 bytes a key and 8 for each column,
     and texts; 8 more where ends are not as long after starts in all rows, and 16 where rows do not go together."""
 
-    __slots__ = ("_expiring", "_meta", "_rows", "store")
+    __slots__ = ("_counts", "_expiring", "_meta", "_rows", "store")
 
     def __init__(self, store: RowStore | None, spans_differ: bool) -> None:
         self.store = store
         self._rows = np.zeros((_FIRST_SLOTS, MOST_WORDS if spans_differ else LEAST_WORDS), np.int64)
         self._expiring = np.empty((_FIRST_SLOTS, 2), np.int64)
-        self._meta = np.zeros(SIDE_META, np.int64)
+        self._meta = np.zeros(SideCounts.size, np.int64)
+        self._counts = SideCounts(self._meta)
 
     def have_slots(self, slots: int) -> None:
         """Room for the rows of so many slots."""
@@ -33,4 +34,4 @@ class UniqueSide:
         return _NONE, self._rows, _NONE, self._meta, self._expiring
 
     def __len__(self) -> int:
-        return int(self._meta[LIMIT] - self._meta[FREE])
+        return self._counts.limit - self._counts.free

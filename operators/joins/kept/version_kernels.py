@@ -5,6 +5,8 @@
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
+from tokenring.engine.compiled import record_of
+from tokenring.operators.joins.kept.kernels import SideCounts
 from tokenring.operators.state import give_place, take_place
 
 NEXT, TIME = range(2)
@@ -17,10 +19,11 @@ def add_versions(heads, links, free, meta, slots, times, horizon, places, droppe
 
     Writes the rows' places, and those dropped, as many as there is room for; returns how many these are.
     """
+    counts = record_of(meta, SideCounts)
     gone = 0
     for i in range(len(slots)):
         slot, time = slots[i], times[i]
-        place = take_place(free, meta)
+        place = take_place(free, counts)
         before, at = -1, heads[slot] - 1
         while at >= 0 and links[at, TIME] > time:
             before, at = at, links[at, NEXT]
@@ -37,7 +40,7 @@ def add_versions(heads, links, free, meta, slots, times, horizon, places, droppe
             past = links[at, NEXT]
             links[at, NEXT] = -1
             while past >= 0:
-                give_place(free, meta, past)
+                give_place(free, counts, past)
                 if gone < len(dropped):
                     dropped[gone] = past
                 gone += 1

@@ -2,7 +2,7 @@
 
 `cells`, int64 (n,), n a power of two: the tag's mark, which is half of its hash, above the slot + 1; 0 where free. The
 mark says where probing begins. `tags`, int64 (capacity,): each slot's tag, which decides. `free` and the first words of
-`meta`: the free list, of slots that were given back.
+`counts`: the free list, of slots that were given back.
 
 There is no pause in which all is hashed anew. Where cells are as many again, `n` at once, those of the first half begin
 where half as many bits say, until they are settled: some at each new key, by runs without a gap. SPLIT says how far
@@ -18,31 +18,18 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.state.cells.dense import dense_of, move_all, not_moved
-    from tokenring.operators.state.cells.free_list import FREE, LIMIT, give_place, take_place
+    from tokenring.operators.state.cells.free_list import FREE, LIMIT, FreeList, give_place, take_place
     from tokenring.operators.state.cells.probing import (
         AHEAD,
-        CELLS_META,
-        DENSE_AT,
-        DENSE_BASE,
-        DENSE_LIVE,
-        DENSE_ROOM,
-        EXTENDS,
-        FLAG_BITS,
         FULL,
         FULL_OF,
-        GREATEST_TAG,
-        HALF,
-        LEAST_TAG,
-        LIVE,
         MARK,
         MOST_SLOTS,
         MOVED_AT_ONCE,
-        MOVING,
         SETTLED_AT_ONCE,
-        SHRINKS,
         SLOT,
-        SPLIT,
         SPREAD,
+        CellCounts,
         ask_for,
         begin_settling,
         first_homes,
@@ -55,32 +42,20 @@ with later(__name__):
     from tokenring.operators.state.cells.slots import drop_slot, fill, new_slot, slot_of
 
 __all__ = [
+    "CellCounts",
+    "FreeList",
     "FREE",
     "LIMIT",
     "give_place",
     "take_place",
     "AHEAD",
-    "CELLS_META",
-    "DENSE_AT",
-    "DENSE_BASE",
-    "DENSE_LIVE",
-    "DENSE_ROOM",
-    "EXTENDS",
-    "FLAG_BITS",
     "FULL",
     "FULL_OF",
-    "GREATEST_TAG",
-    "HALF",
-    "LEAST_TAG",
-    "LIVE",
     "MARK",
     "MOST_SLOTS",
     "MOVED_AT_ONCE",
-    "MOVING",
     "SETTLED_AT_ONCE",
-    "SHRINKS",
     "SLOT",
-    "SPLIT",
     "SPREAD",
     "ask_for",
     "begin_settling",

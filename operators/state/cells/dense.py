@@ -1,84 +1,72 @@
 """The dense form of tags that lie close together, and how they move there from cells."""
 
-import numpy as np
 
 from tokenring.engine import WORDS, kernel, void
+from tokenring.engine.compiled import Words, record_of, signed, unsigned
 from tokenring.engine.raw import halves_at
-from tokenring.operators.state.cells.probing import (
-    DENSE_AT,
-    DENSE_BASE,
-    DENSE_LIVE,
-    DENSE_ROOM,
-    MOVED_AT_ONCE,
-    MOVING,
-    SHRINKS,
-    SLOT,
-    SPREAD,
-    close_gap,
-    home_of,
-    mark_of,
-)
+from tokenring.operators.state.cells.probing import MOVED_AT_ONCE, SLOT, SPREAD, CellCounts, close_gap, home_of, mark_of
 
 
 @kernel
-def dense_place(meta, tag):  # type: ignore[no-untyped-def]
+def dense_place(counts: CellCounts, tag: int) -> int:
     """The tag's place in the dense form; -1 if it has none."""
-    place = np.uint64(tag) - np.uint64(meta[DENSE_BASE])
-    return np.int64(place) if place < np.uint64(meta[DENSE_ROOM]) else -1
+    place = unsigned(tag) - unsigned(counts.dense_base)
+    return signed(place) if place < unsigned(counts.dense_room) else -1
 
 
 @kernel
-def dense_of(meta):  # type: ignore[no-untyped-def]
+def dense_of(counts: CellCounts) -> Words:
     """The dense form, of no length if there is none."""
-    return halves_at(meta[DENSE_AT], meta[DENSE_ROOM])
+    return halves_at(counts.dense_at, counts.dense_room)
 
 
 @kernel
-def is_just_beyond(meta, tag):  # type: ignore[no-untyped-def]
+def is_just_beyond(counts: CellCounts, tag: int) -> bool:
     """Whether the dense form is to be twice as long for a tag that it does not have, as much of it is used."""
-    room = np.uint64(meta[DENSE_ROOM])
+    room = unsigned(counts.dense_room)
     return (
-        np.uint64(tag) - np.uint64(meta[DENSE_BASE]) < room + room
-        and SPREAD * meta[DENSE_LIVE] >= meta[DENSE_ROOM]
+        unsigned(tag) - unsigned(counts.dense_base) < room + room
+        and SPREAD * counts.dense_live >= counts.dense_room
     )
 
 
 @kernel
-def not_moved(cells, tags, meta, tag):  # type: ignore[no-untyped-def]
+def not_moved(cells: Words, tags: Words, counts: CellCounts, tag: int) -> int:
     """The slot of a tag that is not in the dense form, although it has a place there, or -1; and some others move."""
     mark, mask = mark_of(tag), len(cells) - 1
-    at = home_of(mark, cells, meta)
-    slot = np.int64(-1)
+    at = home_of(mark, cells, counts)
+    slot = signed(-1)
     while cells[at] != 0 and slot < 0:
         found = (cells[at] & SLOT) - 1
         if tags[found] == tag:
             slot = found
         at = (at + 1) & mask
-    move(cells, tags, meta, MOVED_AT_ONCE)
+    move(cells, tags, counts, MOVED_AT_ONCE)
     return slot
 
 
 @kernel
-def move(cells, tags, meta, count):  # type: ignore[no-untyped-def]
+def move(cells: Words, tags: Words, counts: CellCounts, count: int) -> None:
     """Look at the last `count` of the cells that may have tags that belong in the dense form, and move those."""
-    dense = dense_of(meta)
-    while count > 0 and meta[MOVING] > 0:
+    dense = dense_of(counts)
+    while count > 0 and counts.moving > 0:
         count -= 1
-        meta[MOVING] -= 1
-        at = meta[MOVING]
+        counts.moving -= 1
+        at = counts.moving
         slot = (cells[at] & SLOT) - 1
         if slot >= 0:
-            place = dense_place(meta, tags[slot])
+            place = dense_place(counts, tags[slot])
             if place >= 0:
                 dense[place] = slot + 1
-                meta[DENSE_LIVE] += 1
-                close_gap(cells, meta, at)
-    if meta[MOVING] == 0:
-        meta[SHRINKS] = 1
+                counts.dense_live += 1
+                close_gap(cells, counts, at)
+    if counts.moving == 0:
+        counts.shrinks = 1
 
 
 @kernel(void(WORDS, WORDS, WORDS))
-def move_all(cells, tags, meta):  # type: ignore[no-untyped-def]
+def move_all(cells: Words, tags: Words, meta: Words) -> None:
     """Move all that are to."""
-    while meta[MOVING] != 0:
-        move(cells, tags, meta, meta[MOVING])
+    counts = record_of(meta, CellCounts)
+    while counts.moving != 0:
+        move(cells, tags, counts, counts.moving)

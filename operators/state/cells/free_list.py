@@ -1,26 +1,34 @@
 """The free list: places of a table handed out by kernels, those given back first.
 
-`meta`, int64, begins with the two words below. `free`, int64, has room for every place of the table.
+`free`, int64, has room for every place of the table.
 """
 
 from tokenring.engine import kernel
+from tokenring.engine.compiled import Record, Words
+
+
+class FreeList(Record):
+    """`limit`: places ever handed out; `free`: how many of them are to be used again."""
+
+    limit: int
+    free: int
+
+
+@kernel
+def take_place(free: Words, counts: FreeList) -> int:
+    """A place, for which there must be room: counts.free is not 0, or counts.limit less than the table is long."""
+    if counts.free > 0:
+        counts.free -= 1
+        return free[counts.free]
+    counts.limit += 1
+    return counts.limit - 1
+
+
+@kernel
+def give_place(free: Words, counts: FreeList, place: int) -> None:
+    """Give a place back."""
+    free[counts.free] = place
+    counts.free += 1
+
 
 LIMIT, FREE = range(2)
-"""Words of `meta`: places ever handed out; entries of `free`, places to be used again."""
-
-
-@kernel
-def take_place(free, meta):  # type: ignore[no-untyped-def]
-    """A place, for which there must be room: meta[FREE] is not 0, or meta[LIMIT] less than the table is long."""
-    if meta[FREE] > 0:
-        meta[FREE] -= 1
-        return free[meta[FREE]]
-    meta[LIMIT] += 1
-    return meta[LIMIT] - 1
-
-
-@kernel
-def give_place(free, meta, place):  # type: ignore[no-untyped-def]
-    """Give a place back."""
-    free[meta[FREE]] = place
-    meta[FREE] += 1

@@ -8,14 +8,14 @@ import numpy as np
 from tokenring.engine import Batch, Schema, Strings
 from tokenring.engine.compiled import heap_of_words
 from tokenring.operators.migrate import Leaving, is_hashed
-from tokenring.operators.state import FREE, HeapedColumns, Keys, KeyWords
+from tokenring.operators.state import HeapedColumns, KeyCounts, Keys, KeyWords
 
 
 def live_slots(keys: Keys) -> np.ndarray:
     """The slots of all live keys, in order: int64 (keys,). Looks at what was given back, not at the cells."""
     *_, free, meta = keys.tables
     live = np.ones(keys.limit, np.bool_)
-    live[free[: meta[FREE]]] = False
+    live[free[: KeyCounts(meta).free]] = False
     return np.flatnonzero(live)
 
 
@@ -23,7 +23,7 @@ def leaving_slots(keys: Keys, leaving: Leaving, names: Sequence[str]) -> np.ndar
     """The slots of the live keys that leave, in order: int64 (n,). names: the columns of the keys by which rows are
     exchanged, in that order. A nanosecond or some a key."""
     _, stored, _, free, meta = keys.tables
-    unused = free[: meta[FREE]]
+    unused = free[: KeyCounts(meta).free]
     schema = keys.schema.select(names)
     if schema.has_text and len(unused):  # what removed keys say of texts means nothing
         slots = live_slots(keys)

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 import tokenring as tr
 from tests.long_form import examples
-from tokenring.operators.folds.sets import value_sets
-from tokenring.operators.folds.sets.words import SCAN, VALUE_BITS
-from tokenring.operators.state import LIMIT, LIVE
+from tokenring.operators.folds.sets import ValueSet, value_sets
 
 FAR = 2**63 - 1
 VALUES = {
@@ -162,9 +160,10 @@ def moved_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[
 
     def noted(self: value_sets.ValueSets) -> None:
         if self._old is not None:
-            row, (old, cells, dense) = self._row, self._old
-            end = min(int(old[LIMIT]) << int(old[VALUE_BITS]), len(dense)) if len(dense) else len(cells)
-            left = 0 if old[LIVE] <= value_sets._FEW else max(end - int(row[SCAN]), 0)
+            words, cells, dense = self._old
+            row, old = self._row, ValueSet(words)
+            end = min(old.limit << old.value_bits, len(dense)) if len(dense) else len(cells)
+            left = 0 if old.live <= value_sets._FEW else max(end - row.scan, 0)
             with note.open("a") as lines:
                 lines.write(f"{left}\n")
         finish(self)

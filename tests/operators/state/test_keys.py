@@ -14,9 +14,9 @@ from tests.errors import raises
 from tests.long_form import examples
 from tokenring.engine import COLUMN, Batch, Schema, SchemaError, int64, kernel
 from tokenring.engine import WORDS as TAGS
-from tokenring.operators.state import Keys, key_table, slot_of
-from tokenring.operators.state.cells import DENSE_LIVE, DENSE_ROOM, HALF, MOVED_AT_ONCE, MOVING, mark_of
-from tokenring.operators.state.tags import PACKING_AT
+from tokenring.engine.compiled import record_of
+from tokenring.operators.state import KeyCounts, Keys, key_table, slot_of
+from tokenring.operators.state.cells import MOVED_AT_ONCE, mark_of
 
 HUGE = 2**63 - 1
 VALUES: dict[str, Any] = {
@@ -172,21 +172,21 @@ def test_pairs_are_packed_while_their_ranges_allow_it() -> None:
     keys = Keys(Schema("a b"), ("a", "b"))
     for step in (1, 10**3, 10**6, 10**9):
         keys.slots(Batch(Schema("a b"), {"a": np.arange(100), "b": np.arange(100) * step}))
-        assert keys._counts[PACKING_AT] != 0
+        assert keys._counts.packing_at != 0
     keys.slots(Batch(Schema("a b"), {"a": [HUGE], "b": [-HUGE]}))
-    assert keys._counts[PACKING_AT] == 0 and len(keys) == 398
+    assert keys._counts.packing_at == 0 and len(keys) == 398
 
 
 def test_numbers_in_a_row_need_no_hash_until_they_are_no_longer() -> None:
     keys = Keys(Schema("key"), ("key",))
     keys.slots_of(np.arange(10**12, 10**12 + 5_000))
-    assert keys._counts[DENSE_ROOM] > 0 and keys._counts[DENSE_LIVE] > 4_000
+    assert keys._counts.dense_room > 0 and keys._counts.dense_live > 4_000
     keys.slots_of(np.arange(5_000) * 2**40)
-    assert keys._counts[DENSE_LIVE] > 4_000, "others are in cells"
+    assert keys._counts.dense_live > 4_000, "others are in cells"
     assert keys.slots_of(np.array([10**12 + 4_999, 10**12])).tolist() == [4_999, 0]
     keys.remove(np.arange(4_900))
     keys.slots_of(np.arange(5_000, 50_000) * 2**40)
-    assert keys._counts[DENSE_ROOM] == 0
+    assert keys._counts.dense_room == 0
     assert keys.slots_of(np.array([10**12 + 4_999])).tolist() == [4_999]
 
 
@@ -209,7 +209,7 @@ def test_the_quick_way_is_for_one_column_of_numbers() -> None:
 @kernel(int64(TAGS, TAGS, TAGS, COLUMN, int64, TAGS))
 def _look_up(cells, tags, meta, words, start, slots):  # type: ignore[no-untyped-def]
     for i in range(start, len(words)):
-        slots[i] = slot_of(cells, tags, meta, words[i])
+        slots[i] = slot_of(cells, tags, record_of(meta, KeyCounts), words[i])
         if slots[i] < 0:
             return i
     return len(words)
@@ -252,7 +252,7 @@ def test_keys_are_found_while_they_move_to_the_dense_form() -> None:
             for word, slot in zip(words.tolist(), slots.tolist(), strict=True):
                 assert known.setdefault(word, slot) == slot, (seed, word)
             assert sorted(keys.live().tolist()) == sorted(known.values()), seed
-            moving = keys._counts[MOVING]
+            moving = keys._counts.moving
             gone = [word for word in known if random.random() < 0.02]
             keys.remove(np.array([known.pop(word) for word in gone], np.int64))
             moved += moving > 0
@@ -274,12 +274,12 @@ def test_a_key_that_comes_round_to_a_cell_that_was_looked_at_moves_too() -> None
     keys._have_dense(0, 10_000)
     others = iter(word for word in range(10_000) if word != near)
     keys.slots_of(np.array([next(others)]))
-    assert keys._counts[MOVING] == last + 1 - MOVED_AT_ONCE
+    assert keys._counts.moving == last + 1 - MOVED_AT_ONCE
     keys.remove(np.array([0]))
-    assert keys._counts[MOVING] == last + 1
-    while keys._counts[MOVING]:
+    assert keys._counts.moving == last + 1
+    while keys._counts.moving:
         keys.slots_of(np.array([next(others)]))
-    assert keys._counts[DENSE_LIVE] == len(keys)
+    assert keys._counts.dense_live == len(keys)
     assert keys.slots_of(np.array([near])).tolist() == [1]
 
 
@@ -288,11 +288,11 @@ def test_one_more_key_moves_few() -> None:
     words = np.random.default_rng(1).permutation(100_000)
     made = 0
     for word in words.reshape(-1, 1):
-        before = keys._counts[DENSE_LIVE]
+        before = keys._counts.dense_live
         keys.slots_of(word)
-        made += before == 0 and keys._counts[DENSE_ROOM] > 0
-        assert keys._counts[DENSE_LIVE] - before <= 1 + MOVED_AT_ONCE
-    assert made and keys._counts[DENSE_LIVE] > len(words) - 100 and len(keys.table[0]) < 1_000, "cells are given back"
+        made += before == 0 and keys._counts.dense_room > 0
+        assert keys._counts.dense_live - before <= 1 + MOVED_AT_ONCE
+    assert made and keys._counts.dense_live > len(words) - 100 and len(keys.table[0]) < 1_000, "cells are given back"
 
 
 def test_keys_move_from_cells_that_were_just_doubled() -> None:
@@ -306,16 +306,16 @@ def test_keys_move_from_cells_that_were_just_doubled() -> None:
             assert known.setdefault(one, slot) == slot
 
     add(*range(0, 4 * 4096, 4))
-    room = int(keys._counts[DENSE_ROOM])
+    room = int(keys._counts.dense_room)
     beyond = iter(order.permutation(np.arange(room, 2 * room)).tolist())
-    while keys._counts[HALF] == 0:
+    while keys._counts.half == 0:
         add(next(beyond))
     waiting = [one for one in known if one >= room]
     add(*[one for one in range(room) if one not in known][:1600])
     for _ in range(20):
         add(next(beyond))
-    assert keys._counts[DENSE_ROOM] == 2 * room
-    assert keys._counts[MOVING] > 0
+    assert keys._counts.dense_room == 2 * room
+    assert keys._counts.moving > 0
     add(*range(2**40, 2**40 + 25))
     absent = [next(beyond) for _ in range(40)]
     found = keys.find(_batch(schema, [(one,) for one in absent + waiting])).tolist()
