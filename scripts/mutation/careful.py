@@ -116,7 +116,7 @@ _BELOW = (
      "no fence before looking for sleepers"),
 )  # fmt: skip
 _STATE = (
-    ("operators/aggregates/compiled_panes.py", "own[PANE_END], own[RUN_END] = LEAST, -1", "own[PANE_END] = LEAST",
+    ("operators/aggregates/compiled_panes.py", "panes.pane_end, panes.run_end = LEAST, -1", "panes.pane_end = LEAST",
      "rows go to a window that was sent"),
     ("operators/folds/kernels.py", "_least(block) > -_SMALL and _greatest(block) < _SMALL", "_greatest(block) < _SMALL",
      "a sum of large negative numbers comes round"),

@@ -8,28 +8,33 @@ from tokenring.shm.kernels.kernel import (
     COME_WITH_NUMBA,
     Kernel,
     Later,
-    Words,
-    address_of,
-    bytes_at,
     forbid_compilation,
-    halves_at,
     kernel,
     kernel_for_columns,
     kernels_to_make_ready,
+    signed,
+    unsigned,
+)
+from tokenring.shm.kernels.levels import CAN_PACK, LEVELS, is_for_any_processor, levels_for
+from tokenring.shm.kernels.library import LIBRARY_FOLDER, library
+from tokenring.shm.kernels.signatures import COLUMN, TABLE, WORDS, boolean, float64, int64, readonly, tuple_of, void
+from tokenring.shm.kernels.views import (
+    LENGTH_BITS,
+    LENGTH_MASK,
+    Record,
+    Words,
+    address_of,
+    bytes_at,
+    copy_text,
+    halves_at,
     record_at,
     record_of,
     records_at,
     records_of,
-    signed,
+    room,
     table_at,
-    unsigned,
     words_at,
 )
-from tokenring.shm.kernels.levels import CAN_PACK, LEVELS, is_for_any_processor, levels_for
-from tokenring.shm.kernels.library import LIBRARY_FOLDER, library
-from tokenring.shm.kernels.record import Record, room
-from tokenring.shm.kernels.signatures import COLUMN, TABLE, WORDS, boolean, float64, int64, readonly, tuple_of, void
-from tokenring.shm.kernels.text_words import LENGTH_BITS, LENGTH_MASK, copy_text
 
 COME_WITH_NUMBA += [
     "tokenring.shm.kernels.compiler_lock",

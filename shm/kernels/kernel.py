@@ -6,7 +6,7 @@ where it can; elsewhere a kernel is made ready by its first call. No worker comp
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import FunctionType
@@ -19,9 +19,6 @@ from tokenring.shm.errors import KernelError, KernelInWorkerWarning
 from tokenring.shm.kernels.signatures import COLUMN, Signature, Type, resolved, tuple_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-R = TypeVar("R")
-Words = np.ndarray
-"""Of int64, one dimension."""
 signed: Any = np.int64
 unsigned: Any = np.uint64
 """In a kernel: a number as int64, as uint64. To type checkers it is whatever it is used as."""
@@ -240,61 +237,3 @@ def forbid_compilation(worker: int) -> None:
     """From now on this process is a worker: it compiles no kernel that was declared before."""
     global _worker
     _worker = worker
-
-
-carray: Any = Later("numba", "carray")
-_as_pointer: Any = Later("tokenring.shm.memory.intrinsics", "as_pointer")
-
-
-@kernel
-def words_at(address: int, count: int) -> Words:
-    """A kernel's view of `count` int64 words at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), np.int64)
-
-
-@kernel
-def records_at(address: int, count: int, record: type[R]) -> Sequence[R]:
-    """A kernel's view of `count` records at `address`, of a class of records or of a dtype, a constant of the kernel's
-    module: what they have is `records[i].name`. Valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), record)
-
-
-@kernel
-def record_at(address: int, record: type[R]) -> R:
-    """A kernel's view of the record at `address`: see `records_at`."""
-    return carray(_as_pointer(address), (1,), record)[0]
-
-
-@kernel
-def record_of(words: Words, record: type[R]) -> R:
-    """A kernel's view of the record that lies in an array, from its first word on."""
-    return carray(_as_pointer(words.ctypes.data), (1,), record)[0]
-
-
-@kernel
-def records_of(table: np.ndarray, record: type[R]) -> Sequence[R]:
-    """A kernel's view of the records that are the rows of a table of words."""
-    return carray(_as_pointer(table.ctypes.data), (len(table),), record)
-
-
-@kernel
-def bytes_at(address: int, count: int) -> np.ndarray:
-    """A kernel's view of `count` bytes at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), np.uint8)
-
-
-@kernel
-def halves_at(address: int, count: int) -> np.ndarray:
-    """A kernel's view of `count` int32 words at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), np.int32)
-
-
-@kernel
-def table_at(address: int, rows: int, columns: int) -> np.ndarray:
-    """A kernel's view of int64 words of shape (rows, columns) at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (rows, columns), np.int64)
-
-
-def address_of(array: np.ndarray, index: int = 0) -> int:
-    """The byte address of word `index` of an int64 array."""
-    return array.ctypes.data + index * 8  # for records, `__array_interface__` is forty times as dear

@@ -3,7 +3,7 @@ text point into.
 
 Where no column has a heap to copy from, nothing is behind the columns, and words of text count from the start of the
 text space, whose common part all workers have (shm/memory/text_space.py). Otherwise the offsets in words of text
-(shm/kernels/text_words.py) count from the first byte behind the columns.
+(shm/kernels/views.py) count from the first byte behind the columns.
 
 Columns and heaps are given by address, int64 of shape (columns,); a heap of 0 says that the column is none of text. So
 one kernel serves all schemas: next to copying text, looking up an address costs nothing.

@@ -16,7 +16,7 @@ import pytest
 
 from tests.litmus.processes import needs_two_cores, run_in_processes
 from tests.shm.helpers import private, put, rings, take
-from tokenring.shm.kernels.kernel import address_of, kernel
+from tokenring.shm.kernels import address_of, kernel
 from tokenring.shm.memory.atomics import load_acquire, store_release
 from tokenring.shm.queues.parking import (
     ParkingLot,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tokenring.shm.kernels.kernel import address_of, kernel, words_at
+from tokenring.shm.kernels import address_of, kernel, words_at
 from tokenring.shm.memory import atomics
 from tokenring.shm.memory.atomics import add, exchange_if, fetch_and, fetch_or, peek, poke
 from tokenring.shm.queues.flags import set_flag

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from tokenring.shm.kernels.kernel import address_of
+from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import intrinsics
 from tokenring.shm.memory.atomics import load_word, store_release, store_word
 from tokenring.shm.memory.layout import MAX_WORKERS

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenring.shm.kernels.kernel import address_of
+from tokenring.shm.kernels import address_of
 from tokenring.shm.memory.layout import MAX_WORKERS
 from tokenring.shm.queues.flags import any_set, clear_flag, set_flag
 from tokenring.shm.queues.parking import next_parked

@@ -8,14 +8,24 @@
 Kernels get one by its address, `heap = record_at(address, Heap)`, and many, one behind the other, by `records_at`; what
 they have is `heap.first`, `heap.keys.live`, `heap.counts[2]`. Records go to other kernels by reference. In Python,
 `Heap()` is one whose words are 0, and `Heap(words)` one that lies in an array of words, by the same names.
+
+And what kernels see of memory besides, at an address: words, bytes, tables; and what a word of text is.
 """
 
 import sys
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from tokenring.shm.kernels.kernel import STAND_FOR, Words
+from tokenring.shm.kernels.kernel import STAND_FOR, Later, kernel
+
+R = TypeVar("R")
+Words = np.ndarray
+"""Of int64, one dimension."""
+LENGTH_BITS = 24
+LENGTH_MASK = (1 << LENGTH_BITS) - 1
+"""The longest text, in bytes."""
 
 
 class _Room:
@@ -134,3 +144,72 @@ class Record(metaclass=_Declared):
 
 
 STAND_FOR[_Declared] = _Declared.original
+
+
+carray: Any = Later("numba", "carray")
+_as_pointer: Any = Later("tokenring.shm.memory.intrinsics", "as_pointer")
+
+
+@kernel
+def words_at(address: int, count: int) -> Words:
+    """A kernel's view of `count` int64 words at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), np.int64)
+
+
+@kernel
+def records_at(address: int, count: int, record: type[R]) -> Sequence[R]:
+    """A kernel's view of `count` records at `address`, of a class of records or of a dtype, a constant of the kernel's
+    module: what they have is `records[i].name`. Valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), record)
+
+
+@kernel
+def record_at(address: int, record: type[R]) -> R:
+    """A kernel's view of the record at `address`: see `records_at`."""
+    return carray(_as_pointer(address), (1,), record)[0]
+
+
+@kernel
+def record_of(words: Words, record: type[R]) -> R:
+    """A kernel's view of the record that lies in an array, from its first word on."""
+    return carray(_as_pointer(words.ctypes.data), (1,), record)[0]
+
+
+@kernel
+def records_of(table: np.ndarray, record: type[R]) -> Sequence[R]:
+    """A kernel's view of the records that are the rows of a table of words."""
+    return carray(_as_pointer(table.ctypes.data), (len(table),), record)
+
+
+@kernel
+def bytes_at(address: int, count: int) -> np.ndarray:
+    """A kernel's view of `count` bytes at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), np.uint8)
+
+
+@kernel
+def halves_at(address: int, count: int) -> np.ndarray:
+    """A kernel's view of `count` int32 words at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (count,), np.int32)
+
+
+@kernel
+def table_at(address: int, rows: int, columns: int) -> np.ndarray:
+    """A kernel's view of int64 words of shape (rows, columns) at `address`; valid as long as their owner keeps them."""
+    return carray(_as_pointer(address), (rows, columns), np.int64)
+
+
+def address_of(array: np.ndarray, index: int = 0) -> int:
+    """The byte address of word `index` of an int64 array."""
+    return array.ctypes.data + index * 8  # for records, `__array_interface__` is forty times as dear
+
+
+@kernel
+def copy_text(word, heap, target, at):  # type: ignore[no-untyped-def]
+    """Copy a text that is not null from the heap at address `heap` to byte `at` of the one at `target`; returns its
+    word there."""
+    length = word & LENGTH_MASK
+    source, copy = bytes_at(heap + (word >> LENGTH_BITS), length), bytes_at(target + at, length)
+    for i in range(length):
+        copy[i] = source[i]
+    return at << LENGTH_BITS | length
