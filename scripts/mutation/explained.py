@@ -94,10 +94,6 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "where no column can be null all rows are looked at, and the table is the answer as before",
     ),
     (
-        "operators/state/tags.py", "packing = _packing(meta, sources.shape[0])", "0", "-1",
-        "how long a view is of which the same rows are read, no kernel looks at",
-    ),
-    (
         "engine/graph/signal.py", "self.received: list[int] = [0]", "0", "-1",
         "nobody reads it before the dataflow is built, which replaces it",
     ),
@@ -142,7 +138,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "there is more room than is asked for",
     ),
     (
-        "operators/state/key_words.py", "words_at(own[_CELLS], mask + 1)", "1", "0",
+        "operators/state/key_words.py", "words_at(texts.cells, mask + 1)", "1", "0",
         "how long a view is of which single words are read, no kernel looks at",
     ),
     (
@@ -175,7 +171,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
     ),
     *[
         (
-            "operators/folds/called/job.py", "words_at(words[OTHER_SLOTS], row + 1)[row]", before, after,
+            "operators/folds/called/job.py", "words_at(its.other_slots, row + 1)[row]", before, after,
             "how long a view is of which one word is taken, no kernel looks at",
         )
         for before, after in (("1", "0"), ("1", "2"), ("+", "-"))
