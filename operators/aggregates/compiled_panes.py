@@ -258,7 +258,7 @@ def take_rows(world: int, me: int) -> int:
         least = _least_of(panes, message)
         if least + panes.lateness <= panes.closed:
             return _late(world, me, panes, least)
-    keyed = with_key_words(world, panes.key_words, message, panes.columns, words_at(panes.by.numbers, panes.by.count))
+    keyed = with_key_words(world, panes.key_words, message, panes.columns, panes.by)
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:

@@ -37,13 +37,13 @@ from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_reco
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import (
     LEAST,
-    SOURCE_WORDS,
     KeyMap,
     Keys,
     KeyWords,
     forget_slots,
     grown,
     key_column,
+    link_columns,
     link_numbers,
     live_of,
     shared_scratch,
@@ -144,14 +144,11 @@ class CompiledPanes:
         self.keys, self.open = Keys(schema, schema.names), Keys(schema, (PANE,))
         self.state = Accumulators(plan)
         self._tables = FoldTables(plan, self.state)
-        self._by = np.array([plan.schema.position(name) for name in plan.by], np.int64)
-        self._sources = np.zeros((len(schema), SOURCE_WORDS), np.int64)
         self._scratch = shared_scratch(__name__, SCRATCH_ROWS, SCRATCH_WORDS)
         self._first, self._last, self._members = (np.zeros(64, np.int64) for _ in range(3))
         self._following, self._heap = np.zeros(64, np.int64), np.zeros((64, 2), np.int64)
         self.table = table = table or PaneTable()
-        table.by.numbers, table.by.count = address_of(self._by), len(self._by)
-        table.by.sources = address_of(self._sources)
+        self._by = link_columns(table.by, [plan.schema.position(name) for name in plan.by], 1)  # and the pane's end
         table.key_words, table.columns = self.key_words.address, len(plan.schema)
         table.scratch, table.lateness = address_of(self._scratch), panes.lateness
         table.closed, table.run_end, table.pane_end = BEFORE_ALL, -1, LEAST

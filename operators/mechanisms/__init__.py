@@ -19,7 +19,6 @@ with later(__name__):
         drop_first,
         give,
         own_record,
-        own_words,
         respond,
     )
     from tokenring.operators.mechanisms.emit import EACH, FINAL, answer_each, emission
@@ -55,7 +54,6 @@ __all__ = [
     "mechanism",
     "mechanism_of",
     "own_record",
-    "own_words",
     "respond",
     "use",
 ]

@@ -39,7 +39,6 @@ from tokenring.engine.compiled import (
     state_as,
     take,
     time_of,
-    words_at,
     world_at,
 )
 
@@ -96,12 +95,6 @@ def drop_first(world: int, me: int, state: Beginning) -> None:
     if state.first >= 0:
         drop(world, me, state.first)
         state.first = -1
-
-
-@kernel
-def own_words(world: int, me: int, count: int) -> Words:
-    """The logic's own words."""
-    return words_at(driven(world, me).own, count)
 
 
 @kernel

@@ -17,7 +17,6 @@ from tokenring.engine.compiled import (
     records_at,
     rows_of,
     table_at,
-    words_at,
 )
 from tokenring.operators.folds import BLOCK, gather
 from tokenring.operators.mechanisms import CompiledLogic, driven, own_record
@@ -26,12 +25,12 @@ from tokenring.operators.ranking.best import best_tables, end_wins, win
 from tokenring.operators.state import (
     LEAST,
     MOST,
-    SOURCE_WORDS,
     KeyColumns,
     KeyMap,
     Keys,
     KeyWords,
     grown,
+    link_columns,
     link_numbers,
     number_by,
     shared_scratch,
@@ -54,11 +53,9 @@ class Order(Record):
     null: int
 
 
-class Best(Record):
-    """`by`, `orders`: the columns of the key, and of the order, among those that arrive; `ranked`: room for the words
-    of orders. `kept`, `each`: as `win` takes them. `row`: the row to go on with after there was no room; `found`: wins
-    so far, in the first columns of the messages `winners`, 0 outside of calls, and `won`. `width`: the columns that are
-    sent, with a rank if so, of the `columns` that arrive. `key_words`: where the key's KeyWords are."""
+class Ranking(Record):
+    """What the best rows of keys begin with. `by`, `orders`: the columns of the key, and of the order, among those that
+    arrive; `ranked`: room for the words of orders."""
 
     keys: KeyMap
     by: KeyColumns
@@ -66,6 +63,13 @@ class Best(Record):
     ranked: int
     orders: int
     order_count: int
+
+
+class Best(Ranking):
+    """`kept`, `each`: as `win` takes them. `row`: the row to go on with after there was no room; `found`: wins
+    so far, in the first columns of the messages `winners`, 0 outside of calls, and `won`. `width`: the columns that are
+    sent, with a rank if so, of the `columns` that arrive. `key_words`: where the key's KeyWords are."""
+
     kept: int
     each: int
     equal_wins: int
@@ -131,22 +135,14 @@ def _answer_best(world: int, me: int) -> int:
     words = table_at(own.ranked, BLOCK, own.order_count)
     capacity = own.keys.places
     kept = table_at(own.kept, capacity, 1 + own.order_count)
-    keyed = with_key_words(world, own.key_words, message, own.columns, words_at(own.by.numbers, own.by.count))
+    keyed = with_key_words(world, own.key_words, message, own.columns, own.by)
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:
         some = min(BLOCK, rows - at)
         slots = scratch[_SLOTS][:some]
         done, _ = number_by(
-            own.keys,
-            own.by,
-            keyed,
-            at,
-            some,
-            scratch[_WANTED],
-            slots,
-            scratch[_FRESH],
-            scratch[_FRESH_ROWS],
+            own.keys, own.by, keyed, at, some, scratch[_WANTED], slots, scratch[_FRESH], scratch[_FRESH_ROWS]
         )
         if done < some:
             own.row = at
@@ -183,13 +179,11 @@ class _State:
         self._key_words = KeyWords(schema, by)
         self._keys = Keys(Schema.of(self._key_words.spec), by)
         self._kept = np.zeros((64, 1 + len(orders)), np.int64)
-        self._by = np.array([schema.position(name) for name in by], np.int64)
-        self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self._ranked = shared_scratch(__name__, BLOCK, len(orders))
         self._orders = order_table(schema, orders, largest)
         self.own = own = Best()
-        own.by.numbers, own.by.count, own.by.sources = address_of(self._by), len(by), address_of(self._sources)
+        self._by = link_columns(own.by, [schema.position(name) for name in by])
         own.key_words, own.columns = self._key_words.address, len(schema)
         own.scratch, own.ranked = address_of(self._scratch), address_of(self._ranked)
         own.orders, own.order_count = address_of(self._orders), len(orders)

@@ -27,15 +27,12 @@ from tokenring.operators.aggregates import MovingWindows
 from tokenring.operators.folds import BLOCK
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.migrate import Table, offer
-from tokenring.operators.ranking.compiled_best import Order, order_table, rank_rows
+from tokenring.operators.ranking.compiled_best import Order, Ranking, order_table, rank_rows
 from tokenring.operators.ranking.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
 from tokenring.operators.state import (
     LEAST,
-    SOURCE_WORDS,
     HeapedColumns,
     KeptTexts,
-    KeyColumns,
-    KeyMap,
     Keys,
     KeyWords,
     TextStore,
@@ -45,6 +42,7 @@ from tokenring.operators.state import (
     has_room_for_texts,
     keep_text,
     key_counts,
+    link_columns,
     link_numbers,
     live_of,
     number_by,
@@ -75,9 +73,8 @@ class Shown(Record):
     key_column: int
 
 
-class Top(Record):
-    """`by`, `orders`: the columns of the key, and of the order, among those that arrive; `ranked`: room for the words
-    of orders. `blocks`, of `block_words` each: of every slot the words of its key behind HEADER, then `most` rows of
+class Top(Ranking):
+    """`blocks`, of `block_words` each: of every slot the words of its key behind HEADER, then `most` rows of
     `row_words` each: the words of the order, then the columns `kept`, which are in neither; of `kept_count` the first
     `text_count` are text, in `texts`, the address of a TextStore. `shown`: of each of `width` columns. `key_words`:
     where the key's KeyWords are, of `columns` that arrive. `row`: the row to go on with after there was no room;
@@ -85,12 +82,6 @@ class Top(Record):
     `each`, rows so far of the answer, which `listed` is. `sent`: whether all was, so that nothing is to be kept any
     more. `closed`: all was sent up to then."""
 
-    keys: KeyMap
-    by: KeyColumns
-    scratch: int
-    ranked: int
-    orders: int
-    order_count: int
     most: int
     blocks: int
     block_words: int
@@ -218,7 +209,7 @@ def _take_rows(world: int, own: Top, message: int, listed: int) -> bool:
     orders = records_at(own.orders, own.order_count, Order)
     words = table_at(own.ranked, BLOCK, own.order_count)
     slots, chosen = scratch[_SLOTS], scratch[_ROWS]
-    keyed = with_key_words(world, own.key_words, message, own.columns, words_at(own.by.numbers, own.by.count))
+    keyed = with_key_words(world, own.key_words, message, own.columns, own.by)
     if keyed == 0:
         return False
     while at < rows:
@@ -309,8 +300,6 @@ class _State:
     ) -> None:
         self.key_words = KeyWords(schema, by)
         self.keys = Keys(Schema.of(self.key_words.spec), by)
-        self._by = np.array([schema.position(name) for name in by], np.int64)
-        self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self._ranked = shared_scratch(__name__, BLOCK, len(orders))
         self._orders = order_table(schema, orders, largest)
@@ -319,7 +308,7 @@ class _State:
         self._texts = KeptTexts() if text_count else None
         self._positions = np.array([schema.position(name) for name in self._kept], np.int64)
         self.own = own = Top()
-        own.by.numbers, own.by.count, own.by.sources = address_of(self._by), len(by), address_of(self._sources)
+        self._by = link_columns(own.by, [schema.position(name) for name in by])
         own.scratch, own.ranked = address_of(self._scratch), address_of(self._ranked)
         own.orders, own.order_count, own.most = address_of(self._orders), len(orders), most
         own.kept, own.kept_count = address_of(self._positions), len(self._kept)
@@ -388,7 +377,7 @@ class _State:
         self.link()
         blocks, owners, rows = self._blocks, slots[1], tables[1].select(self.sent)
         blocks[slots[0]] = 0
-        for at in range(len(self._by)):
+        for at in range(self.own.by.count):
             blocks[slots[0], HEADER + at] = self.keys.words(at)[slots[0]]
         first = np.flatnonzero(np.diff(owners, prepend=-1))  # a slot's rows come one after the other
         places = np.arange(rows.rows) - np.repeat(first, np.diff(first, append=rows.rows))

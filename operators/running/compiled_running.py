@@ -49,15 +49,7 @@ _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED = range(SCRATCH_ROWS)
 def _number(own: Running, message: int, at: int, rows: int, scratch: Words) -> tuple[int, int]:
     """Number the keys of rows from `at` on; returns (how many were numbered, how many keys are new)."""
     return number_by(
-        own.keys,
-        own.by,
-        message,
-        at,
-        rows,
-        scratch[_WANTED],
-        scratch[_SLOTS],
-        scratch[_FRESH],
-        scratch[_FRESH_ROWS],
+        own.keys, own.by, message, at, rows, scratch[_WANTED], scratch[_SLOTS], scratch[_FRESH], scratch[_FRESH_ROWS]
     )
 
 
@@ -79,7 +71,7 @@ def _answer_changes(world: int, me: int) -> int:
         own.calls += 1
     changed = column_of(own.listed, 0)
     stamps = words_at(own.stamps, own.keys.places)
-    keyed = with_key_words(world, own.key_words, message, own.width, words_at(own.by.numbers, own.by.count))
+    keyed = with_key_words(world, own.key_words, message, own.width, own.by)
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:
@@ -121,7 +113,7 @@ def _answer_each(world: int, me: int) -> int:
     if own.listed == 0:
         own.listed = new_message(world, me, 0, rows)
     reply, one = own.listed, new_message(world, me, 0, 1)
-    keyed = with_key_words(world, own.key_words, message, own.width, words_at(own.by.numbers, own.by.count))
+    keyed = with_key_words(world, own.key_words, message, own.width, own.by)
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:
@@ -198,7 +190,7 @@ def _answer_firsts(world: int, me: int) -> int:
     if own.listed == 0:
         own.listed, own.found = new_message(world, me, 0, rows), 0
     found = column_of(own.listed, 0)
-    keyed = with_key_words(world, own.key_words, message, own.width, words_at(own.by.numbers, own.by.count))
+    keyed = with_key_words(world, own.key_words, message, own.width, own.by)
     if keyed == 0:
         return NEEDS_ROOM
     while at < rows:

@@ -11,12 +11,12 @@ from tokenring.operators.folds.moving import CompiledFolds, fold_kinds
 from tokenring.operators.mechanisms import CompiledLogic
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import (
-    SOURCE_WORDS,
     KeyColumns,
     KeyMap,
     Keys,
     KeyWords,
     grown,
+    link_columns,
     link_numbers,
     shared_scratch,
 )
@@ -72,11 +72,9 @@ class RunningState:
         self._state = None if plan is None else Accumulators(plan)
         self._tables = None if plan is None or self._state is None else FoldTables(plan, self._state)
         self._stamps = np.zeros(64, np.int64)
-        self._by = np.array([schema.position(name) for name in by], np.int64)
-        self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = shared_scratch(__name__, SCRATCH_ROWS, BLOCK)
         self.own = own = Running()
-        own.by.numbers, own.by.count, own.by.sources = address_of(self._by), len(by), address_of(self._sources)
+        self._by = link_columns(own.by, [schema.position(name) for name in by])
         own.scratch, own.width = address_of(self._scratch), len(schema)
         own.key_words = self._key_words.address
         if self._state is not None and not by:

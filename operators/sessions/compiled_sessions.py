@@ -42,7 +42,6 @@ from tokenring.operators.sessions.moving_sessions import MovingSessions
 from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow, end_sessions, extend, resolve
 from tokenring.operators.sessions.sessions import too_late
 from tokenring.operators.state import (
-    SOURCE_WORDS,
     KeyColumns,
     KeyMap,
     Keys,
@@ -50,6 +49,7 @@ from tokenring.operators.state import (
     forget_slots,
     grown,
     key_column,
+    link_columns,
     link_numbers,
     number_by,
     shared_scratch,
@@ -125,7 +125,7 @@ def _take(world: int, me: int) -> int:
     if at == 0 and first + own.lateness < own.closed:
         fail(world, me, _TOO_LATE, first, own.closed, 0)
         return FAILED
-    keyed = with_key_words(world, own.key_words, message, own.columns, words_at(own.by.numbers, own.by.count))
+    keyed = with_key_words(world, own.key_words, message, own.columns, own.by)
     if keyed == 0:
         return NEEDS_ROOM
     scratch = table_at(own.scratch, _SCRATCH_ROWS, BLOCK)
@@ -229,12 +229,10 @@ class _Sessions:
         self._table, self._timers = np.zeros((64, SessionRow.size), np.int64), np.zeros((64, 2), np.int64)
         self._free, self._heads = np.zeros(64, np.int64), np.zeros(64, np.int64)
         self._meta = np.zeros(SessionCounts.size, np.int64)
-        self._by = np.array([plan.schema.position(name) for name in by], np.int64)
-        self._sources = np.zeros((len(by), SOURCE_WORDS), np.int64)
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self._counts = SessionCounts(self._meta)
         self.own = own = Sessions()
-        own.by.numbers, own.by.count, own.by.sources = address_of(self._by), len(by), address_of(self._sources)
+        self._by = link_columns(own.by, [plan.schema.position(name) for name in by])
         own.sent, own.scratch, own.meta = len(plan.by), address_of(self._scratch), address_of(self._meta)
         own.time, own.gap = plan.schema.position(window.time), whole(window.gap)
         own.lateness, own.key_words, own.columns = lateness, self._key_words.address, len(plan.schema)

@@ -19,10 +19,8 @@ with later(__name__):
     from tokenring.operators.state.arithmetic import LEAST, MOST, all_equal, overflows
     from tokenring.operators.state.cells import (
         AHEAD,
-        FREE,
         FULL,
         FULL_OF,
-        LIMIT,
         SETTLED_AT_ONCE,
         CellCounts,
         FreeList,
@@ -40,8 +38,6 @@ with later(__name__):
     from tokenring.operators.state.chains import chain, members_of
     from tokenring.operators.state.compiled_keys import WordKeys, cells_of, counts_of, link_keys, tags_of
     from tokenring.operators.state.compiled_numbers import (
-        NUMBERS_WORDS,
-        PLACES,
         KeyColumns,
         KeyMap,
         find_by,
@@ -49,6 +45,7 @@ with later(__name__):
         have_column,
         key_column,
         key_counts,
+        link_columns,
         link_numbers,
         live_of,
         number_by,
@@ -75,7 +72,6 @@ with later(__name__):
 __all__ = [
     "AHEAD",
     "CellCounts",
-    "FREE",
     "FreeList",
     "FULL",
     "FULL_OF",
@@ -87,10 +83,7 @@ __all__ = [
     "KeyWords",
     "Keys",
     "LEAST",
-    "LIMIT",
     "MOST",
-    "NUMBERS_WORDS",
-    "PLACES",
     "RowStore",
     "SETTLED_AT_ONCE",
     "SOURCE_WORDS",
@@ -116,6 +109,7 @@ __all__ = [
     "key_column",
     "key_counts",
     "link_keys",
+    "link_columns",
     "link_numbers",
     "live_of",
     "mark_of",

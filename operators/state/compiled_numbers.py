@@ -1,11 +1,15 @@
 """Keys of any words in compiled operators, with removal: where a `Keys` has its tables, as a record."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from tokenring.engine import kernel
-from tokenring.engine.compiled import Record, Words, address_of, column_of, record_at, table_at, words_at
+from tokenring.engine.compiled import Record, Words, address_of, column_of, record_at, records_of, table_at, words_at
 from tokenring.operators.state.cells import drop_slot
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.keys_kernels import KeyCounts, number
-from tokenring.operators.state.tags import SOURCE_WORDS
+from tokenring.operators.state.tags import SOURCE_WORDS, Source
 
 _COUNTS_WORDS = KeyCounts.size
 
@@ -53,7 +57,8 @@ def key_column(keys: KeyMap, column: int) -> Words:
 @kernel
 def have_column(sources: Words, column: int, words: Words) -> None:
     """Before `number_rows`, for a key of several columns: their words."""
-    sources[column, 0], sources[column, 1], sources[column, 2] = words.ctypes.data, 0, 0  # a Source
+    source = records_of(sources, Source)[column]
+    source.address, source.heap, source.is_text = words.ctypes.data, 0, 0
 
 
 @kernel
@@ -140,4 +145,9 @@ def link_numbers(record: KeyMap, keys: Keys) -> None:
     )
 
 
-NUMBERS_WORDS, PLACES = KeyMap.size, 4  # of those whose own words have no names yet
+def link_columns(record: KeyColumns, positions: Sequence[int], more: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Write down which columns of messages are the key: those at these positions. Returns what is to be kept as long as
+    kernels look there. more: columns beside them that there are to be sources for."""
+    numbers, sources = np.array(positions, np.int64), np.zeros((len(positions) + more, SOURCE_WORDS), np.int64)
+    record.numbers, record.count, record.sources = address_of(numbers), len(numbers), address_of(sources)
+    return numbers, sources

@@ -29,6 +29,7 @@ from tokenring.engine.compiled import (
     world_at,
 )
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
+from tokenring.operators.state.compiled_numbers import KeyColumns
 from tokenring.operators.state.kept_texts import KeptTexts, TextStore, has_room_for_texts, keep_text, keep_text_of
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.tables import grown
@@ -250,19 +251,19 @@ def word_column(world: int, what: int, column: Words, add: bool) -> int:
 
 
 @kernel
-def with_key_words(world: int, key_words: int, message: int, width: int, by: Words) -> int:
-    """A message of so many columns with words in the place of the columns of its key, which are `by`; 0 if there was no
+def with_key_words(world: int, key_words: int, message: int, width: int, by: KeyColumns) -> int:
+    """A message of so many columns with words in the place of the columns of its key; 0 if there was no
     room for a text that is new. key_words: the address of KeyWords, 0 where all are taken as they are."""
     if key_words == 0:
         return message
     made = alias_of(world_at(world), message, 0, width)
-    kinds = words_at(key_words, len(by))
-    for each in range(len(by)):
+    kinds, numbers = words_at(key_words, by.count), words_at(by.numbers, by.count)
+    for each in range(by.count):
         if kinds[each] != AS_IT_IS:
-            target = word_column(world, kinds[each], column_of(message, by[each]), True)
+            target = word_column(world, kinds[each], column_of(message, numbers[each]), True)
             if target == 0 and rows_of(message) > 0:
                 return 0
-            point_to(made, by[each], target)
+            point_to(made, numbers[each], target)
     return made
 
 

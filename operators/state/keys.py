@@ -11,12 +11,12 @@ from tokenring.operators.state.cells import FULL, FULL_OF, MOST_SLOTS
 from tokenring.operators.state.key_table import KeyTable
 from tokenring.operators.state.keys_kernels import KeyCounts, move_texts, number, remove
 from tokenring.operators.state.tables import grown
-from tokenring.operators.state.tags import Packing, fit, tag_keys
+from tokenring.operators.state.tags import SOURCE_WORDS, Packing, fit, tag_keys
 
 _FIRST_SLOTS = 64
 _FIRST_BYTES = 1024
 _NONE = np.zeros(0, np.int64)
-_NO_SOURCES = np.zeros((0, 3), np.int64)
+_NO_SOURCES = np.zeros((0, SOURCE_WORDS), np.int64)
 
 
 def _as_words(column: np.ndarray) -> np.ndarray:
@@ -115,7 +115,7 @@ class Keys(KeyTable):
             wanted, made, sources = columns[0], _NONE, _NO_SOURCES
         else:
             wanted = made = np.empty(rows, np.int64)
-            sources = np.zeros((len(names), 3), np.int64)
+            sources = np.zeros((len(names), SOURCE_WORDS), np.int64)
             for at, (position, kind, words) in enumerate(zip(positions, self.schema.kinds, columns, strict=True)):
                 heap = _address(batch.heaps[position]) if kind.is_text else 0
                 sources[at] = address_of(words), heap, kind.is_text

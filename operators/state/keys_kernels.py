@@ -8,7 +8,7 @@ tags.py makes. `stored`, int64 (capacity, key columns): each slot's words, texts
 from collections.abc import Sequence
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, text_equal, void
-from tokenring.engine.compiled import Words, record_of, records_at, signed, unsigned
+from tokenring.engine.compiled import Words, record_of, records_of, signed, unsigned
 from tokenring.engine.raw import LENGTH_MASK, copy_text, words_at
 from tokenring.operators.state.cells import (
     AHEAD,
@@ -106,7 +106,7 @@ def number(
     Returns the row at which there was no room: len(wanted) if all are done.
     """
     cells, tags, free, counts = _unowned(cells), _unowned(tags), _unowned(free), record_of(meta, KeyCounts)
-    sources = records_at(table.ctypes.data, len(table), Source)
+    sources = records_of(table, Source)
     rows = len(wanted)
     exact = len(sources) == 0 or counts.packing_at != 0
     all_fit = len(sources) == 0 or tag_rows(sources, counts, made, start)

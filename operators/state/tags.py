@@ -12,8 +12,6 @@ from tokenring.engine.compiled import Record, Words, record_of, records_at, sign
 from tokenring.operators.state.cells import CellCounts, mixed
 
 MOST_BITS = 62
-SOURCE_WORDS = 3
-"""Of a Source."""
 
 
 class Source(Record):
@@ -22,6 +20,9 @@ class Source(Record):
     address: int
     heap: int
     is_text: int
+
+
+SOURCE_WORDS = Source.size
 
 
 class Packing(Record):

@@ -13,7 +13,7 @@ And what kernels see of memory besides, at an address: words, bytes, tables; and
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import MutableSequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -145,58 +145,57 @@ class Record(metaclass=_Declared):
 
 STAND_FOR[_Declared] = _Declared.original
 
-
-carray: Any = Later("numba", "carray")
+_carray: Any = Later("numba", "carray")
 _as_pointer: Any = Later("tokenring.shm.memory.intrinsics", "as_pointer")
 
 
 @kernel
 def words_at(address: int, count: int) -> Words:
     """A kernel's view of `count` int64 words at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), np.int64)
+    return _carray(_as_pointer(address), (count,), np.int64)
 
 
 @kernel
-def records_at(address: int, count: int, record: type[R]) -> Sequence[R]:
+def records_at(address: int, count: int, record: type[R]) -> MutableSequence[R]:
     """A kernel's view of `count` records at `address`, of a class of records or of a dtype, a constant of the kernel's
     module: what they have is `records[i].name`. Valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), record)
+    return _carray(_as_pointer(address), (count,), record)
 
 
 @kernel
 def record_at(address: int, record: type[R]) -> R:
     """A kernel's view of the record at `address`: see `records_at`."""
-    return carray(_as_pointer(address), (1,), record)[0]
+    return records_at(address, 1, record)[0]
 
 
 @kernel
 def record_of(words: Words, record: type[R]) -> R:
     """A kernel's view of the record that lies in an array, from its first word on."""
-    return carray(_as_pointer(words.ctypes.data), (1,), record)[0]
+    return record_at(words.ctypes.data, record)
 
 
 @kernel
-def records_of(table: np.ndarray, record: type[R]) -> Sequence[R]:
+def records_of(table: np.ndarray, record: type[R]) -> MutableSequence[R]:
     """A kernel's view of the records that are the rows of a table of words."""
-    return carray(_as_pointer(table.ctypes.data), (len(table),), record)
+    return records_at(table.ctypes.data, len(table), record)
 
 
 @kernel
 def bytes_at(address: int, count: int) -> np.ndarray:
     """A kernel's view of `count` bytes at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), np.uint8)
+    return _carray(_as_pointer(address), (count,), np.uint8)
 
 
 @kernel
 def halves_at(address: int, count: int) -> np.ndarray:
     """A kernel's view of `count` int32 words at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (count,), np.int32)
+    return _carray(_as_pointer(address), (count,), np.int32)
 
 
 @kernel
 def table_at(address: int, rows: int, columns: int) -> np.ndarray:
     """A kernel's view of int64 words of shape (rows, columns) at `address`; valid as long as their owner keeps them."""
-    return carray(_as_pointer(address), (rows, columns), np.int64)
+    return _carray(_as_pointer(address), (rows, columns), np.int64)
 
 
 def address_of(array: np.ndarray, index: int = 0) -> int:

@@ -7,7 +7,6 @@ from tokenring.operators.folds.called.job import FoldJob
 from tokenring.operators.folds.called.takes import AS_IT_IS, take_argument
 
 MOST_ARGUMENTS = 2
-_ARGUMENT_WORDS = 4
 
 
 class Argument(Record):
@@ -17,6 +16,9 @@ class Argument(Record):
     takes: int
     nullable: int
     null: int
+
+
+_ARGUMENT_WORDS = Argument.size
 
 
 class Call(Record):

@@ -1,19 +1,29 @@
 """The tokens of a compiled join: the one that it begins with, and the one for rows that wait."""
 
 from tokenring.engine import COMPLETE, kernel
-from tokenring.engine.compiled import downgrade, drop, peek, retain, take
+from tokenring.engine.compiled import Words, downgrade, drop, peek, retain, room, take
+from tokenring.operators.joins.compiled.keyed import JoinKeys
+from tokenring.operators.joins.compiled.results import Results
 from tokenring.operators.mechanisms import Beginning
 
 
-class Holding(Beginning):
-    """What a join's state begins with: `held`, the slot of the one token, -1 for none, and `pending`, its time."""
+class Joining(Beginning):
+    """What the state of joins begins with. `held`: the slot of the one token, -1 for none, and `pending`, its time.
+    `at`: by side the row to go on with of the message at hand. `wanted`, `wanted_side`: how many rows there was no room
+    for, and on which side; 0: for a key. `has_due`: whether there is an input for what became due as state moved."""
 
     held: int
     pending: int
+    at: Words = room(2)
+    wanted: int
+    wanted_side: int
+    has_due: int
+    keys: JoinKeys
+    results: Results
 
 
 @kernel
-def hold_from(world: int, me: int, side: int, state: Holding, least: int) -> None:
+def hold_from(world: int, me: int, side: int, state: Joining, least: int) -> None:
     """Hold the token at `least`, by the message just taken from `side`, if it is later or there is none."""
     if least < state.pending:
         slot = retain(world, me, side, 0)
@@ -24,7 +34,7 @@ def hold_from(world: int, me: int, side: int, state: Holding, least: int) -> Non
 
 
 @kernel
-def hold_what_came(world: int, me: int, state: Holding, least: int) -> None:
+def hold_what_came(world: int, me: int, state: Joining, least: int) -> None:
     """Hold the token at `least` by messages of the input for what became due as state moved, which is the third."""
     while peek(world, me, 2) != 0:
         take(world, me, 2)
@@ -32,7 +42,7 @@ def hold_what_came(world: int, me: int, state: Holding, least: int) -> None:
 
 
 @kernel
-def hold_on_from(world: int, me: int, state: Holding, least: int) -> None:
+def hold_on_from(world: int, me: int, state: Joining, least: int) -> None:
     """Let the token go on to `least`, if it is held before that; drop it if nothing waits."""
     if state.held >= 0 and least > state.pending:
         state.pending = least

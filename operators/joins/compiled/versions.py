@@ -20,7 +20,7 @@ from tokenring.engine.compiled import (
     take,
     time_of,
 )
-from tokenring.operators.joins.compiled.holding import Holding, hold_from, hold_on_from, hold_what_came
+from tokenring.operators.joins.compiled.holding import Joining, hold_from, hold_on_from, hold_what_came
 from tokenring.operators.joins.compiled.kept_rows import (
     KeptRows,
     free_of,
@@ -31,7 +31,6 @@ from tokenring.operators.joins.compiled.kept_rows import (
     meta_of,
 )
 from tokenring.operators.joins.compiled.keyed import (
-    JoinKeys,
     LinkedKeys,
     chosen_rows,
     find_keys,
@@ -40,7 +39,7 @@ from tokenring.operators.joins.compiled.keyed import (
     rows_but,
     rows_without_key,
 )
-from tokenring.operators.joins.compiled.results import LinkedResults, Results, pairs_of, scratch, side_of
+from tokenring.operators.joins.compiled.results import LinkedResults, pairs_of, scratch, side_of
 from tokenring.operators.joins.compiled.waiting import (
     LinkedWaiting,
     Waiting,
@@ -67,19 +66,12 @@ from tokenring.operators.state import grown
 _TOO_LATE = -1
 
 
-class Versions(Holding):
-    """`time`: by side the column of rows' own times, -1: their messages'. `at`: by side the row to go on with of the
-    message at hand. `wanted`, `wanted_side`: how many rows there was no room for, and on which side; 0: for a key.
-    `has_due`: whether there is an input for what became due as state moved."""
+class Versions(Joining):
+    """`outer`: whether rows that see nothing are sent. `time`: by side the column of rows' own times, -1: their
+    messages'."""
 
     outer: int
     time: Words = room(2)
-    at: Words = room(2)
-    wanted: int
-    wanted_side: int
-    has_due: int
-    keys: JoinKeys
-    results: Results
     waiting: Waiting
 
 

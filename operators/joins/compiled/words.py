@@ -2,10 +2,9 @@
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import Record, Words, room
-from tokenring.operators.joins.compiled.holding import Holding
+from tokenring.operators.joins.compiled.holding import Joining
 from tokenring.operators.joins.compiled.kept_rows import least_due, rows_kept
-from tokenring.operators.joins.compiled.keyed import JoinKeys
-from tokenring.operators.joins.compiled.results import Results, side_of
+from tokenring.operators.joins.compiled.results import side_of
 from tokenring.operators.joins.kept import AT_ONCE
 
 ROOM_ROWS = 3
@@ -28,26 +27,20 @@ class TimeReach(Record):
     first_after: int
 
 
-class Join(Holding):
-    """`listens`: whether frontiers matter; `right_first`: whether the right input is read first. `at`: by side the row
-    to go on with of the message at hand. `wanted`, `wanted_side`: how many rows there was no room for, and on which
-    side; 0: for a key. `space`: of rows, places and the like of AT_ONCE pairs. `at_hand`: the side whose message has
-    not been taken to its end, which goes on before all else, -1: none; `go_on`: the place to go on at, of the other
-    side's rows for the first row of it, -1: that row's first. `sent`: pairs sent in this call. `has_due`: whether there
-    is an input for what became due as state moved. `bounded` to `unique`: how rows match, as Matcher has it; by side
+class Join(Joining):
+    """`listens`: whether frontiers matter; `right_first`: whether the right input is read first. `space`: of rows,
+    places and the like of AT_ONCE pairs. `at_hand`: the side whose message has not been taken to its end, which goes on
+    before all else, -1: none; `go_on`: the place to go on at, of the other side's rows for the first row of it, -1:
+    that row's first. `sent`: pairs sent in this call. `bounded` to `unique`: how rows match, as Matcher has it; by side
     `alone`, `ended`, `least`, `seen` (the addresses of words by slot), and `where`, the column of messages that says
     whether a row can match, -1: all can."""
 
     listens: int
     right_first: int
-    at: Words = room(2)
-    wanted: int
-    wanted_side: int
     space: int
     at_hand: int
     go_on: int
     sent: int
-    has_due: int
     bounded: int
     exact: int
     once: int
@@ -60,8 +53,6 @@ class Join(Holding):
     where: Words = room(2)
     left_reach: TimeReach
     right_reach: TimeReach
-    keys: JoinKeys
-    results: Results
 
 
 @kernel

@@ -1,7 +1,7 @@
 """The kernels of a unique side whose rows expire: each is at its key's slot, and linked to what goes with it at most.
 
 `rows`, int64 (slots, words): the words below. `heap`: the first slots of rows that go together, by when. `meta`: as in
-kernels.py; here LIMIT is behind the last slot that ever had a row, and FREE says how many below it have none.
+kernels.py; here `limit` is behind the last slot that ever had a row, and `free` says how many below it have none.
 """
 
 from tokenring.engine import MAX_TIME, kernel

@@ -5,20 +5,20 @@ mark says where probing begins. `tags`, int64 (capacity,): each slot's tag, whic
 `counts`: the free list, of slots that were given back.
 
 There is no pause in which all is hashed anew. Where cells are as many again, `n` at once, those of the first half begin
-where half as many bits say, until they are settled: some at each new key, by runs without a gap. SPLIT says how far
+where half as many bits say, until they are settled: some at each new key, by runs without a gap. `split` says how far
 that has come.
 
-Tags that lie close together have a dense form: an int32 array of slots + 1 by tag, of those from DENSE_BASE on; they
-are in no cell, once they have moved: where the form is made or becomes longer, cells before MOVING may have tags that
+Tags that lie close together have a dense form: an int32 array of slots + 1 by tag, of those from `dense_base` on; they
+are in no cell, once they have moved: where the form is made or becomes longer, cells before `moving` may have tags that
 belong there. Some move at each new key, and whenever one is asked for that has not moved yet. Afterwards far fewer
-cells do, and SHRINKS says so.
+cells do, and `shrinks` says so.
 """
 
 from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.state.cells.dense import dense_of, move_all, not_moved
-    from tokenring.operators.state.cells.free_list import FREE, LIMIT, FreeList, give_place, take_place
+    from tokenring.operators.state.cells.free_list import FreeList, give_place, take_place
     from tokenring.operators.state.cells.probing import (
         AHEAD,
         FULL,
@@ -44,8 +44,6 @@ with later(__name__):
 __all__ = [
     "CellCounts",
     "FreeList",
-    "FREE",
-    "LIMIT",
     "give_place",
     "take_place",
     "AHEAD",

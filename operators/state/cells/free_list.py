@@ -29,6 +29,3 @@ def give_place(free: Words, counts: FreeList, place: int) -> None:
     """Give a place back."""
     free[counts.free] = place
     counts.free += 1
-
-
-LIMIT, FREE = range(2)
