@@ -10,9 +10,8 @@ from tokenring.engine.compiled import Compiled
 from tokenring.operators.collections import compiled
 from tokenring.operators.collections.trace import Lag, Reader, Trace, batch_of
 from tokenring.operators.collections.updates import (
-    MADE,
-    PAIR_WORDS,
     TOO_OFTEN,
+    Paired,
     Spine,
     both,
     distinct_keys,
@@ -41,7 +40,7 @@ class _Work:
         self.others, self.other_bounds = other.rows_of_keys(keys, self.asked, before)
         self.left = int((np.diff(self.bounds) * np.diff(self.other_bounds)).sum())
         self.is_left, self.token = int(is_left), token
-        self.state = np.zeros(PAIR_WORDS, np.int64)
+        self.paired = Paired()
 
     def some(self, depth: int, columns: int) -> np.ndarray:
         """Some pairs; `left` says how many there are still. MultiplicityOverflowError for one that would be there too
@@ -49,10 +48,10 @@ class _Work:
         target = np.empty((columns, min(_MOST_PAIRS, self.left)), np.int64)
         status = pair_some(
             self.asked, self.asked.shape[1], depth, self.is_left, self.mine, self.bounds, self.others,
-            self.other_bounds, target.shape[1], self.state, target,
+            self.other_bounds, target.shape[1], self.paired.words, target,
         )  # fmt: skip
         if status == TOO_OFTEN:
-            raise too_often(target[-1 - depth : -1, self.state[MADE]].tolist())
+            raise too_often(target[-1 - depth : -1, self.paired.made].tolist())
         self.left -= target.shape[1]
         return target
 
@@ -95,8 +94,8 @@ def _joining(
                 if not works and batch.shape[1] <= _FEW_ROWS:
                     pairs = np.empty((len(schema), _FEW_PAIRS), np.int64)
                     made = pair_few(
-                        other.spine.words, other.spine.least, other_reader.taken, left.keys, left.depth, is_left, batch,
-                        pairs,
+                        other.spine.address, other.spine.least, other_reader.taken, left.keys, left.depth, is_left,
+                        batch, pairs,
                     )  # fmt: skip
                     if made >= 0:
                         if made:

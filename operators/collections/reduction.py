@@ -151,7 +151,11 @@ def build_reducing_by(
 
 
 def _reducing(
-    source: Trace, target: Trace, reader: Reader, own: Reader, data: Schema,
+    source: Trace,
+    target: Trace,
+    reader: Reader,
+    own: Reader,
+    data: Schema,
     changes: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
 ) -> Callable[[OperatorContext, Token], Callable[..., None]]:
     """The operator's constructor. changes: what changes at these keys and times (keys, coordinates, 1), as `Changes`
@@ -202,7 +206,7 @@ def _by_kernel(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What changes by one of the reductions that kernels know."""
     changes, put_off, wrong = change_keys(
-        source.spine.words, source.spine.least, target.spine.words, source.keys, asked_at, *reduction, frontier,
+        source.spine.address, source.spine.least, target.spine.address, source.keys, asked_at, *reduction, frontier,
         faults.are_there,
     )  # fmt: skip
     if wrong.shape[1]:

@@ -10,7 +10,7 @@ from tokenring.operators.collections import compiled
 from tokenring.operators.collections.arranging import spread_by_key
 from tokenring.operators.collections.reduction import KeyFaults
 from tokenring.operators.collections.streams import schema_of_updates
-from tokenring.operators.collections.updates import FIRST_PART, HOW, PRESENT_PART, SUM_FLOAT, width_of
+from tokenring.operators.collections.updates import SUM_FLOAT, SummedColumn, width_of
 from tokenring.operators.collections.words import Entering
 from tokenring.operators.mechanisms import can_be_compiled
 from tokenring.operators.migrate import made_again
@@ -23,12 +23,15 @@ def totaled(
     """Updates of a row by key with totals of these kinds, and the schema of that; None where an arrangement is to keep
     the parts. rows: updates of `data`, whose first columns are the key; summed, totals: as `tables_of_parts` has them.
     """
-    if SUM_FLOAT in summed[:, HOW] or not can_be_compiled(rows.scope, data, texts=True):
+    if SUM_FLOAT in SummedColumn.of_table(summed)["how"] or not can_be_compiled(rows.scope, data, texts=True):
         return None
     made = Schema.of({key: str(data.kind(key)) for key in keys} | dict(kinds))
     arriving = schema_of_updates(data, 1)
     entering = Entering(name, arriving)
-    ends = [max(row[FIRST_PART] + width_of(row[HOW]), row[PRESENT_PART] + 1) for row in summed.tolist()]
+    ends = [
+        max(first_part + width_of(how), present_part + 1)
+        for _, how, first_part, present_part in SummedColumn.of_table(summed).tolist()
+    ]
     width = max([1, *ends])  # part 0 counts rows
     builder = rows.operator(name, Notify.IF_TOKEN)
     made_again(rows.scope)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tokenring.engine import Batch, ConfigError, InputPort, OperatorContext, Schema, TokenRef
 from tokenring.engine.times import COMPLETE, NestedTime
-from tokenring.operators.collections.updates import ALL, READ_SINCE, TAKEN, Sealed, Spine, is_merged, least_of, merge_at
+from tokenring.operators.collections.updates import ALL, Sealed, Spine, is_merged, least_of, merge_at
 from tokenring.operators.collections.words import heaps_of, table_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Reader:
     @property
     def taken(self) -> int:
         """How many batches it has taken: what it sees of the trace are those before."""
-        return int(self._spine.readers[self.number, TAKEN])
+        return int(self._spine.readers[self.number]["taken"])
 
     @property
     def since(self) -> list[NestedTime]:
@@ -57,7 +57,7 @@ class Reader:
     def since(self, since: list[NestedTime]) -> None:
         self._since = since
         if self._spine.depth == 1:
-            self._spine.readers[self.number, READ_SINCE] = since[0][0] if since else COMPLETE
+            self._spine.readers[self.number]["since"] = since[0][0] if since else COMPLETE
 
     def take(self, port: InputPort) -> Iterator[tuple[TokenRef, np.ndarray]]:
         """The batches that have come on the arrangement's stream, each with its reference: int64 (columns, rows)."""
@@ -67,7 +67,7 @@ class Reader:
     def take_batches(self, port: InputPort) -> Iterator[tuple[TokenRef, Batch]]:
         """The same, as they came."""
         for reference, batch in port:
-            self._spine.readers[self.number, TAKEN] += 1
+            self._spine.readers[self.number]["taken"] += 1
             yield reference, batch
 
     def leave(self) -> None:
@@ -134,9 +134,9 @@ class Trace:
     def merge_on(self, context: OperatorContext) -> None:
         """Let merges go on while nothing is added, where times have one coordinate; the operator is run when it is time
         for more."""
-        if self.depth == 1 and not is_merged(self.spine.words):
+        if self.depth == 1 and not is_merged(self.spine.address):
             now_ns = monotonic_ns()
-            due_ns = merge_at(self.spine.words, now_ns)
+            due_ns = merge_at(self.spine.address, now_ns)
             if due_ns not in (0, self._due_ns):
                 context.activate_after(max(0, due_ns - now_ns))
             self._due_ns = due_ns

@@ -27,9 +27,8 @@ from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import ORDER, numbered, schema_of_updates, schema_of_words, stamped
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
 from tokenring.operators.collections.updates import (
-    KEY,
-    MADE,
     NO_ROW,
+    Replaced,
     Sealed,
     both,
     distinct_keys,
@@ -166,15 +165,15 @@ def to_upserts(arranged: Arranged, time: str, deleted: str, name: str) -> Stream
                 ones = np.ones((1, batch.shape[1]), np.int64)
                 changes, count = Sealed.of(np.concatenate([batch[in_turn], ones]))
                 asked, before, bounds = _before(trace, changes, count, reader.taken - 1)
-                made, state = np.empty((len(schema), count), np.int64), np.zeros(2, np.int64)
-                wrong = rows_after(changes, count, len(keys), before, bounds, made, state)
+                made, replaced = np.empty((len(schema), count), np.int64), Replaced()
+                wrong = rows_after(changes, count, len(keys), before, bounds, made, replaced.words)
                 if wrong != NO_ROW:
-                    said = key_in_words(data.select(keys), asked[:, state[KEY]])
+                    said = key_in_words(data.select(keys), asked[:, replaced.key])
                     raise UsageError(
                         f"operator {name!r}: at {changes[len(keys), wrong]} {said} has not one row alone: an upsert "
                         f"stream has one a key at most; say a key that tells rows apart, or arrange(key).first(1)"
                     )
-                made = np.ascontiguousarray(made[:, : state[MADE]])
+                made = np.ascontiguousarray(made[:, : replaced.made])
                 is_gone = made[-1] == 1
                 made[len(keys) : len(data), is_gone] = nulls
                 output.give(reference, batch_of(schema, made))

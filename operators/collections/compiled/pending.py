@@ -9,6 +9,7 @@ import numpy as np
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import (
+    Words,
     address_of,
     addresses_of,
     column_of,
@@ -18,63 +19,77 @@ from tokenring.engine.compiled import (
     peek,
     retain,
     rows_of,
+    signed,
     table_at,
     take,
     time_of_token,
     words_at,
 )
 from tokenring.operators.collections.updates import LARGE, consolidate_dealt, deal, new_block
-from tokenring.operators.collections.words import BASE, KIND_WORDS, Entering, enter_columns
+from tokenring.operators.collections.words import KIND_WORDS, Entering, KindRow, enter_columns
+from tokenring.operators.mechanisms import Beginning
 
-# Words of a state, its first ones. PENDING, ROOM, ROWS: the block of the updates, of COLUMNS columns, and LEAST the
-# least of their times; HELD: the token for them. TEXTS, KINDS, HEAPS: as `enter_columns` has them.
-FIRST, PENDING, ROOM, ROWS, COLUMNS, LEAST, HELD, TEXTS, KINDS, HEAPS = range(10)
-PENDING_WORDS = 10
+
+class Pending(Beginning):
+    """What states begin with. `block`: the updates, of so many columns, in room for how many, how many there are, and
+    the least of their times; `held`: the token for them. `texts`, `kinds`, `heaps`: as `enter_columns` has them."""
+
+    block: int
+    room: int
+    rows: int
+    columns: int
+    least: int
+    held: int
+    texts: int
+    kinds: int
+    heaps: int
+
+
 _FIRST_ROWS = 64
 _NEVER = 1 << 62
 
 
 @kernel
-def _make_room(state, rows):  # type: ignore[no-untyped-def]
+def _make_room(state: Pending, rows: int) -> None:
     """Have room for so many more rows."""
-    needed = state[ROWS] + rows
-    if needed > state[ROOM]:
-        room, columns = max(_FIRST_ROWS, needed, 2 * state[ROOM]), state[COLUMNS]
+    needed = state.rows + rows
+    if needed > state.room:
+        room, columns = max(_FIRST_ROWS, needed, 2 * state.room), state.columns
         address = new_block(columns, room)
-        if state[PENDING] != 0:
-            before, after = table_at(state[PENDING], columns, state[ROOM]), table_at(address, columns, room)
+        if state.block != 0:
+            before, after = table_at(state.block, columns, state.room), table_at(address, columns, room)
             for column in range(columns):
-                after[column, : state[ROWS]] = before[column, : state[ROWS]]
-            deallocate(state[PENDING])
-        state[PENDING], state[ROOM] = address, room
+                after[column, : state.rows] = before[column, : state.rows]
+            deallocate(state.block)
+        state.block, state.room = address, room
 
 
 @kernel
-def _gather(state, message):  # type: ignore[no-untyped-def]
+def _gather(state: Pending, message: int) -> bool:
     """Put a message's rows behind those that are pending; whether there was room for their texts."""
-    rows, columns = rows_of(message), state[COLUMNS]
+    rows, columns = rows_of(message), state.columns
     _make_room(state, rows)
     return enter_columns(
-        state[TEXTS], addresses_of(message), words_at(state[HEAPS], columns),
-        table_at(state[KINDS], columns, KIND_WORDS), rows, table_at(state[PENDING], columns, state[ROOM]), state[ROWS],
+        state.texts, addresses_of(message), words_at(state.heaps, columns),
+        table_at(state.kinds, columns, KIND_WORDS), rows, table_at(state.block, columns, state.room), state.rows,
     )  # fmt: skip
 
 
 @kernel
-def _hold(world, me, state, least):  # type: ignore[no-untyped-def]
+def _hold(world: int, me: int, state: Pending, least: int) -> None:
     """Hold a token at the least time that is pending."""
-    state[LEAST] = min(state[LEAST], least)
-    if state[HELD] >= 0 and time_of_token(world, state[HELD]) <= least:
+    state.least = min(state.least, least)
+    if state.held >= 0 and time_of_token(world, state.held) <= least:
         return
     slot = retain(world, me, 0, 0)
     downgrade(world, me, slot, least)
-    if state[HELD] >= 0:
-        drop(world, me, state[HELD])
-    state[HELD] = slot
+    if state.held >= 0:
+        drop(world, me, state.held)
+    state.held = slot
 
 
 @kernel
-def gather_all(world, me, state):  # type: ignore[no-untyped-def]
+def gather_all(world: int, me: int, state: Pending) -> bool:
     """Take in what came; False if texts have no room, which is to be cured before the call is repeated."""
     while True:
         message = peek(world, me, 0)
@@ -84,37 +99,37 @@ def gather_all(world, me, state):  # type: ignore[no-untyped-def]
             return False
         take(world, me, 0)
         if rows_of(message) > 0:
-            state[ROWS] += rows_of(message)
-            _hold(world, me, state, column_of(message, state[COLUMNS] - 2).min())
+            state.rows += rows_of(message)
+            _hold(world, me, state, column_of(message, state.columns - 2).min())
 
 
 @kernel
-def _free_large(state):  # type: ignore[no-untyped-def]
+def _free_large(state: Pending) -> None:
     """Nothing is pending: give a large block back."""
-    if state[ROOM] >= LARGE:
-        deallocate(state[PENDING])
-        state[PENDING] = state[ROOM] = 0
+    if state.room >= LARGE:
+        deallocate(state.block)
+        state.block = state.room = 0
 
 
 @kernel
-def are_all_finished(state, frontier):  # type: ignore[no-untyped-def]
+def are_all_finished(state: Pending, frontier: int) -> bool:
     """Whether all that is pending is before the frontier."""
-    times = table_at(state[PENDING], state[COLUMNS], state[ROOM])[state[COLUMNS] - 2]
-    for row in range(state[ROWS]):
+    times = table_at(state.block, state.columns, state.room)[state.columns - 2]
+    for row in range(state.rows):
         if times[row] >= frontier:
             return False
     return True
 
 
 @kernel
-def seal_pending(state):  # type: ignore[no-untyped-def]
+def seal_pending(state: Pending) -> tuple[int, int]:
     """All that is pending, which is much, in order and added up, in a block with room for all: (its address, how many,
     or TOO_OFTEN, as `add_up` has it). No more memory is used at once than twice what comes of it."""
-    rows, columns = state[ROWS], state[COLUMNS]
+    rows, columns = state.rows, state.columns
     address = new_block(columns, rows)
     dealt = table_at(address, columns, rows)
-    bounds = deal(table_at(state[PENDING], columns, state[ROOM]), rows, dealt)
-    state[ROWS], state[LEAST] = 0, _NEVER
+    bounds = deal(table_at(state.block, columns, state.room), rows, dealt)
+    state.rows, state.least = 0, _NEVER
     _free_large(state)
     target = new_block(columns, rows)
     made = consolidate_dealt(dealt, bounds, table_at(target, columns, rows))
@@ -123,28 +138,28 @@ def seal_pending(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def give_pending(state):  # type: ignore[no-untyped-def]
+def give_pending(state: Pending) -> tuple[int, int, int]:
     """All that is pending, in the block in which it was gathered, the caller's from now on: (its address, its room, how
     many rows there are)."""
-    address, room, rows = state[PENDING], state[ROOM], state[ROWS]
-    state[PENDING], state[ROOM], state[ROWS], state[LEAST] = 0, 0, 0, _NEVER
+    address, room, rows = state.block, state.room, state.rows
+    state.block, state.room, state.rows, state.least = 0, 0, 0, _NEVER
     return address, room, rows
 
 
 @kernel
-def take_back(state, address, room):  # type: ignore[no-untyped-def]
+def take_back(state: Pending, address: int, room: int) -> None:
     """Have a block that `give_pending` gave again, to gather in, unless there is another."""
-    if state[PENDING] == 0:
-        state[PENDING], state[ROOM] = address, room
+    if state.block == 0:
+        state.block, state.room = address, room
     else:
         deallocate(address)
 
 
 @kernel
-def take_finished(state, frontier):  # type: ignore[no-untyped-def]
+def take_finished(state: Pending, frontier: int) -> Words:
     """Take the rows that are before the frontier out of those pending: a table of their own, int64 (columns, rows)."""
-    rows, columns = state[ROWS], state[COLUMNS]
-    pending = table_at(state[PENDING], columns, state[ROOM])
+    rows, columns = state.rows, state.columns
+    pending = table_at(state.block, columns, state.room)
     times = pending[columns - 2]
     count = 0
     for row in range(rows):
@@ -153,11 +168,11 @@ def take_finished(state, frontier):  # type: ignore[no-untyped-def]
     if count == rows:
         for column in range(columns):
             finished[column] = pending[column, :rows]
-        state[ROWS], state[LEAST] = 0, _NEVER
+        state.rows, state.least = 0, _NEVER
         _free_large(state)
         return finished
     places = np.empty(rows, np.int64)
-    due, left, kept, least = 0, rows - count, 0, np.int64(_NEVER)
+    due, left, kept, least = 0, rows - count, 0, signed(_NEVER)
     for row in range(rows):
         if times[row] < frontier:
             places[due] = row
@@ -171,32 +186,33 @@ def take_finished(state, frontier):  # type: ignore[no-untyped-def]
             finished[column, row] = pending[column, places[row]]
         for row in range(left):  # rows only move to the front
             pending[column, row] = pending[column, places[count + row]]
-    state[ROWS], state[LEAST] = left, least
+    state.rows, state.least = left, least
     return finished
 
 
 @kernel
-def hold_least(world, me, state):  # type: ignore[no-untyped-def]
+def hold_least(world: int, me: int, state: Pending) -> None:
     """All that was taken out is sent: hold the token for what is left."""
-    if state[ROWS] == 0:
-        drop(world, me, state[HELD])
-        state[HELD] = -1
+    if state.rows == 0:
+        drop(world, me, state.held)
+        state.held = -1
     else:
-        downgrade(world, me, state[HELD], state[LEAST])
+        downgrade(world, me, state.held, state.least)
 
 
-def pending_of(state: np.ndarray) -> np.ndarray:
-    """A copy of what is pending, int64 (columns, rows)."""
-    rows, room, columns = int(state[ROWS]), int(state[ROOM]), int(state[COLUMNS])
+def pending_of(words: np.ndarray) -> np.ndarray:
+    """A copy of what is pending in a state, int64 (columns, rows)."""
+    state = Pending(words)
+    rows, room, columns = state.rows, state.room, state.columns
     if rows == 0:
         return np.empty((columns, 0), np.int64)
-    block = (ctypes.c_int64 * (columns * room)).from_address(int(state[PENDING]))
+    block = (ctypes.c_int64 * (columns * room)).from_address(state.block)
     return np.ctypeslib.as_array(block).reshape(columns, room)[:, :rows].copy()
 
 
-def begin_pending(state: np.ndarray, entering: Entering) -> tuple[Any, ...]:
+def begin_pending(state: Pending, entering: Entering) -> tuple[Any, ...]:
     """Write the words of a state; what is to last as long as it. entering: makes tables of messages."""
-    heaps = np.ascontiguousarray(entering.kinds[:, BASE])
-    state[COLUMNS], state[HELD], state[LEAST] = len(entering.kinds), -1, _NEVER
-    state[TEXTS], state[KINDS], state[HEAPS] = entering.texts_address, address_of(entering.kinds), address_of(heaps)
+    heaps = np.ascontiguousarray(KindRow.of_table(entering.kinds)["base"])
+    state.columns, state.held, state.least = len(entering.kinds), -1, _NEVER
+    state.texts, state.kinds, state.heaps = entering.texts_address, address_of(entering.kinds), address_of(heaps)
     return entering, heaps

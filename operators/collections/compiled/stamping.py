@@ -18,9 +18,8 @@ from tokenring.engine.compiled import (
     fail,
     keys_of,
     point_to,
-    record_of,
     rows_of,
-    state_of,
+    state_as,
     take,
     time_of,
     words_at,
@@ -28,20 +27,26 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.mechanisms import Beginning, drop_first
 
-# Words of the state. POSITIONS: the address of where the DATA columns are; TIME_AT, TIMES_AT: where times and
-# multiplicities are, or -1. NUMBER: of the next row, where rows are numbered; else -1.
-_FIRST, _DATA, _POSITIONS, _TIME_AT, _TIMES_AT, _NUMBER = range(6)
-_WORDS = 6
+
+class Stamping(Beginning):
+    """`positions`: where the positions of the `data` columns are; `time_at`, `times_at`: where times and multiplicities
+    are, or -1. `number`: of the next row, where rows are numbered; else -1."""
+
+    data: int
+    positions: int
+    time_at: int
+    times_at: int
+    number: int
 
 
 @entry
-def stamp(world, me):  # type: ignore[no-untyped-def]
+def stamp(world: int, me: int) -> int:
     """Answer each message with its rows as updates."""
-    state = state_of(world, me, _WORDS)
-    drop_first(world, me, record_of(state, Beginning))
-    words, chosen = world_at(world), state[_DATA]
-    positions = words_at(state[_POSITIONS], chosen)
-    data = chosen + (state[_NUMBER] >= 0)
+    state = state_as(world, me, Stamping)
+    drop_first(world, me, state)
+    words, chosen = world_at(world), state.data
+    positions = words_at(state.positions, chosen)
+    data = chosen + (state.number >= 0)
     while True:
         message = take(world, me, 0)
         if message == 0:
@@ -53,28 +58,28 @@ def stamp(world, me):  # type: ignore[no-untyped-def]
         made = bare_message(words, data + 2, rows)
         for column in range(chosen):
             point_to(made, column, columns[positions[column]])
-        if state[_NUMBER] >= 0:
+        if state.number >= 0:
             address = claim(words, 8 * rows)
             numbers = words_at(address, rows)
             for row in range(rows):
-                numbers[row] = state[_NUMBER] + row
-            state[_NUMBER] += rows
+                numbers[row] = state.number + row
+            state.number += rows
             point_to(made, chosen, address)
-        if state[_TIME_AT] >= 0:
-            times = column_of(message, state[_TIME_AT])
+        if state.time_at >= 0:
+            times = column_of(message, state.time_at)
             for row in range(rows):
                 if times[row] < time_of(message):
                     fail(world, me, -1, times[row], time_of(message), 0)
                     return FAILED
-            point_to(made, data, columns[state[_TIME_AT]])
+            point_to(made, data, columns[state.time_at])
         elif keys_of(message) != 0:  # a burst: each row has its own message's time
             point_to(made, data, keys_of(message))
         else:
             address = claim(words, 8 * rows)
             words_at(address, rows)[:] = time_of(message)
             point_to(made, data, address)
-        if state[_TIMES_AT] >= 0:
-            point_to(made, data + 1, columns[state[_TIMES_AT]])
+        if state.times_at >= 0:
+            point_to(made, data + 1, columns[state.times_at])
         else:
             address = claim(words, 8 * rows)
             words_at(address, rows)[:] = 1
@@ -92,8 +97,8 @@ def stamping(
     """The operator. positions: of the columns that are data; time, times: of those two; early: the error for a row at a
     time before its message's; number: of the first row, where a column behind data numbers them."""
     chosen = np.array(positions, np.int64)
-    state = np.zeros(_WORDS, np.int64)
-    state[_DATA], state[_POSITIONS] = len(chosen), address_of(chosen)
-    state[_TIME_AT], state[_TIMES_AT] = [-1 if position is None else position for position in (time, times)]
-    state[_NUMBER] = -1 if number is None else number
-    return Compiled(stamp, state, (chosen,), explain=lambda _, operands: early(operands[0], operands[1]))
+    state = Stamping()
+    state.data, state.positions = len(chosen), address_of(chosen)
+    state.time_at, state.times_at = [-1 if position is None else position for position in (time, times)]
+    state.number = -1 if number is None else number
+    return Compiled(stamp, state.words, (chosen,), explain=lambda _, operands: early(operands[0], operands[1]))

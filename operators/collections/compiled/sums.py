@@ -8,25 +8,21 @@ from tokenring.engine.compiled import (
     DONE,
     FAILED,
     NEEDS_ROOM,
+    Words,
     column_of,
     deallocate,
     fail,
     new_message,
-    record_of,
+    records_at,
     send,
     shorten,
+    signed,
     table_at,
     words_at,
 )
-from tokenring.operators.collections.compiled.faults import FAULT_WORDS, fault_row
+from tokenring.operators.collections.compiled.faults import FaultState, fault_row
 from tokenring.operators.collections.compiled.pending import (
-    COLUMNS,
-    HELD,
-    KINDS,
-    PENDING,
-    PENDING_WORDS,
-    ROOM,
-    ROWS,
+    Pending,
     are_all_finished,
     give_pending,
     take_back,
@@ -34,52 +30,59 @@ from tokenring.operators.collections.compiled.pending import (
 )
 from tokenring.operators.collections.updates import DONE as ALL_DONE
 from tokenring.operators.collections.updates import (
-    FIRST_PART,
-    HOW,
     LARGE,
     NO_SUM,
     OVERFLOW,
-    PRESENT_PART,
-    SUMMED,
-    SUMMED_WORDS,
     TOO_MANY,
-    TOTAL_WORDS,
+    SummedColumn,
+    TotalRule,
     add_word,
     added,
     new_block,
     sort_rows,
     totals_of_sums,
 )
-from tokenring.operators.collections.words import KIND_WORDS, is_null
-from tokenring.operators.state import (
-    NUMBERS_WORDS,
-    PLACES,
-    SOURCE_WORDS,
-    KeyMap,
-    forget_slots,
-    have_column,
-    key_column,
-    number_rows,
-)
+from tokenring.operators.collections.words import KindRow, is_null
+from tokenring.operators.state import SOURCE_WORDS, KeyMap, forget_slots, have_column, key_column, number_rows
 
-# Words of the state, behind those of what is pending. KEY_COUNT: how many columns are keys. SUMMED_AT, SUMMED_COUNT;
-# TOTALS, TOTAL_COUNT: what is summed and what is made of it, as `to_parts` and `reduce_keys` have them. WIDTH: how many
-# sums a key has, at SUMS_AT by slot; STAMPS: by slot, the number of the time of its last change, NUMBER the one that is
-# looked at; SCRATCH: room for BLOCK rows. DUE: the block of finished rows, in order of their times, DUE_ROWS of them
-# in room for DUE_ROOM; DUE_AT: where it goes on. TOUCHED: the block of the slots that change at the time, with what
-# they had before, TOUCHED_COUNT of them, of which SENT were sent. WRONG: the address of KEY_COUNT words for the key of
-# an error. LACKS_TEXTS: whether it is texts that have no room. TOUCHED_ROOM: of how many keys there is room in TOUCHED;
-# TOUCHED_TIME: the time at which they change. IS_EARLY: whether the due rows are of a time of which more may come, but
-# none of earlier ones: they are added as they come, and what they change is sent once the time is finished. FAULTS_AT:
-# where the words of faults begin.
-(
-    KEY_COUNT, SUMMED_AT, SUMMED_COUNT, TOTALS, TOTAL_COUNT, WIDTH, SUMS_AT, STAMPS, SCRATCH, DUE, DUE_ROWS, DUE_AT,
-    TOUCHED, TOUCHED_COUNT, SENT, NUMBER, WRONG, LACKS_TEXTS,
-    DUE_ROOM, TOUCHED_ROOM, TOUCHED_TIME, IS_EARLY,
-) = range(PENDING_WORDS, PENDING_WORDS + 22)  # fmt: skip
-FAULTS_AT = PENDING_WORDS + 22
-NUMBERS = FAULTS_AT + FAULT_WORDS
-WORDS = NUMBERS + NUMBERS_WORDS
+
+class Totaling(Pending):
+    """`keys`: how many columns are keys. `summed`, `totals`: what is summed and what is made of it, as `to_parts` and
+    `reduce_keys` have them. `width`: how many sums a key has, at `sums` by slot; `stamps`: by slot, the number of the
+    time of its last change, `number` the one that is looked at; `scratch`: room for BLOCK rows. `due`: the block of
+    finished rows, in order of their times, so many of them in so much room; `due_at`: where it goes on. `touched`: the
+    block of the slots that change at the time, with what they had before, how many, of which `sent` were sent, of how
+    many there is room, and the time at which they change. `wrong`: the address of a word a key column for the key of an
+    error. `lacks_texts`: whether it is texts that have no room. `is_early`: whether the due rows are of a time of which
+    more may come, but none of earlier ones: they are added as they come, and what they change is sent once the time is
+    finished. `numbers`: the numbering of keys."""
+
+    keys: int
+    summed: int
+    summed_count: int
+    totals: int
+    total_count: int
+    width: int
+    sums: int
+    stamps: int
+    scratch: int
+    due: int
+    due_rows: int
+    due_at: int
+    touched: int
+    touched_count: int
+    sent: int
+    number: int
+    wrong: int
+    lacks_texts: int
+    due_room: int
+    touched_room: int
+    touched_time: int
+    is_early: int
+    faults: FaultState
+    numbers: KeyMap
+
+
 BLOCK = 1 << 10
 _SLOTS, _FRESH, _FRESH_ROWS, _WANTED, SOURCES = range(5)  # rows of the scratch
 _MOST_SENT = 1 << 13  # keys in a message
@@ -87,23 +90,23 @@ _AT_ONCE = 1 << 16  # rows and keys in one run
 
 
 @kernel
-def _due(state):  # type: ignore[no-untyped-def]
-    return table_at(state[DUE], state[COLUMNS], state[DUE_ROOM])
+def _due(state: Totaling) -> Words:
+    return table_at(state.due, state.columns, state.due_room)
 
 
 @kernel
-def _touched(state):  # type: ignore[no-untyped-def]
+def _touched(state: Totaling) -> Words:
     """A row for each key that changes: its slot, and its sums before."""
-    return table_at(state[TOUCHED], state[TOUCHED_ROOM], 1 + state[WIDTH])
+    return table_at(state.touched, state.touched_room, 1 + state.width)
 
 
 @kernel
-def _sums(state):  # type: ignore[no-untyped-def]
-    return table_at(state[SUMS_AT], state[NUMBERS + PLACES], state[WIDTH])
+def _sums(state: Totaling) -> Words:
+    return table_at(state.sums, state.numbers.places, state.width)
 
 
 @kernel
-def _is_in_order(times, rows):  # type: ignore[no-untyped-def]
+def _is_in_order(times: Words, rows: int) -> bool:
     is_in_order = True
     for row in range(1, rows):
         is_in_order &= times[row - 1] <= times[row]
@@ -111,34 +114,34 @@ def _is_in_order(times, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def begin(state):  # type: ignore[no-untyped-def]
+def begin(state: Totaling) -> None:
     """Begin with the due rows; with keys that rows of their time touched before, if some did."""
-    state[DUE_AT] = state[SENT] = 0
-    if state[TOUCHED_COUNT] == 0:
-        state[NUMBER] += 1
-    needed = state[TOUCHED_COUNT] + state[DUE_ROWS]
-    if needed > state[TOUCHED_ROOM] or state[TOUCHED] == 0:
-        before, count, room = state[TOUCHED], state[TOUCHED_COUNT], max(needed, 2 * state[TOUCHED_COUNT])
-        address = new_block(1 + state[WIDTH], room)
+    state.due_at = state.sent = 0
+    if state.touched_count == 0:
+        state.number += 1
+    needed = state.touched_count + state.due_rows
+    if needed > state.touched_room or state.touched == 0:
+        before, count, room = state.touched, state.touched_count, max(needed, 2 * state.touched_count)
+        address = new_block(1 + state.width, room)
         if before != 0:
-            table_at(address, room, 1 + state[WIDTH])[:count] = _touched(state)[:count]
+            table_at(address, room, 1 + state.width)[:count] = _touched(state)[:count]
             deallocate(before)
-        state[TOUCHED], state[TOUCHED_ROOM] = address, room
+        state.touched, state.touched_room = address, room
 
 
 @kernel
-def begin_due(state, frontier):  # type: ignore[no-untyped-def]
+def begin_due(state: Totaling, frontier: int) -> None:
     """Have the rows that are before the frontier looked at, in order of their times. Of many, which all are and are in
     order, no copy is made: to touch so much new memory costs more than to add them up."""
-    if state[ROWS] >= LARGE and are_all_finished(state, frontier):
-        times = table_at(state[PENDING], state[COLUMNS], state[ROOM])[state[COLUMNS] - 2]
-        if _is_in_order(times, state[ROWS]):
-            state[DUE], state[DUE_ROOM], state[DUE_ROWS] = give_pending(state)
+    if state.rows >= LARGE and are_all_finished(state, frontier):
+        times = table_at(state.block, state.columns, state.room)[state.columns - 2]
+        if _is_in_order(times, state.rows):
+            state.due, state.due_room, state.due_rows = give_pending(state)
             begin(state)
             return
     finished = take_finished(state, frontier)
     columns, rows = finished.shape
-    state[DUE], state[DUE_ROOM], state[DUE_ROWS] = new_block(columns, rows), rows, rows
+    state.due, state.due_room, state.due_rows = new_block(columns, rows), rows, rows
     begin(state)
     due, times = _due(state), finished[columns - 2]
     if _is_in_order(times, rows):
@@ -153,114 +156,112 @@ def begin_due(state, frontier):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _end_of_time(state, due):  # type: ignore[no-untyped-def]
+def _end_of_time(state: Totaling, due: Words) -> int:
     """Where the next rows of one time end, of a block at most."""
-    times, stop = due[state[COLUMNS] - 2], state[DUE_AT]
-    most = min(state[DUE_ROWS], stop + BLOCK)
-    while stop < most and times[stop] == times[state[DUE_AT]]:
+    times, stop = due[state.columns - 2], state.due_at
+    most = min(state.due_rows, stop + BLOCK)
+    while stop < most and times[stop] == times[state.due_at]:
         stop += 1
     return stop
 
 
 @kernel
-def _add_rows(state, due, slots, start, stop):  # type: ignore[no-untyped-def]
+def _add_rows(state: Totaling, due: Words, slots: Words, start: int, stop: int) -> tuple[int, int]:
     """Add rows to the sums of their keys; of each key that had not changed at this time, what it had is noted. (DONE or
     what is wrong, the slot of the key where it is)."""
-    sums, stamps, touched = _sums(state), words_at(state[STAMPS], state[NUMBERS + PLACES]), _touched(state)
-    summed = table_at(state[SUMMED_AT], state[SUMMED_COUNT], SUMMED_WORDS)
-    kinds = table_at(state[KINDS], state[COLUMNS], KIND_WORDS)
-    often, width = due[state[COLUMNS] - 1], state[WIDTH]
+    sums, stamps, touched = _sums(state), words_at(state.stamps, state.numbers.places), _touched(state)
+    summed = records_at(state.summed, state.summed_count, SummedColumn)
+    kinds = records_at(state.kinds, state.columns, KindRow)
+    often, width = due[state.columns - 1], state.width
     for row in range(start, stop):
         slot, times = slots[row - start], often[row]
         own = sums[slot]
-        if stamps[slot] != state[NUMBER]:
-            stamps[slot] = state[NUMBER]
-            before = touched[state[TOUCHED_COUNT]]
+        if stamps[slot] != state.number:
+            stamps[slot] = state.number
+            before = touched[state.touched_count]
             before[0] = slot
             for at in range(width):
                 before[1 + at] = own[at]
-            state[TOUCHED_COUNT] += 1
+            state.touched_count += 1
         own[0], carry = added(own[0], times)
         if carry != 0:
             return TOO_MANY, slot
         for each in range(len(summed)):
-            column = summed[each, SUMMED]
+            column = summed[each].column
             word = due[column, row]
             if is_null(kinds, column, word):
                 continue
-            if summed[each, PRESENT_PART] >= 0:
-                own[summed[each, PRESENT_PART]] += times
-            how = summed[each, HOW]
-            if how != NO_SUM and not add_word(how, own, summed[each, FIRST_PART], word, times):
+            if summed[each].present_part >= 0:
+                own[summed[each].present_part] += times
+            how = summed[each].how
+            if how != NO_SUM and not add_word(how, own, summed[each].first_part, word, times):
                 return OVERFLOW, slot
-    return ALL_DONE, np.int64(0)
+    return ALL_DONE, signed(0)
 
 
 @kernel
-def _fail_at(world, me, state, slot, wrong, time):  # type: ignore[no-untyped-def]
+def _fail_at(world: int, me: int, state: Totaling, slot: int, wrong: int, time: int) -> int:
     """Note what is wrong with a key at a time; FAILED."""
-    keys = state[KEY_COUNT]
+    keys = state.keys
     for column in range(keys):
-        words_at(state[WRONG], keys)[column] = key_column(record_of(state[NUMBERS:], KeyMap), column)[slot]
+        words_at(state.wrong, keys)[column] = key_column(state.numbers, column)[slot]
     fail(world, me, -1, wrong, time, 0)
     return FAILED
 
 
 @kernel
-def _add_some(world, me, state, due, stop):  # type: ignore[no-untyped-def]
+def _add_some(world: int, me: int, state: Totaling, due: Words, stop: int) -> int:
     """Number the keys of rows AT..stop and add these up; DONE, NEEDS_ROOM if there was none for all, or FAILED."""
-    start, keys = state[DUE_AT], state[KEY_COUNT]
-    rows, scratch = stop - start, table_at(state[SCRATCH], SOURCES, BLOCK)
+    start, keys = state.due_at, state.keys
+    rows, scratch = stop - start, table_at(state.scratch, SOURCES, BLOCK)
     slots, fresh, fresh_rows = scratch[_SLOTS, :rows], scratch[_FRESH, :rows], scratch[_FRESH_ROWS, :rows]
     if keys == 1:
-        none = table_at(state[SCRATCH], 0, SOURCE_WORDS)
-        done, more = number_rows(record_of(state[NUMBERS:], KeyMap), none, due[0, start:stop], slots, fresh, fresh_rows)
+        none = table_at(state.scratch, 0, SOURCE_WORDS)
+        done, more = number_rows(state.numbers, none, due[0, start:stop], slots, fresh, fresh_rows)
     else:
-        sources = table_at(state[SCRATCH] + 8 * SOURCES * BLOCK, keys, SOURCE_WORDS)
+        sources = table_at(state.scratch + 8 * SOURCES * BLOCK, keys, SOURCE_WORDS)
         for column in range(keys):
             have_column(sources, column, due[column, start:stop])
-        done, more = number_rows(
-            record_of(state[NUMBERS:], KeyMap), sources, scratch[_WANTED, :rows], slots, fresh, fresh_rows
-        )
-    sums, stamps = _sums(state), words_at(state[STAMPS], state[NUMBERS + PLACES])
+        done, more = number_rows(state.numbers, sources, scratch[_WANTED, :rows], slots, fresh, fresh_rows)
+    sums, stamps = _sums(state), words_at(state.stamps, state.numbers.places)
     for i in range(more):
         sums[fresh[i]] = 0
         stamps[fresh[i]] = -1
     wrong, slot = _add_rows(state, due, slots, start, start + done)
     if wrong != ALL_DONE:
-        return _fail_at(world, me, state, slot, wrong, state[TOUCHED_TIME])
-    state[DUE_AT] = start + done
+        return _fail_at(world, me, state, slot, wrong, state.touched_time)
+    state.due_at = start + done
     return DONE if done == rows else NEEDS_ROOM
 
 
 @kernel
-def _write_row(state, message, at, slot, totals, time, times):  # type: ignore[no-untyped-def]
-    keys, outputs = state[KEY_COUNT], len(totals) - 1
+def _write_row(state: Totaling, message: int, at: int, slot: int, totals: Words, time: int, times: int) -> None:
+    keys, outputs = state.keys, len(totals) - 1
     for column in range(keys):
-        column_of(message, column)[at] = key_column(record_of(state[NUMBERS:], KeyMap), column)[slot]
+        column_of(message, column)[at] = key_column(state.numbers, column)[slot]
     for column in range(outputs):
         column_of(message, keys + column)[at] = totals[column, 0]
     column_of(message, keys + outputs)[at], column_of(message, keys + outputs + 1)[at] = time, times
 
 
 @kernel
-def _send_changes(world, me, state):  # type: ignore[no-untyped-def]
+def _send_changes(world: int, me: int, state: Totaling) -> None:
     """Send how the totals of some keys change at the time of the rows that were added; note keys that have none."""
-    keys, sums, touched = state[KEY_COUNT], _sums(state), _touched(state)
-    totals = table_at(state[TOTALS], state[TOTAL_COUNT], TOTAL_WORDS)
+    keys, sums, touched = state.keys, _sums(state), _touched(state)
+    totals = records_at(state.totals, state.total_count, TotalRule)
     before, after = np.empty((len(totals) + 1, 1), np.int64), np.empty((len(totals) + 1, 1), np.int64)
-    stop = min(state[TOUCHED_COUNT], state[SENT] + _MOST_SENT)
-    message, made = new_message(world, me, 0, 2 * (stop - state[SENT])), 0
-    time = state[TOUCHED_TIME]
-    gone, left = np.empty(stop - state[SENT], np.int64), 0
-    for at in range(state[SENT], stop):
+    stop = min(state.touched_count, state.sent + _MOST_SENT)
+    message, made = new_message(world, me, 0, 2 * (stop - state.sent)), 0
+    time = state.touched_time
+    gone, left = np.empty(stop - state.sent, np.int64), 0
+    for at in range(state.sent, stop):
         slot = touched[at, 0]
         was, was_wrong = totals_of_sums(touched[at, 1:], totals, before)
         there, is_wrong = totals_of_sums(sums[slot], totals, after)
         if is_wrong != was_wrong:
-            fault = fault_row(state, FAULTS_AT)
+            fault = fault_row(state.faults)
             for column in range(keys):
-                fault[column] = key_column(record_of(state[NUMBERS:], KeyMap), column)[slot]
+                fault[column] = key_column(state.numbers, column)[slot]
             fault[keys], fault[keys + 1] = time, is_wrong
         is_same = was == there
         for total in range(len(totals)):
@@ -278,41 +279,41 @@ def _send_changes(world, me, state):  # type: ignore[no-untyped-def]
             made += 1
     if made > 0:
         shorten(message, made)
-        send(world, me, state[HELD], message, time)
-    forget_slots(record_of(state[NUMBERS:], KeyMap), gone[:left])
-    state[SENT] = stop
+        send(world, me, state.held, message, time)
+    forget_slots(state.numbers, gone[:left])
+    state.sent = stop
 
 
 @kernel
-def go_on_with_due(world, me, state):  # type: ignore[no-untyped-def]
+def go_on_with_due(world: int, me: int, state: Totaling) -> int:
     """Look at finished rows, time by time."""
     due, done = _due(state), 0
-    times = due[state[COLUMNS] - 2]
-    while state[DUE_AT] < state[DUE_ROWS] or state[TOUCHED_COUNT] > 0:
-        while state[DUE_AT] < state[DUE_ROWS]:
-            if state[TOUCHED_COUNT] > 0 and times[state[DUE_AT]] != state[TOUCHED_TIME]:
+    times = due[state.columns - 2]
+    while state.due_at < state.due_rows or state.touched_count > 0:
+        while state.due_at < state.due_rows:
+            if state.touched_count > 0 and times[state.due_at] != state.touched_time:
                 break
-            state[TOUCHED_TIME] = times[state[DUE_AT]]
+            state.touched_time = times[state.due_at]
             done += BLOCK
             if done > _AT_ONCE:
                 return AGAIN
             status = _add_some(world, me, state, due, _end_of_time(state, due))
             if status != DONE:
                 return status
-        if state[IS_EARLY]:
+        if state.is_early != 0:
             break
-        while state[SENT] < state[TOUCHED_COUNT]:
+        while state.sent < state.touched_count:
             done += _MOST_SENT
             if done > _AT_ONCE:
                 return AGAIN
             _send_changes(world, me, state)
-        state[TOUCHED_COUNT] = state[SENT] = 0
-        state[NUMBER] += 1
-    if state[IS_EARLY]:
-        take_back(state, state[DUE], state[DUE_ROOM])
-        state[DUE] = state[IS_EARLY] = 0
+        state.touched_count = state.sent = 0
+        state.number += 1
+    if state.is_early != 0:
+        take_back(state, state.due, state.due_room)
+        state.due = state.is_early = 0
         return DONE
-    deallocate(state[DUE])
-    deallocate(state[TOUCHED])
-    state[DUE] = state[TOUCHED] = state[TOUCHED_ROOM] = 0
+    deallocate(state.due)
+    deallocate(state.touched)
+    state.due = state.touched = state.touched_room = 0
     return DONE

@@ -16,13 +16,13 @@ from tokenring.operators.collections.updates import (
     COUNT_PRESENT,
     GREATEST,
     LEAST,
-    MOST_PARAMETERS,
     NO_SUM,
     SUM,
     SUM_FLOAT,
     SUM_UNSIGNED,
     SUMMED_WORDS,
     TOTAL_WORDS,
+    TotalRule,
     width_of,
 )
 from tokenring.operators.expressions import Expression, col, lit, when
@@ -136,35 +136,38 @@ def columns_folded(
 
 def table_of_rows(schema: Schema, keys: int, totals: Mapping[str, Total]) -> np.ndarray:
     """What is made of rows whose first columns are the key, int64 (totals, TOTAL_WORDS)."""
-    rows: list[tuple[int, ...]] = []
+    rules = []
     for total in totals.values():
         column = 0 if total.column is None else schema.position(total.column) - keys
         if total.by_functions is None:
-            rows.append((total.how, column, 0 if total.may_be_null else -1, total.no_value))
+            rules.append(_rule(total.how, column, 0 if total.may_be_null else -1, total.no_value))
         else:
-            rows.append((total.how, column, -1, total.kind.null, *_words_of(schema, keys, total, total.by_functions)))
-    return _table(rows)
+            rules.append(_called(schema, keys, total, total.by_functions, column))
+    return _table(rules)
 
 
-def _table(rows: Sequence[tuple[int, ...]]) -> np.ndarray:
-    table = np.zeros((len(rows), TOTAL_WORDS), np.int64)
-    for words, row in zip(table, rows, strict=True):
-        words[: len(row)] = row
-    return table
+def _rule(operation: int, column: int, present: int, no_value: int) -> TotalRule:
+    rule = TotalRule()
+    rule.operation, rule.column, rule.present, rule.no_value = operation, column, present, no_value
+    return rule
 
 
-def _words_of(schema: Schema, keys: int, total: Total, fold: OfFunctions) -> tuple[int, ...]:
-    """What kernels are told of functions; see `collections.updates.called`."""
+def _table(rules: Sequence[TotalRule]) -> np.ndarray:
+    return np.array([rule.words for rule in rules], np.int64).reshape(len(rules), TOTAL_WORDS)
+
+
+def _called(schema: Schema, keys: int, total: Total, fold: OfFunctions, column: int) -> TotalRule:
     functions, shape = fold.functions, fold.shape(schema, "a total")
     takes = [takes_of(*each) for each in zip(functions.takes, shape.kinds, strict=True)]
     positions = [schema.position(column) - keys for column in shape.columns]
-    parameters = np.zeros(MOST_PARAMETERS)
-    parameters[: len(fold.parameters)] = fold.parameters
-    return (
-        *(functions.init.address, functions.update.address, functions.combine.address, functions.finalize.address),
-        *(functions.width, len(takes), takes[0], positions[-1], takes[-1], total.kind.name == "float64"),
-        *(len(fold.parameters), *parameters.view(np.int64).tolist()),
-    )
+    rule = _rule(total.how, column, -1, total.kind.null)
+    rule.init, rule.update = functions.init.address, functions.update.address
+    rule.combine, rule.finalize = functions.combine.address, functions.finalize.address
+    rule.width, rule.arguments, rule.is_float = functions.width, len(takes), total.kind.name == "float64"
+    rule.takes, rule.second, rule.second_takes = takes[0], positions[-1], takes[-1]
+    rule.parameter_count = len(fold.parameters)
+    rule.parameters[: len(fold.parameters)].view(np.float64)[:] = fold.parameters
+    return rule
 
 
 def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.ndarray, np.ndarray]:
@@ -181,14 +184,14 @@ def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.nda
         presents[column] = part if schema.kind(column).nullable else -1
         part += presents[column] >= 0
     summed = [(schema.position(each), how, firsts[each], presents[each]) for each, how in how_summed.items()]
-    made: list[tuple[int, ...]] = []
+    made = []
     for total in totals.values():
         if total.how == COUNT or total.column is None:
-            made.append((COUNT, 0, -1, 0))
+            made.append(_rule(COUNT, 0, -1, 0))
         elif total.how == COUNT_PRESENT:
-            made.append((COUNT, presents[total.column], -1, 0))
+            made.append(_rule(COUNT, presents[total.column], -1, 0))
         else:
-            made.append((total.how, firsts[total.column], presents[total.column], total.no_value))
+            made.append(_rule(total.how, firsts[total.column], presents[total.column], total.no_value))
     return (
         np.array(summed, np.int64).reshape(len(summed), SUMMED_WORDS),
         _table(made),

@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.collections.updates.blocks import new_block
-    from tokenring.operators.collections.updates.called import MOST_PARAMETERS, TOTAL_WORDS
+    from tokenring.operators.collections.updates.called import TOTAL_WORDS, TotalRule
     from tokenring.operators.collections.updates.exact_sums import (
         CALLED,
         COUNT,
@@ -37,27 +37,20 @@ with later(__name__):
         least_times,
         split,
     )
-    from tokenring.operators.collections.updates.pairing import PAIR_WORDS, pair_few, pair_some
+    from tokenring.operators.collections.updates.pairing import PAIR_WORDS, Paired, pair_few, pair_some
     from tokenring.operators.collections.updates.partial_totals import (
-        FIRST_PART,
-        HOW,
         NO_SUM,
-        PRESENT_PART,
-        SUMMED,
         SUMMED_WORDS,
         Parts,
+        SummedColumn,
         most_parts,
         to_parts,
         width_of,
     )
     from tokenring.operators.collections.updates.parts import (
         ALL,
-        DATA,
         NOT_READING,
-        READ_SINCE,
-        SPINE_WORDS,
-        TAKEN,
-        UPPER,
+        SpineState,
         add_block,
         columns_of,
         is_merged,
@@ -65,17 +58,8 @@ with later(__name__):
         reader_of,
         seal_block,
     )
-    from tokenring.operators.collections.updates.reducing import (
-        EACH,
-        FIRST,
-        KEY,
-        LATER,
-        MADE,
-        PARTS,
-        TOTALS,
-        change_keys,
-    )
-    from tokenring.operators.collections.updates.replacing import NO_ROW, replace_rows, rows_after
+    from tokenring.operators.collections.updates.reducing import EACH, FIRST, PARTS, TOTALS, change_keys
+    from tokenring.operators.collections.updates.replacing import NO_ROW, Replaced, replace_rows, rows_after
     from tokenring.operators.collections.updates.sorting import (
         LARGE,
         Sealed,
@@ -93,20 +77,13 @@ __all__ = [
     "CALLED",
     "COUNT",
     "COUNT_PRESENT",
-    "DATA",
     "DONE",
     "EACH",
     "FIRST",
-    "FIRST_PART",
     "FUNCTION_RAISED",
     "GREATEST",
-    "HOW",
-    "KEY",
     "LARGE",
-    "LATER",
     "LEAST",
-    "MADE",
-    "MOST_PARAMETERS",
     "NEGATIVE",
     "NOT_READING",
     "NO_ROOM",
@@ -115,24 +92,23 @@ __all__ = [
     "OVERFLOW",
     "PAIR_WORDS",
     "PARTS",
-    "PRESENT_PART",
+    "Paired",
     "Parts",
-    "READ_SINCE",
-    "SPINE_WORDS",
+    "Replaced",
     "SUM",
-    "SUMMED",
     "SUMMED_WORDS",
     "SUM_FLOAT",
     "SUM_UNSIGNED",
     "Sealed",
     "Spine",
     "SpineSince",
-    "TAKEN",
+    "SpineState",
+    "SummedColumn",
     "TOO_MANY",
     "TOO_OFTEN",
     "TOTALS",
     "TOTAL_WORDS",
-    "UPPER",
+    "TotalRule",
     "add_block",
     "add_word",
     "added",

@@ -8,6 +8,8 @@ it when its process ends, however that is.
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import (
+    Record,
+    Words,
     allocate,
     deallocate,
     map_file,
@@ -21,33 +23,40 @@ from tokenring.engine.compiled import (
 
 _MAPPED_BYTES = 1 << 20  # smaller blocks are not worth a mapping
 _GRAIN_BYTES = 1 << 16  # no system has larger pages
-# Words of a file: its descriptor, -1 for none; where the next block begins; how many bytes are mapped.
-FILE, NEXT, MAPPED = range(3)
-FILE_WORDS = 3
+
+
+class File(Record):
+    """`descriptor`: the file's, -1 for none; `next`: where the next block begins; `mapped`: how many bytes are."""
+
+    descriptor: int
+    next: int
+    mapped: int
+
+
 # Where blocks are that are not in the file: in pages of their own, or allocated among others.
 IN_MEMORY, IN_HEAP = -1, 0
 
 
 @kernel
-def lent_table(table):  # type: ignore[no-untyped-def]
+def lent_table(table: Words) -> Words:
     """A view of a table that counts no references; valid as long as the caller's caller has the table. To count one
     takes an atomic instruction each time that an array is passed on, which is most of what a row costs."""
     return table_at(table.ctypes.data, table.shape[0], table.shape[1])
 
 
 @kernel
-def lent_words(words):  # type: ignore[no-untyped-def]
+def lent_words(words: Words) -> Words:
     """The same of words."""
     return words_at(words.ctypes.data, len(words))
 
 
 @kernel
-def _whole(size_bytes):  # type: ignore[no-untyped-def]
+def _whole(size_bytes: int) -> int:
     return (size_bytes + _GRAIN_BYTES - 1) // _GRAIN_BYTES * _GRAIN_BYTES
 
 
 @kernel
-def new_block(columns, rows):  # type: ignore[no-untyped-def]
+def new_block(columns: int, rows: int) -> int:
     """The address of memory for so many words."""
     address = allocate(8 * max(1, columns * rows))
     if address == 0:
@@ -56,18 +65,18 @@ def new_block(columns, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def try_block(file, size_bytes):  # type: ignore[no-untyped-def]
+def try_block(file: File, size_bytes: int) -> tuple[int, int]:
     """(the address of so many bytes, 0 if there are none; where they are: in the file, behind 1, or in IN_MEMORY or
     IN_HEAP)."""
-    if file[FILE] >= 0 and size_bytes >= _MAPPED_BYTES:
-        place, size = file[NEXT], _whole(size_bytes)
-        if reserve_in_file(file[FILE], place, size) == 0:  # else the disk is full: memory may do
-            address = map_file(file[FILE], place, size)
+    if file.descriptor >= 0 and size_bytes >= _MAPPED_BYTES:
+        place, size = file.next, _whole(size_bytes)
+        if reserve_in_file(file.descriptor, place, size) == 0:  # else the disk is full: memory may do
+            address = map_file(file.descriptor, place, size)
             if address > 0:
-                file[NEXT] += size
-                file[MAPPED] += size
+                file.next += size
+                file.mapped += size
                 return address, place + 1
-            release_in_file(file[FILE], place, size)
+            release_in_file(file.descriptor, place, size)
     if size_bytes >= _MAPPED_BYTES:
         address = map_memory(_whole(size_bytes))
         if address > 0:
@@ -76,7 +85,7 @@ def try_block(file, size_bytes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def free_block(file, address, place, size_bytes):  # type: ignore[no-untyped-def]
+def free_block(file: File, address: int, place: int, size_bytes: int) -> None:
     """Give back a block of so many bytes."""
     if place == IN_HEAP:
         deallocate(address)
@@ -85,5 +94,5 @@ def free_block(file, address, place, size_bytes):  # type: ignore[no-untyped-def
     unmap(address, size)
     if place == IN_MEMORY:
         return
-    release_in_file(file[FILE], place - 1, size)
-    file[MAPPED] -= size
+    release_in_file(file.descriptor, place - 1, size)
+    file.mapped -= size

@@ -1,94 +1,129 @@
 """Totals that an aggregate's functions make: they fold a key's rows anew, each as often as it is there."""
 
+from collections.abc import Sequence
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import record_of
+from tokenring.engine.compiled import Record, Words, record_of, room
 from tokenring.operators.collections.updates.exact_sums import CALLED
-from tokenring.operators.collections.words import canonical_float, is_null
+from tokenring.operators.collections.words import KindRow, canonical_float, is_null
 from tokenring.operators.folds.called import FoldJob, combine_slots, finish_slots, is_updated, take_argument
 
-# Of a total, behind what all have: the functions' entries, how many words a state is, how many columns they take, what
-# of the first, which the second is and what of it; whether the result is a float64; and what `finalize` takes beside
-# the state: how many, and these.
-OWN = 4
-INIT, UPDATE, COMBINE, FINALIZE, WIDTH, ARGUMENTS, TAKES, SECOND, SECOND_TAKES, IS_FLOAT, PARAMETER_COUNT, PARAMETERS \
-    = range(OWN, OWN + 12)  # fmt: skip
 MOST_PARAMETERS = 2
-TOTAL_WORDS = PARAMETERS + MOST_PARAMETERS
-_SLOT, _FIRST, _SECOND, _RESULT = range(FoldJob.size, FoldJob.size + 4)
-_ROOM = _RESULT + 1  # behind it two states, of a row and of twice as many, and those of the totals
+
+
+class TotalRule(Record):
+    """How a total is made: by which `operation`, of which `column` (or of which part on); `present`: the part that
+    counts what is not null (-1: that cannot be; of columns it says only that); `no_value`: the word that stands for
+    null in the result. Of one that functions make besides: their entries, how many words a state is (`width`), how many
+    columns they take (`arguments`), what of the first, which the second is and what of it; whether the result is a
+    float64; and what `finalize` takes beside the state."""
+
+    operation: int
+    column: int
+    present: int
+    no_value: int
+    init: int
+    update: int
+    combine: int
+    finalize: int
+    width: int
+    arguments: int
+    takes: int
+    second: int
+    second_takes: int
+    is_float: int
+    parameter_count: int
+    parameters: Words = room(MOST_PARAMETERS)
+
+
+class TotalJob(FoldJob):
+    """What functions are called with: the one slot, a row's two words, and the result. Behind it are two states, of a
+    row and of twice as many, and those of the totals."""
+
+    slot: Words = room(1)
+    first: Words = room(1)
+    second: Words = room(1)
+    result: Words = room(1)
+
+
+TOTAL_WORDS = TotalRule.size
+_ROOM = TotalJob.size
 
 
 @kernel
-def room_of_called(totals):  # type: ignore[no-untyped-def]
+def room_of_called(totals: Sequence[TotalRule]) -> int:
     """How many words functions are called with, and for."""
     widest, room = 0, 0
     for total in range(len(totals)):
-        if totals[total, 0] == CALLED:
-            widest = max(widest, totals[total, WIDTH])
-            room += totals[total, WIDTH]
+        if totals[total].operation == CALLED:
+            widest = max(widest, totals[total].width)
+            room += totals[total].width
     return _ROOM + 2 * widest + room if widest > 0 else 0
 
 
 @kernel
-def _widest(totals):  # type: ignore[no-untyped-def]
+def _widest(totals: Sequence[TotalRule]) -> int:
     widest = 0
     for total in range(len(totals)):
-        if totals[total, 0] == CALLED:
-            widest = max(widest, totals[total, WIDTH])
+        if totals[total].operation == CALLED:
+            widest = max(widest, totals[total].width)
     return widest
 
 
 @kernel
-def _state_of(totals, total, room):  # type: ignore[no-untyped-def]
+def _state_of(totals: Sequence[TotalRule], total: int, room: Words) -> Words:
     """Where a total's state is."""
     at = _ROOM + 2 * _widest(totals)
     for before in range(total):
-        if totals[before, 0] == CALLED:
-            at += totals[before, WIDTH]
-    return room[at : at + totals[total, WIDTH]]
+        if totals[before].operation == CALLED:
+            at += totals[before].width
+    return room[at : at + totals[total].width]
 
 
 @kernel
-def start_called(totals, total, room):  # type: ignore[no-untyped-def]
+def start_called(totals: Sequence[TotalRule], total: int, room: Words) -> bool:
     """No row yet; False if a function raised."""
     return _starts(totals, total, _state_of(totals, total, room), room)
 
 
 @kernel
-def _starts(totals, total, state, room):  # type: ignore[no-untyped-def]
-    room[_SLOT] = 0
-    return is_updated(totals[total, INIT], room.ctypes.data, state.ctypes.data, room[_SLOT : _SLOT + 1])
+def _starts(totals: Sequence[TotalRule], total: int, state: Words, room: Words) -> bool:
+    job = record_of(room, TotalJob)
+    job.slot[0] = 0
+    return is_updated(totals[total].init, room.ctypes.data, state.ctypes.data, job.slot)
 
 
 @kernel
-def _combines(totals, total, state, other, room):  # type: ignore[no-untyped-def]
-    only = room[_SLOT : _SLOT + 1]
+def _combines(totals: Sequence[TotalRule], total: int, state: Words, other: Words, room: Words) -> bool:
+    only = record_of(room, TotalJob).slot
     return combine_slots(
-        totals[total, COMBINE], room.ctypes.data, state.ctypes.data, 0, only, other.ctypes.data, 0, only
+        totals[total].combine, room.ctypes.data, state.ctypes.data, 0, only, other.ctypes.data, 0, only
     )  # fmt: skip
 
 
 @kernel
-def _updates(totals, total, state, room):  # type: ignore[no-untyped-def]
-    job = record_of(room, FoldJob)
-    job.arguments[0], job.arguments[1] = room[_FIRST:].ctypes.data, room[_SECOND:].ctypes.data
-    return is_updated(totals[total, UPDATE], room.ctypes.data, state.ctypes.data, room[_SLOT : _SLOT + 1])
+def _updates(totals: Sequence[TotalRule], total: int, state: Words, room: Words) -> bool:
+    job = record_of(room, TotalJob)
+    job.arguments[0], job.arguments[1] = job.first.ctypes.data, job.second.ctypes.data
+    return is_updated(totals[total].update, room.ctypes.data, state.ctypes.data, job.slot)
 
 
 @kernel
-def add_called(rows, row, count, totals, total, kinds, room):  # type: ignore[no-untyped-def]
+def add_called(
+    rows: Words, row: int, count: int, totals: Sequence[TotalRule], total: int, kinds: Sequence[KindRow], room: Words
+) -> bool:
     """Add a row that is there so often, unless a column of it is null, whose first one is the total's; False if a
     function raised. One that is there often is added once, to a state that is then combined with itself."""
-    second, two = totals[total, SECOND], totals[total, ARGUMENTS] == 2
+    second, two = totals[total].second, totals[total].arguments == 2
     if two and is_null(kinds, second, rows[second, row]):
         return True
-    room[_SLOT], room[_FIRST] = 0, rows[totals[total, 1], row]
-    take_argument(totals[total, TAKES], room[_FIRST : _FIRST + 1], room[_FIRST : _FIRST + 1])
+    job = record_of(room, TotalJob)
+    job.slot[0], job.first[0] = 0, rows[totals[total].column, row]
+    take_argument(totals[total].takes, job.first, job.first)
     if two:
-        room[_SECOND] = rows[second, row]
-        take_argument(totals[total, SECOND_TAKES], room[_SECOND : _SECOND + 1], room[_SECOND : _SECOND + 1])
-    state, width = _state_of(totals, total, room), totals[total, WIDTH]
+        job.second[0] = rows[second, row]
+        take_argument(totals[total].second_takes, job.second, job.second)
+    state, width = _state_of(totals, total, room), totals[total].width
     if count == 1:
         return _updates(totals, total, state, room)
     several, same = room[_ROOM : _ROOM + width], room[_ROOM + width : _ROOM + 2 * width]
@@ -106,12 +141,12 @@ def add_called(rows, row, count, totals, total, kinds, room):  # type: ignore[no
 
 
 @kernel
-def called_total(totals, total, null, room):  # type: ignore[no-untyped-def]
+def called_total(totals: Sequence[TotalRule], total: int, null: int, room: Words) -> int:
     """The word of a total; `null` where that is nothing, or the function raised."""
-    room[_SLOT] = 0
-    state, result = _state_of(totals, total, room), room[_RESULT : _RESULT + 1]
+    job, state = record_of(room, TotalJob), _state_of(totals, total, room)
+    job.slot[0] = 0
     finish_slots(
-        totals[total, FINALIZE], room.ctypes.data, state.ctypes.data, 0, room[_SLOT : _SLOT + 1], null,
-        totals[total, PARAMETERS:].ctypes.data, totals[total, PARAMETER_COUNT], result,
+        totals[total].finalize, room.ctypes.data, state.ctypes.data, 0, job.slot, null,
+        totals[total].parameters.ctypes.data, totals[total].parameter_count, job.result,
     )  # fmt: skip
-    return canonical_float(result[0], null) if totals[total, IS_FLOAT] else result[0]
+    return canonical_float(job.result[0], null) if totals[total].is_float != 0 else job.result[0]

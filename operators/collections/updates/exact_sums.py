@@ -7,6 +7,7 @@ Multiplicities are from -(2**63 - 1) to 2**63 - 1, so that each may be negated; 
 import numpy as np
 
 from tokenring.engine import kernel
+from tokenring.engine.compiled import Words, signed, unsigned
 
 # What is made of a column: how many rows; the sum, the least, the greatest of its words; how many are not null; sums
 # that are of other kinds than int64; what an aggregate's functions make of it.
@@ -28,47 +29,47 @@ TOO_OFTEN = -1
 """In place of a number of rows: a row would be there, or be taken away, more often than can be said."""
 
 _LEAST_WORD, _MOST_WORD = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-_WIDE, _SMALL = np.int64(1) << 34, np.int64(1) << 29  # parts of words, times a few: they need no look
+_WIDE, _SMALL = signed(1) << 34, signed(1) << 29  # parts of words, times a few: they need no look
 
 
 @kernel
-def added(total, times):  # type: ignore[no-untyped-def]
+def added(total: int, times: int) -> tuple[int, int]:
     """(the sum of two words, how far it went beyond their bits: -1, 0 or 1). Of sums whose carries come to 0 in the
     end, the last word is right, whatever the order. Words are added without a sign: what is signed never goes beyond,
     as LLVM sees it."""
-    after = np.int64(np.uint64(total) + np.uint64(times))
+    after = signed(unsigned(total) + unsigned(times))
     if (total ^ after) & (times ^ after) >= 0:
-        return after, np.int64(0)
-    return after, np.int64(1) if times >= 0 else np.int64(-1)
+        return after, signed(0)
+    return after, signed(1) if times >= 0 else signed(-1)
 
 
 @kernel
-def can_be_said(total, carries):  # type: ignore[no-untyped-def]
+def can_be_said(total: int, carries: int) -> bool:
     """Whether a sum, with the carries that it took, is a multiplicity."""
     return carries == 0 and total != _LEAST_WORD
 
 
 @kernel
-def product(times, others):  # type: ignore[no-untyped-def]
+def product(times: int, others: int) -> tuple[int, bool]:
     """(the product of two words, whether it is a multiplicity)."""
     if -_WIDE <= times <= _WIDE and -_SMALL < others < _SMALL:
-        return np.int64(times * others), True
+        return signed(times * others), True
     if times == 0 or others == 0:
-        return np.int64(0), True
+        return signed(0), True
     if times == _LEAST_WORD or others == _LEAST_WORD:
-        return np.int64(0), False
-    if np.uint64(abs(others)) > np.uint64(_MOST_WORD) // np.uint64(abs(times)):
-        return np.int64(0), False
-    return np.int64(times * others), True
+        return signed(0), False
+    if unsigned(abs(others)) > unsigned(_MOST_WORD) // unsigned(abs(times)):
+        return signed(0), False
+    return signed(times * others), True
 
 
 @kernel
-def _parts_of_float(word):  # type: ignore[no-untyped-def]
+def _parts_of_float(word: int) -> tuple[int, int, int, int]:
     """(the first of three parts, what is added to each) of a float's bits."""
     exponent, fraction = (word >> _FRACTION_BITS) & _GREATEST_EXPONENT, word & _FRACTION
     if exponent == _GREATEST_EXPONENT:
         special = _NAN if fraction != 0 else _INFINITE if word >= 0 else _MINUS_INFINITE
-        return np.int64(special), np.int64(1), np.int64(0), np.int64(0)
+        return signed(special), signed(1), signed(0), signed(0)
     if exponent > 0:
         fraction |= 1 << _FRACTION_BITS
         exponent -= 1
@@ -81,25 +82,25 @@ def _parts_of_float(word):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def parts_of(operation, word):  # type: ignore[no-untyped-def]
+def parts_of(operation: int, word: int) -> tuple[int, int, int, int]:
     """(the first of three parts, what is added to each) of a sum for a word that comes to it."""
     if operation == SUM_FLOAT:
         return _parts_of_float(word)
     upper = word >> HALF_BITS
     if operation == SUM_UNSIGNED:
         upper &= LOWER_HALF
-    return np.int64(0), word & LOWER_HALF, upper, np.int64(0)
+    return signed(0), word & LOWER_HALF, upper, signed(0)
 
 
 @kernel
-def _add_part(sums, at, more, times):  # type: ignore[no-untyped-def]
+def _add_part(sums: Words, at: int, more: int, times: int) -> bool:
     more, fits = product(more, times)
     sums[at], carry = added(sums[at], more)
     return fits and carry == 0
 
 
 @kernel
-def add_word(operation, sums, at, word, times):  # type: ignore[no-untyped-def]
+def add_word(operation: int, sums: Words, at: int, word: int, times: int) -> bool:
     """Add a word so often to the sum whose parts are sums[at:]; whether none of these went beyond 64 bits."""
     first, low, middle, high = parts_of(operation, word)
     fits = _add_part(sums, at + first, low, times)
@@ -111,21 +112,21 @@ def add_word(operation, sums, at, word, times):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _float_of(sums, at):  # type: ignore[no-untyped-def]
+def _float_of(sums: Words, at: int) -> int:
     """The float that is nearest to a sum, as its bits; of two the even one."""
     if sums[at + _NAN] > 0 or (sums[at + _INFINITE] > 0 and sums[at + _MINUS_INFINITE] > 0):
-        return np.int64(0xFFF << 51)
+        return signed(0xFFF << 51)
     if sums[at + _INFINITE] > 0 or sums[at + _MINUS_INFINITE] > 0:
-        infinite = np.int64(_GREATEST_EXPONENT << _FRACTION_BITS)
+        infinite = signed(_GREATEST_EXPONENT << _FRACTION_BITS)
         return infinite if sums[at + _INFINITE] > 0 else infinite | _SIGN
-    digits, carry = np.zeros(_DIGITS + 2, np.int64), np.int64(0)
+    digits, carry = np.zeros(_DIGITS + 2, np.int64), signed(0)
     for i in range(_DIGITS):
         carry += sums[at + i]
         digits[i] = carry & LOWER_HALF
         carry >>= HALF_BITS
-    sign = np.int64(0)
+    sign = signed(0)
     if carry < 0:
-        sign, carry = np.int64(_SIGN), np.int64(1)
+        sign, carry = signed(_SIGN), signed(1)
         for i in range(_DIGITS):
             carry += ~digits[i] & LOWER_HALF
             digits[i] = carry & LOWER_HALF
@@ -133,7 +134,7 @@ def _float_of(sums, at):  # type: ignore[no-untyped-def]
     top = _DIGITS - 1
     while top > 0 and digits[top] == 0:
         top -= 1
-    bits = np.int64(0)
+    bits = signed(0)
     while digits[top] >> bits != 0:
         bits += 1
     least = HALF_BITS * top + bits - (_FRACTION_BITS + 1)  # of the 53 bits that are kept
@@ -153,12 +154,12 @@ def _float_of(sums, at):  # type: ignore[no-untyped-def]
     if is_half != 0 and (has_less or kept & 1 != 0):
         kept += 1  # which may be one bit more: then the exponent is, and the fraction 0
     if least + (kept >> _FRACTION_BITS) >= _GREATEST_EXPONENT:
-        return np.int64(_GREATEST_EXPONENT << _FRACTION_BITS) | sign
+        return signed(_GREATEST_EXPONENT << _FRACTION_BITS) | sign
     return ((least << _FRACTION_BITS) + kept) | sign
 
 
 @kernel
-def total_of(operation, sums, at):  # type: ignore[no-untyped-def]
+def total_of(operation: int, sums: Words, at: int) -> tuple[int, bool]:
     """A sum as a word, and whether it has one."""
     if operation == SUM_FLOAT:
         return _float_of(sums, at), True

@@ -1,9 +1,16 @@
 """What is made of a key's rows that are there at one time: one row of totals, or the rows themselves, or the first."""
 
-import numpy as np
+from collections.abc import Sequence
 
 from tokenring.engine import kernel
-from tokenring.operators.collections.updates.called import OWN, add_called, called_total, room_of_called, start_called
+from tokenring.engine.compiled import Words, signed
+from tokenring.operators.collections.updates.called import (
+    TotalRule,
+    add_called,
+    called_total,
+    room_of_called,
+    start_called,
+)
 from tokenring.operators.collections.updates.exact_sums import (
     CALLED,
     COUNT,
@@ -19,18 +26,14 @@ from tokenring.operators.collections.updates.exact_sums import (
     total_of,
 )
 from tokenring.operators.collections.updates.sorting import precedes
-from tokenring.operators.collections.words import comes_before, is_null
-
-# A row for each total: what is made, of which column (or of which part on), the part that counts what is not null (-1:
-# that cannot be; of columns it says only that), and the word that stands for null in the result.
-OPERATION, COLUMN, PRESENT, NO_VALUE = range(OWN)
+from tokenring.operators.collections.words import KindRow, comes_before, is_null
 
 # Why a key is not done: there is no room, or it is not as it may be.
 DONE, NO_ROOM, NEGATIVE, OVERFLOW, TOO_MANY, FUNCTION_RAISED = range(6)
 
 
 @kernel
-def is_before(table, row, first, time):  # type: ignore[no-untyped-def]
+def is_before(table: Words, row: int, first: int, time: Words) -> bool:
     """Whether the time of a row, in columns from `first` on, is less than or equal to `time`."""
     for at in range(len(time)):
         if table[first + at, row] > time[at]:
@@ -39,58 +42,61 @@ def is_before(table, row, first, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _is_sum(operation):  # type: ignore[no-untyped-def]
+def _is_sum(operation: int) -> bool:
     return operation not in (COUNT, COUNT_PRESENT, LEAST, GREATEST, CALLED)
 
 
 @kernel
-def room_of_totals(totals):  # type: ignore[no-untyped-def]
+def room_of_totals(totals: Sequence[TotalRule]) -> int:
     """How many words `totals_of_rows` and `totals_of_parts` work with."""
     most = 0
     for total in range(len(totals)):
-        most = max(most, totals[total, COLUMN], totals[total, PRESENT])
+        most = max(most, totals[total].column, totals[total].present)
     return max(_room_of_sums(totals) + room_of_called(totals), most + _width(totals))
 
 
 @kernel
-def _room_of_sums(totals):  # type: ignore[no-untyped-def]
+def _room_of_sums(totals: Sequence[TotalRule]) -> int:
     return len(totals) * (1 + _width(totals))
 
 
 @kernel
-def _width(totals):  # type: ignore[no-untyped-def]
+def _width(totals: Sequence[TotalRule]) -> int:
     """How many parts the widest sum has."""
     width = INTEGER_PARTS
     for total in range(len(totals)):
-        if totals[total, OPERATION] == SUM_FLOAT:
+        if totals[total].operation == SUM_FLOAT:
             width = FLOAT_PARTS
     return width
 
 
 @kernel
-def _finished(totals, total, word, present):  # type: ignore[no-untyped-def]
+def _finished(totals: Sequence[TotalRule], total: int, word: int, present: int) -> tuple[int, bool]:
     """The word of a total, null where it is one of no value; and whether it is none that stands for null."""
-    if totals[total, PRESENT] < 0 or totals[total, OPERATION] == COUNT_PRESENT:
+    if totals[total].present < 0 or totals[total].operation == COUNT_PRESENT:
         return word, True
     if present == 0:
-        return totals[total, NO_VALUE], True
-    return word, word != totals[total, NO_VALUE]
+        return totals[total].no_value, True
+    return word, word != totals[total].no_value
 
 
 @kernel
-def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # type: ignore[no-untyped-def]
+def totals_of_rows(
+    rows: Words, order: Words, values: int, time: Words, totals: Sequence[TotalRule], kinds: Sequence[KindRow],
+    target: Words, room: Words,
+) -> tuple[int, int]:  # fmt: skip
     """One row of totals over what is there of a key's rows at a time: (how many rows are made, DONE or what is wrong).
     order: the key's rows by their words; room: `room_of_totals` words."""
-    last, there, i, width = len(rows) - 1, np.int64(0), 0, _width(totals)
+    last, there, i, width = len(rows) - 1, signed(0), 0, _width(totals)
     present, sums, called = room[: len(totals)], room[len(totals) :], room[_room_of_sums(totals) :]
     for at in range(_room_of_sums(totals)):
         room[at] = 0
     for total in range(len(totals)):
         target[total, 0] = 0
-        if totals[total, OPERATION] == CALLED and not start_called(totals, total, called):
+        if totals[total].operation == CALLED and not start_called(totals, total, called):
             return 0, FUNCTION_RAISED
     while i < len(order):
-        first, count, carries = order[i], np.int64(0), np.int64(0)
+        first, count, carries = order[i], signed(0), signed(0)
         while i < len(order) and precedes(rows, order[i], rows, first, 0, values) == 0:
             if is_before(rows, order[i], values, time):
                 count, carry = added(count, rows[last, order[i]])
@@ -106,7 +112,7 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
         if carry != 0:
             return 0, TOO_MANY
         for total in range(len(totals)):
-            what, column = totals[total, OPERATION], totals[total, COLUMN]
+            what, column = totals[total].operation, totals[total].column
             if what == COUNT:
                 target[total, 0] += count
                 continue
@@ -125,10 +131,10 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
                 return 0, OVERFLOW
             present[total] += count
     for total in range(len(totals)):
-        if totals[total, OPERATION] == CALLED:
-            target[total, 0] = called_total(totals, total, totals[total, NO_VALUE], called)
-        elif _is_sum(totals[total, OPERATION]):
-            target[total, 0], is_in_range = total_of(totals[total, OPERATION], sums, total * width)
+        if totals[total].operation == CALLED:
+            target[total, 0] = called_total(totals, total, totals[total].no_value, called)
+        elif _is_sum(totals[total].operation):
+            target[total, 0], is_in_range = total_of(totals[total].operation, sums, total * width)
             if not is_in_range:
                 return 0, OVERFLOW
         target[total, 0], is_value = _finished(totals, total, target[total, 0], present[total])
@@ -139,7 +145,9 @@ def totals_of_rows(rows, order, values, time, totals, kinds, target, room):  # t
 
 
 @kernel
-def totals_of_parts(rows, start, stop, time, totals, target, room):  # type: ignore[no-untyped-def]
+def totals_of_parts(
+    rows: Words, start: int, stop: int, time: Words, totals: Sequence[TotalRule], target: Words, room: Words
+) -> tuple[int, int]:
     """One row of totals of which a key's rows, start..stop, are the parts: (how many rows are made, DONE or what is
     wrong). room: `room_of_totals` words."""
     last, sums = len(rows) - 1, room
@@ -154,19 +162,19 @@ def totals_of_parts(rows, start, stop, time, totals, target, room):  # type: ign
 
 
 @kernel
-def totals_of_sums(sums, totals, target):  # type: ignore[no-untyped-def]
+def totals_of_sums(sums: Words, totals: Sequence[TotalRule], target: Words) -> tuple[int, int]:
     """One row of totals, of parts added up: (how many rows are made, DONE or what is wrong). sums: part 0, which
     counts rows, first; target: (at least totals + 1, at least 1)."""
     if sums[0] < 0 or (sums[0] == 0 and sums.any()):
         return 0, NEGATIVE
     for total in range(len(totals)):
-        what, at = totals[total, OPERATION], totals[total, COLUMN]
+        what, at = totals[total].operation, totals[total].column
         word = sums[at]
         if _is_sum(what):
             word, is_in_range = total_of(what, sums, at)
             if not is_in_range:
                 return 0, OVERFLOW
-        present = sums[totals[total, PRESENT]] if totals[total, PRESENT] >= 0 else np.int64(0)
+        present = sums[totals[total].present] if totals[total].present >= 0 else signed(0)
         target[total, 0], is_value = _finished(totals, total, word, present)
         if not is_value:
             return 0, OVERFLOW
@@ -175,13 +183,13 @@ def totals_of_sums(sums, totals, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def rows_there(rows, order, values, time, most, target):  # type: ignore[no-untyped-def]
+def rows_there(rows: Words, order: Words, values: int, time: Words, most: int, target: Words) -> tuple[int, int]:
     """The rows that are there of a key's at a time, each once; where `most` is more than 0, the first so many, as often
     as they are there, where it is less, the last: (how many rows are made, DONE or what is wrong)."""
     last, made, left, i, stop = len(rows) - 1, 0, abs(most), 0, len(order)
     while i < stop and (most == 0 or left > 0):
         at = i if most >= 0 else stop - 1 - i
-        first, count, carries = order[at], np.int64(0), np.int64(0)
+        first, count, carries = order[at], signed(0), signed(0)
         while i < stop:
             at = i if most >= 0 else stop - 1 - i
             if precedes(rows, order[at], rows, first, 0, values) != 0:

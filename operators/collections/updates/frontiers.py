@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
+from tokenring.engine.compiled import Words
 from tokenring.engine.times import COMPLETE, NestedTime
 
 _ELEMENTS = 16  # of a frontier, more than most have
 
 
 @kernel
-def may_come(frontier, time):  # type: ignore[no-untyped-def]
+def may_come(frontier: Words, time: Words) -> bool:
     """Whether the time is not finished: some element of a frontier, (elements, coordinates), is less or equal."""
     for element in range(len(frontier)):
         is_less = True
@@ -24,7 +25,7 @@ def may_come(frontier, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _insert_time(times, count, time):  # type: ignore[no-untyped-def]
+def _insert_time(times: Words, count: int, time: Words) -> tuple[Words, int]:
     """Put a time among the first `count`, which rise, unless it is there: (times, how many there are then)."""
     depth, at = len(time), count
     while at > 0:
@@ -51,7 +52,7 @@ def _insert_time(times, count, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def put_off(waiting, waits, time):  # type: ignore[no-untyped-def]
+def put_off(waiting: Words, waits: int, time: Words) -> tuple[Words, int]:
     """Put a time among the first `waits` that wait, of which none is less than or equal to another: (waiting, how many
     there are then). What is above another need not wait: when the key is looked at there, it is found again, since the
     updates of which it is a bound are there still, or others that cannot be told from them."""
@@ -77,9 +78,10 @@ def put_off(waiting, waits, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def with_bounds(  # type: ignore[no-untyped-def]
-    times, count, number, table, start, stop, first, frontier, waiting, waits, bound
-):
+def with_bounds(
+    times: Words, count: int, number: int, table: Words, start: int, stop: int, first: int, frontier: Words,
+    waiting: Words, waits: int, bound: Words,
+) -> tuple[Words, int, Words, int]:  # fmt: skip
     """Add the least upper bounds of time `number` and those of rows start..stop of a table, in columns from `first` on,
     to those that wait if they are not finished: (times, how many, waiting, how many). bound: room for a time."""
     depth = times.shape[1]
@@ -97,7 +99,9 @@ def with_bounds(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def with_bounds_of_earlier(times, count, number, frontier, waiting, waits, bound):  # type: ignore[no-untyped-def]
+def with_bounds_of_earlier(
+    times: Words, count: int, number: int, frontier: Words, waiting: Words, waits: int, bound: Words
+) -> tuple[Words, int, Words, int]:
     """The same of time `number` and those before it."""
     depth = times.shape[1]
     for other in range(number):
@@ -155,7 +159,7 @@ def as_table(frontier: list[NestedTime], depth: int) -> np.ndarray:
 
 
 @kernel(int64(TABLE, int64, TABLE, WORDS))
-def mark_behind(updates, first, frontier, marks):  # type: ignore[no-untyped-def]
+def mark_behind(updates: Words, first: int, frontier: Words, marks: Words) -> int:
     """Mark with 1 the rows whose time, in columns from `first` on, no element of the frontier is less than or equal to,
     others with 0; how many."""
     found = 0
@@ -180,7 +184,7 @@ def split(updates: np.ndarray, first: int, frontier: np.ndarray) -> tuple[np.nda
 
 
 @kernel(int64(TABLE, int64, TABLE))
-def _put_least(updates, first, least):  # type: ignore[no-untyped-def]
+def _put_least(updates: Words, first: int, least: Words) -> int:
     """Write the times of rows, in columns from `first` on, that no other is less than, to `least` (elements,
     coordinates); how many, -1 if there is no room."""
     depth, count = least.shape[1], 0

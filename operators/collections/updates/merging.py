@@ -2,17 +2,16 @@
 apart.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from tokenring.engine import TABLE, WORDS, int64, kernel
-from tokenring.engine.compiled import load_unaligned
+from tokenring.engine import kernel
+from tokenring.engine.compiled import Record, Words, load_unaligned, signed
 from tokenring.operators.collections.updates.exact_sums import TOO_OFTEN, added, can_be_said
 from tokenring.operators.collections.updates.packed import (
-    AT,
-    LEAST,
     LEAST_ROWS,
-    MASK,
-    STRIDE,
+    Head,
     compare_packed,
     has_room,
     range_of,
@@ -21,25 +20,33 @@ from tokenring.operators.collections.updates.packed import (
 )
 from tokenring.operators.collections.updates.sorting import add_up, precedes, sort_rows
 
-# Words of a merge under way: the next row of either, the rows made; the multiplicity that had no room, with which it
-# stopped, and whether there is one.
-LEFT, RIGHT, MERGE_MADE, TOO_LARGE, IS_STOPPED = range(5)
-MERGE_WORDS = 5
+
+class Merge(Record):
+    """A merge under way: the next row of either side, the rows made; the multiplicity that had no room, with which it
+    stopped, and whether there is one."""
+
+    left: int
+    right: int
+    made: int
+    too_large: int
+    is_stopped: int
 
 
 @kernel
-def moved_up(time, frontier, at):  # type: ignore[no-untyped-def]
+def moved_up(time: int, frontier: Words, at: int) -> int:
     """What coordinate `at` of a time becomes: of the least time that no reader beyond the frontier can tell from it,
     the greatest lower bound of its least upper bounds with the frontier's elements (differential dataflow's
     `advance_by`). frontier: int64 (elements, coordinates); with no element all times become the greatest."""
-    least = np.int64(np.iinfo(np.int64).max)
+    least = signed(np.iinfo(np.int64).max)
     for element in range(len(frontier)):
         least = min(least, max(time, frontier[element, at]))
     return least
 
 
 @kernel
-def ranges_of_both(left, rows, right, others, data, frontier):  # type: ignore[no-untyped-def]
+def ranges_of_both(
+    left: Sequence[Head], rows: int, right: Sequence[Head], others: int, data: int, frontier: Words
+) -> Words:
     """Between which words those of each column are that two packed batches' first rows become: int64 (columns, 2), of
     which `new_packed` takes no notice where rows are few. Sums of multiplicities may be beyond."""
     ranges = np.empty((len(left), 2), np.int64)
@@ -55,7 +62,7 @@ def ranges_of_both(left, rows, right, others, data, frontier):  # type: ignore[n
 
 
 @kernel
-def _take_group(heads, start, stop, data, frontier, some, at):  # type: ignore[no-untyped-def]
+def _take_group(heads: Sequence[Head], start: int, stop: int, data: int, frontier: Words, some: Words, at: int) -> None:
     """Copy times, moved up, and multiplicities of rows start..stop to a table, from column `at` on."""
     depth = len(some) - 1
     for row in range(start, stop):
@@ -66,7 +73,7 @@ def _take_group(heads, start, stop, data, frontier, some, at):  # type: ignore[n
 
 
 @kernel
-def _settle(some, count):  # type: ignore[no-untyped-def]
+def _settle(some: Words, count: int) -> tuple[Words, int]:
     """The first updates of a table in order and added up: the table they are in, and how many there are. Those whose
     sum no multiplicity can say stay apart, for whoever asks for it."""
     last, made, row = len(some) - 1, 0, 1
@@ -98,7 +105,7 @@ def _settle(some, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _end_of_group(heads, row, rows, data):  # type: ignore[no-untyped-def]
+def _end_of_group(heads: Sequence[Head], row: int, rows: int, data: int) -> int:
     """Where the rows end that have the data of this one."""
     after = row + 1
     while after < rows and compare_packed(heads, after, heads, row, 0, data) == 0:
@@ -107,7 +114,7 @@ def _end_of_group(heads, row, rows, data):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_one(heads, row, target, made, data, frontier):  # type: ignore[no-untyped-def]
+def _put_one(heads: Sequence[Head], row: int, target: Sequence[Head], made: int, data: int, frontier: Words) -> bool:
     """Write the one row that has its data; whether there was room for its multiplicity."""
     last = len(heads) - 1
     times = word_of(heads, last, row)
@@ -122,7 +129,10 @@ def _put_one(heads, row, target, made, data, frontier):  # type: ignore[no-untyp
 
 
 @kernel
-def _put_group(left, i, stop, right, j, end, target, made, data, frontier):  # type: ignore[no-untyped-def]
+def _put_group(
+    left: Sequence[Head], i: int, stop: int, right: Sequence[Head], j: int, end: int, target: Sequence[Head], made: int,
+    data: int, frontier: Words,
+) -> tuple[int, int, bool]:  # fmt: skip
     """Write rows i..stop of the left and j..end of the right, which have the same data: (where they end, 0 or the
     multiplicity that had no room, whether there was room)."""
     depth, count = len(left) - data - 1, stop - i + end - j
@@ -144,28 +154,31 @@ def _put_group(left, i, stop, right, j, end, target, made, data, frontier):  # t
 
 
 @kernel
-def _word_at(at, stride, mask, least, row, rows):  # type: ignore[no-untyped-def]
+def _word_at(at: int, stride: int, mask: int, least: int, row: int, rows: int) -> int:
     """A row's word of a column with this head; 0 behind the last one."""
-    return least + (load_unaligned(at + stride * row) & mask) if row < rows else np.int64(0)
+    return least + (load_unaligned(at + stride * row) & mask) if row < rows else signed(0)
 
 
-@kernel(int64(TABLE, int64, TABLE, int64, TABLE, WORDS, int64, TABLE, int64))
-def merge_some(left, rows, right, others, target, state, data, frontier, fuel):  # type: ignore[no-untyped-def]
+@kernel
+def merge_some(
+    left: Sequence[Head], rows: int, right: Sequence[Head], others: int, target: Sequence[Head], merge: Merge,
+    data: int, frontier: Words, fuel: int,
+) -> int:  # fmt: skip
     """Go on merging the first rows of two packed batches, for some `fuel` of them, in whole groups of rows with the
     same data; returns what is left of the fuel, which is more than 0 when all are done.
 
-    target: room for all rows of both, wide enough for their data and times; its first state[MERGE_MADE] rows are made.
-    state: MERGE_WORDS words: where a sum of multiplicities is too large for it, state[IS_STOPPED] is 1. data: how many
-    columns of data. frontier: as `moved_up` has it, the same in all calls.
+    target: room for all rows of both, wide enough for their data and times; its first merge.made rows are made.
+    Where a sum of multiplicities is too large for it, merge.is_stopped is 1. data: how many columns of data. frontier:
+    as `moved_up` has it, the same in all calls.
     """
-    i, j, made = state[LEFT], state[RIGHT], state[MERGE_MADE]
+    i, j, made = merge.left, merge.right, merge.made
     last = len(left) - 1
     # The first words are at hand, and so is what tells them, which is read anew behind each store otherwise.
-    at, stride, mask, least = left[0, AT], left[0, STRIDE], left[0, MASK], left[0, LEAST]
-    other_at, other_stride, other_mask = right[0, AT], right[0, STRIDE], right[0, MASK]
-    other_least = right[0, LEAST]
+    at, stride, mask, least = left[0].at, left[0].stride, left[0].mask, left[0].least
+    other_at, other_stride, other_mask = right[0].at, right[0].stride, right[0].mask
+    other_least = right[0].least
     if data == 0:  # all rows are alike, and the first words are times
-        mask = other_mask = least = other_least = np.int64(0)
+        mask = other_mask = least = other_least = signed(0)
     first = _word_at(at, stride, mask, least, i, rows)
     other = _word_at(other_at, other_stride, other_mask, other_least, j, others)
     while (i < rows or j < others) and fuel > 0:
@@ -195,9 +208,9 @@ def merge_some(left, rows, right, others, target, state, data, frontier, fuel): 
             too_large, has_put = word_of(right, last, j), _put_one(right, j, target, made, data, frontier)
             made += 1
         if not has_put:
-            state[TOO_LARGE], state[IS_STOPPED] = too_large, 1
+            merge.too_large, merge.is_stopped = too_large, 1
             return 0
         fuel -= count
         i, j = stop, end
-    state[LEFT], state[RIGHT], state[MERGE_MADE] = i, j, made
+    merge.left, merge.right, merge.made = i, j, made
     return fuel

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import TABLE, int64, kernel
+from tokenring.engine.compiled import Record, Words, records_of
 from tokenring.operators.collections.updates.exact_sums import (
     FLOAT_PARTS,
     INTEGER_PARTS,
@@ -12,12 +13,20 @@ from tokenring.operators.collections.updates.exact_sums import (
     product,
 )
 from tokenring.operators.collections.updates.sorting import too_often
-from tokenring.operators.collections.words import is_null
+from tokenring.operators.collections.words import KindRow, is_null
 
-# A row for each column that is summed: which one it is, how (NO_SUM: not at all), the part that its parts begin with,
-# and the one that counts what is not null, -1 if nothing is.
-SUMMED, HOW, FIRST_PART, PRESENT_PART = range(4)
-SUMMED_WORDS = 4
+
+class SummedColumn(Record):
+    """A column that is summed: which one it is, `how` (NO_SUM: not at all), the part that its parts begin with, and the
+    one that counts what is not null, -1 if nothing is."""
+
+    column: int
+    how: int
+    first_part: int
+    present_part: int
+
+
+SUMMED_WORDS = SummedColumn.size
 NO_SUM = -1
 _MOST_PARTS_A_WORD = 3
 
@@ -28,7 +37,7 @@ def width_of(operation: int) -> int:
 
 
 @kernel
-def _put(updates, row, keys, data, part, times, target, made):  # type: ignore[no-untyped-def]
+def _put(updates: Words, row: int, keys: int, data: int, part: int, times: int, target: Words, made: int) -> int:
     """Write an update of a part, unless it changes nothing; how many there are then."""
     if times == 0:
         return made
@@ -42,32 +51,34 @@ def _put(updates, row, keys, data, part, times, target, made):  # type: ignore[n
 
 
 @kernel(int64(int64, int64))
-def most_parts(rows, summed):  # type: ignore[no-untyped-def]
+def most_parts(rows: int, summed: int) -> int:
     """How many updates of parts so many rows can have."""
     return rows * (1 + (1 + _MOST_PARTS_A_WORD) * summed)
 
 
 @kernel(int64(TABLE, int64, int64, TABLE, TABLE, TABLE))
-def to_parts(updates, keys, data, summed, kinds, target):  # type: ignore[no-untyped-def]
+def to_parts(updates: Words, keys: int, data: int, summed: Words, kinds: Words, target: Words) -> int:
     """Write updates of (key, part; times; as often as the part changes); returns how many. Part 0 counts rows.
     TOO_OFTEN for a part beyond 64 bits: the target's first row says when.
 
     keys, data: how many columns are the key, the first ones, and data at all; summed: (columns that are summed,
-    SUMMED_WORDS); kinds: of the data; target: (keys + 1 + coordinates + 1, at least most_parts)."""
+    SUMMED_WORDS), of a SummedColumn each; kinds: of the data; target: (keys + 1 + coordinates + 1, at least
+    most_parts)."""
     made, last = 0, len(updates) - 1
+    columns, kinds_of_data = records_of(summed, SummedColumn), records_of(kinds, KindRow)
     for row in range(updates.shape[1]):
         times = updates[last, row]
         made = _put(updates, row, keys, data, 0, times, target, made)
-        for each in range(len(summed)):
-            column = summed[each, SUMMED]
+        for each in range(len(columns)):
+            column = columns[each].column
             word = updates[column, row]
-            if is_null(kinds, column, word):
+            if is_null(kinds_of_data, column, word):
                 continue
-            if summed[each, PRESENT_PART] >= 0:
-                made = _put(updates, row, keys, data, summed[each, PRESENT_PART], times, target, made)
-            if summed[each, HOW] != NO_SUM:
-                first, low, middle, high = parts_of(summed[each, HOW], word)
-                first += summed[each, FIRST_PART]
+            if columns[each].present_part >= 0:
+                made = _put(updates, row, keys, data, columns[each].present_part, times, target, made)
+            if columns[each].how != NO_SUM:
+                first, low, middle, high = parts_of(columns[each].how, word)
+                first += columns[each].first_part
                 for part, more in ((0, low), (1, middle), (2, high)):
                     often, can_be = product(more, times)
                     if not can_be:

@@ -5,10 +5,14 @@ updates at times less or equal. What a key's output is to be is worked out at ea
 where times are partially ordered, at the least upper bounds of these with times of older updates, and of each other.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel, tuple_of
+from tokenring.engine.compiled import Record, Words, record_of, records_of
 from tokenring.operators.collections.updates.blocks import lent_table, lent_words
+from tokenring.operators.collections.updates.called import TotalRule
 from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
 from tokenring.operators.collections.updates.folding import (
     DONE,
@@ -22,19 +26,31 @@ from tokenring.operators.collections.updates.folding import (
 from tokenring.operators.collections.updates.frontiers import may_come, put_off, with_bounds, with_bounds_of_earlier
 from tokenring.operators.collections.updates.parts import ALL
 from tokenring.operators.collections.updates.sorting import add_up, consolidate, precedes, sort_rows
-from tokenring.operators.collections.words import by_value
+from tokenring.operators.collections.words import KindRow, by_value
 
 # What is made of the rows of a key: one row of totals; each row that is there, once; its first rows; one row of totals
 # whose parts (see `to_parts`) are what is there.
 TOTALS, EACH, FIRST, PARTS = range(4)
-# Words that a call leaves behind: the key it goes on with, the rows made, the times put off, the faults. Before it:
-# whether all keys are told of as faults are, those that are as they may be, too.
-KEY, MADE, LATER, FAULTS, TELLS_ALL = range(5)
-STATE_WORDS = 5
+
+
+class Reduced(Record):
+    """What a call leaves behind: the key it goes on with, the rows made, the times put off, the faults. Before it:
+    whether all keys are told of as faults are, those that are as they may be, too."""
+
+    key: int
+    made: int
+    later: int
+    faults: int
+    tells_all: int
+
+
+_REDUCED_WORDS = Reduced.size
 
 
 @kernel
-def _take_back(table, start, stop, first, outputs, time, changes, there):  # type: ignore[no-untyped-def]
+def _take_back(
+    table: Words, start: int, stop: int, first: int, outputs: int, time: Words, changes: Words, there: int
+) -> int:
     """Write what was said up to a time, rows start..stop of a table with outputs from column `first` on, as taken away;
     how many changes there are then. A row that came and went stands there twice, mostly one after the other, and is
     left out at once: so few are left to be sorted, however many there were."""
@@ -56,7 +72,7 @@ def _take_back(table, start, stop, first, outputs, time, changes, there):  # typ
 
 
 @kernel
-def _added_up(changes, there, outputs, net):  # type: ignore[no-untyped-def]
+def _added_up(changes: Words, there: int, outputs: int, net: Words) -> int:
     """Write the first changes in order and added up; how many are left."""
     if there <= 2:  # what is there and what was, most of the time: alike, or two changes
         order = -1 if there == 1 else precedes(changes, 0, changes, 1, 0, outputs)
@@ -73,7 +89,10 @@ def _added_up(changes, there, outputs, net):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _order_of_key(rows, start, stop, values, what, is_downwards, kinds, room):  # type: ignore[no-untyped-def]
+def _order_of_key(
+    rows: Words, start: int, stop: int, values: int, what: int, is_downwards: bool, kinds: Sequence[KindRow],
+    room: Words,
+) -> tuple[Words, Words]:  # fmt: skip
     """The numbers of a key's rows in order of their words, of the first rows by value; in `room`, if that is enough."""
     count = stop - start
     if count > len(room):
@@ -91,15 +110,17 @@ def _order_of_key(rows, start, stop, values, what, is_downwards, kinds, room):  
 
 
 @kernel
-def _reduce_keys(  # type: ignore[no-untyped-def]
-    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, faults,
-    state, changes, net, some, waiting, bound, order_room, sums,
-):  # fmt: skip
+def _reduce_keys(
+    rows: Words, bounds: Words, before: Words, before_bounds: Words, times: Words, time_bounds: Words, what: int,
+    most: int, totals: Sequence[TotalRule], kinds: Sequence[KindRow], frontier: Words, made: Words, later: Words,
+    faults: Words, state: Reduced, changes: Words, net: Words, some: Words, waiting: Words, bound: Words,
+    order_room: Words, sums: Words,
+) -> int:  # fmt: skip
     """`reduce_keys`, with room for what one key takes, most of the time: it grows."""
     depth = times.shape[1]
     values, outputs = len(rows) - depth - 1, len(before) - depth - 1
-    for key in range(state[KEY], len(bounds) - 1):
-        state[KEY] = key
+    for key in range(state.key, len(bounds) - 1):
+        state.key = key
         start, stop = bounds[key], bounds[key + 1]
         first, last = before_bounds[key], before_bounds[key + 1]
         count = time_bounds[key + 1] - time_bounds[key]
@@ -114,7 +135,7 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
                 some[count, coordinate] = times[at, coordinate]
             count += 1
         order, order_room = _order_of_key(rows, start, stop, values, what, most < 0, kinds, order_room)
-        begun, told = state[MADE], state[FAULTS]
+        begun, told = state.made, state.faults
         number = 0
         while number < count:
             if depth > 1:
@@ -129,7 +150,7 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
                 )
             time = some[number]
             most_rows = 1 if what in (TOTALS, PARTS) else stop - start
-            most_changes = most_rows + last - first + state[MADE] - begun
+            most_changes = most_rows + last - first + state.made - begun
             if most_changes > changes.shape[1]:
                 changes = np.empty((outputs + 1, 2 * most_changes), np.int64)
                 net = np.empty_like(changes)
@@ -139,58 +160,56 @@ def _reduce_keys(  # type: ignore[no-untyped-def]
                 there, wrong = totals_of_rows(rows, order, values, time, totals, kinds, changes, sums)
             else:
                 there, wrong = rows_there(rows, order, values, time, most, changes)
-            if wrong != DONE or state[TELLS_ALL] or state[FAULTS] > told:
-                if state[FAULTS] == faults.shape[1]:
-                    state[MADE], state[FAULTS] = begun, told
+            if wrong != DONE or state.tells_all != 0 or state.faults > told:
+                if state.faults == faults.shape[1]:
+                    state.made, state.faults = begun, told
                     return NO_ROOM
-                faults[0, state[FAULTS]] = key
+                faults[0, state.faults] = key
                 for at in range(depth):
-                    faults[1 + at, state[FAULTS]] = time[at]
-                faults[1 + depth, state[FAULTS]] = wrong
-                state[FAULTS] += 1
+                    faults[1 + at, state.faults] = time[at]
+                faults[1 + depth, state.faults] = wrong
+                state.faults += 1
             if wrong != DONE:
                 there = 0
             there = _take_back(before, first, last, 0, outputs, time, changes, there)
-            there = _take_back(made, begun, state[MADE], 1, outputs, time, changes, there)
+            there = _take_back(made, begun, state.made, 1, outputs, time, changes, there)
             there = _added_up(changes, there, outputs, net) if there > 0 else 0
-            if state[MADE] + there > made.shape[1]:
-                state[MADE], state[FAULTS] = begun, told
+            if state.made + there > made.shape[1]:
+                state.made, state.faults = begun, told
                 return NO_ROOM
             for row in range(there):
-                at = state[MADE] + row
+                at = state.made + row
                 made[0, at] = key
                 for column in range(outputs):
                     made[1 + column, at] = net[column, row]
                 for coordinate in range(depth):
                     made[1 + outputs + coordinate, at] = time[coordinate]
                 made[1 + outputs + depth, at] = net[outputs, row]
-            state[MADE] += there
+            state.made += there
             number += 1
-        if state[LATER] + waits > later.shape[1]:
-            state[MADE], state[FAULTS] = begun, told
+        if state.later + waits > later.shape[1]:
+            state.made, state.faults = begun, told
             return NO_ROOM
         for at in range(waits):
-            later[0, state[LATER]] = key
+            later[0, state.later] = key
             for coordinate in range(depth):
-                later[1 + coordinate, state[LATER]] = waiting[at, coordinate]
-            state[LATER] += 1
-    state[KEY] = len(bounds) - 1
+                later[1 + coordinate, state.later] = waiting[at, coordinate]
+            state.later += 1
+    state.key = len(bounds) - 1
     return DONE
 
 
-@kernel(
-    int64(TABLE, WORDS, TABLE, WORDS, TABLE, WORDS, int64, int64, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, WORDS)
-)
-def reduce_keys(  # type: ignore[no-untyped-def]
-    rows, bounds, before, before_bounds, times, time_bounds, what, most, totals, kinds, frontier, made, later, faults,
-    state,
-):  # fmt: skip
-    """For each key, from key state[KEY] on, the changes of its output: written behind state[MADE] rows of `made`
-    (number of the key, output words, time, multiplicity); the times that are not finished, behind state[LATER] rows
-    of `later` (number of the key, time); and where its rows are not as they may be, and so nothing is made of them,
-    behind state[FAULTS] rows of `faults` (number of the key, time, what is wrong), and where the key is looked at
-    after that, DONE or not; with state[TELLS_ALL] everywhere.
-    Returns DONE, or NO_ROOM if it stopped at key state[KEY].
+@kernel(int64(TABLE, WORDS, TABLE, WORDS, TABLE, WORDS, int64, int64, TABLE, TABLE, TABLE, TABLE, TABLE, TABLE, WORDS))
+def reduce_keys(
+    rows: Words, bounds: Words, before: Words, before_bounds: Words, times: Words, time_bounds: Words, what: int,
+    most: int, totals: Words, kinds: Words, frontier: Words, made: Words, later: Words, faults: Words, state: Words,
+) -> int:  # fmt: skip
+    """For each key, from that of the Reduced in `state` on, the changes of its output: written behind as many rows of
+    `made` as it says (number of the key, output words, time, multiplicity); the times that are not finished, behind
+    those of `later` (number of the key, time); and where its rows are not as they may be, and so nothing is made of
+    them, behind those of `faults` (number of the key, time, what is wrong), and where the key is looked at after that,
+    DONE or not; with `tells_all` everywhere.
+    Returns DONE, or NO_ROOM if it stopped at that key.
 
     rows: all updates of the keys (values, time, multiplicity), those of key i at bounds[i]..bounds[i + 1]; before: the
     same of their output so far; times: (times, coordinates), at which each key is to be looked at, rising, those of key
@@ -202,12 +221,13 @@ def reduce_keys(  # type: ignore[no-untyped-def]
     changes, net = np.empty((outputs + 1, 16), np.int64), np.empty((outputs + 1, 16), np.int64)
     some, waiting, bound = np.empty((4, depth), np.int64), np.empty((4, depth), np.int64), np.empty(depth, np.int64)
     order = np.empty(16, np.int64)
-    sums = np.empty(room_of_totals(totals), np.int64)
+    sums = np.empty(room_of_totals(records_of(totals, TotalRule)), np.int64)
     status = _reduce_keys(
         lent_table(rows), lent_words(bounds), lent_table(before), lent_words(before_bounds), lent_table(times),
-        lent_words(time_bounds), what, most, lent_table(totals), lent_table(kinds), lent_table(frontier),
-        lent_table(made), lent_table(later), lent_table(faults), lent_words(state), lent_table(changes),
-        lent_table(net), lent_table(some), lent_table(waiting), lent_words(bound), lent_words(order), lent_words(sums),
+        lent_words(time_bounds), what, most, records_of(totals, TotalRule), records_of(kinds, KindRow),
+        lent_table(frontier), lent_table(made), lent_table(later), lent_table(faults), record_of(state, Reduced),
+        lent_table(changes), lent_table(net), lent_table(some), lent_table(waiting), lent_words(bound),
+        lent_words(order), lent_words(sums),
     )  # fmt: skip
     kept = len(changes) + len(net) + len(some) + len(waiting)  # they are there until here
     kept += len(bound) + len(order) + len(sums)
@@ -215,7 +235,7 @@ def reduce_keys(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _with_keys(asked, rows, target):  # type: ignore[no-untyped-def]
+def _with_keys(asked: Words, rows: Words, target: Words) -> None:
     """Write rows that begin with the number of a key, that key in its place."""
     keys = len(asked)
     for row in range(target.shape[1]):
@@ -225,11 +245,13 @@ def _with_keys(asked, rows, target):  # type: ignore[no-untyped-def]
             target[keys + column - 1, row] = rows[column, row]
 
 
-@kernel(tuple_of(TABLE, 3)(WORDS, int64, WORDS, int64, TABLE, int64, int64, TABLE, TABLE, TABLE, int64))
-def change_keys(  # type: ignore[no-untyped-def]
-    source, least, target, keys, asked_at, what, most, totals, kinds, frontier, tells_all
-):
-    """How the output of keys changes, `target`'s rows, by what `source` has now, as `reduce_keys` finds it: updates
+@kernel(tuple_of(TABLE, 3)(int64, int64, int64, int64, TABLE, int64, int64, TABLE, TABLE, TABLE, int64))
+def change_keys(
+    source: int, least: int, target: int, keys: int, asked_at: Words, what: int, most: int, totals: Words, kinds: Words,
+    frontier: Words, tells_all: int,
+) -> tuple[Words, Words, Words]:  # fmt: skip
+    """How the output of keys changes, the rows of the spine `target`, by what the spine `source` has now (the
+    addresses of their states), as `reduce_keys` finds it: updates
     (keys, values, time, multiplicity), the times that are not finished (keys, time, 1), and what is wrong where (keys,
     time, DONE or why). asked_at: these keys and times, in any order, the same; least: as `rows_of_keys` has it.
     """
@@ -245,8 +267,9 @@ def change_keys(  # type: ignore[no-untyped-def]
     here, bounds = rows_of_keys(source, least, ALL, keys, asked, number)
     before, before_bounds = rows_of_keys(target, 0, ALL, keys, asked, number)
     made, later = np.empty((1 + len(before), 2 * rows + 16), np.int64), np.empty((1 + depth, rows + 16), np.int64)
-    faults, state = np.empty((2 + depth, 1 + rows * tells_all), np.int64), np.zeros(STATE_WORDS, np.int64)
-    state[TELLS_ALL] = tells_all
+    faults, state = np.empty((2 + depth, 1 + rows * tells_all), np.int64), np.zeros(_REDUCED_WORDS, np.int64)
+    reduced = record_of(state, Reduced)
+    reduced.tells_all = tells_all
     while True:
         status = reduce_keys(
             here, bounds, before, before_bounds, times, time_bounds[: number + 1], what, most, totals, kinds, frontier,
@@ -260,9 +283,9 @@ def change_keys(  # type: ignore[no-untyped-def]
         more[:, : made.shape[1]], more_later[:, : later.shape[1]] = made, later
         more_faults[:, : faults.shape[1]] = faults
         made, later, faults = more, more_later, more_faults
-    changes = np.empty((keys + len(before), state[MADE]), np.int64)
-    put_off = np.empty((keys + depth + 1, state[LATER]), np.int64)
-    wrong = np.empty((keys + depth + 1, state[FAULTS]), np.int64)
+    changes = np.empty((keys + len(before), reduced.made), np.int64)
+    put_off = np.empty((keys + depth + 1, reduced.later), np.int64)
+    wrong = np.empty((keys + depth + 1, reduced.faults), np.int64)
     _with_keys(asked, made, changes)
     _with_keys(asked, later, put_off[: keys + depth])
     put_off[keys + depth] = 1

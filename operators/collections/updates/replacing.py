@@ -3,15 +3,23 @@
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
-from tokenring.operators.collections.updates.reducing import KEY, MADE
+from tokenring.engine.compiled import Record, Words, record_of, signed
 from tokenring.operators.collections.updates.sorting import precedes, sort_rows
+
+
+class Replaced(Record):
+    """The number of a key where something is wrong; how many rows were made."""
+
+    key: int
+    made: int
+
 
 # What of a key's updates says that it has no row, and that it does not have one row at most.
 NO_ROW, NOT_ONE = -1, -2
 
 
 @kernel
-def _only_row(rows, start, stop, values):  # type: ignore[no-untyped-def]
+def _only_row(rows: Words, start: int, stop: int, values: int) -> int:
     """The number of the row that is there of rows start..stop (values, time, multiplicity); NO_ROW, or NOT_ONE."""
     if stop - start == 1 and rows[len(rows) - 1, start] == 1:
         return start
@@ -20,7 +28,7 @@ def _only_row(rows, start, stop, values):  # type: ignore[no-untyped-def]
     sort_rows(mine, values, order)
     found, at = NO_ROW, 0
     while at < stop - start:
-        first, count = order[at], np.int64(0)
+        first, count = order[at], signed(0)
         while at < stop - start and precedes(mine, order[at], mine, first, 0, values) == 0:
             count += mine[len(mine) - 1, order[at]]
             at += 1
@@ -32,7 +40,7 @@ def _only_row(rows, start, stop, values):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(TABLE, int64, int64, TABLE, WORDS, TABLE))
-def replace_rows(changes, rows, keys, before, bounds, made):  # type: ignore[no-untyped-def]
+def replace_rows(changes: Words, rows: int, keys: int, before: Words, bounds: Words, made: Words) -> int:
     """Write how the rows of keys change: the old one is taken away at the time at which the next one comes; how many
     updates that are.
 
@@ -71,10 +79,10 @@ def replace_rows(changes, rows, keys, before, bounds, made):  # type: ignore[no-
 
 
 @kernel(int64(TABLE, int64, int64, TABLE, WORDS, TABLE, WORDS))
-def rows_after(changes, rows, keys, before, bounds, made, state):  # type: ignore[no-untyped-def]
-    """Write for each key and time the row that there is from then on: state[MADE] of (key, values, time, whether there
-    is none). NO_ROW if all is well; else the first update of `changes` behind which a key has several, or one that is
-    taken away is not there: of key number state[KEY].
+def rows_after(changes: Words, rows: int, keys: int, before: Words, bounds: Words, made: Words, state: Words) -> int:
+    """Write for each key and time the row that there is from then on: of (key, values, time, whether there is none)
+    as many as the Replaced in `state` says then. NO_ROW if all is well; else the first update of `changes` behind which
+    a key has several, or one that is taken away is not there: of the key whose number it says.
 
     changes: the first `rows`, in order, of (key, time, multiplicity, values, 1). before: as for `replace_rows`, what
     was there before. made: with room for all rows.
@@ -99,7 +107,7 @@ def rows_after(changes, rows, keys, before, bounds, made, state):  # type: ignor
                 elif changes[keys + 1, row] == 1 and not is_new and (taken or current < 0):
                     is_new = True
                 else:
-                    state[KEY] = key
+                    record_of(state, Replaced).key = key
                     return row
                 row += 1
             for column in range(keys):
@@ -111,5 +119,5 @@ def rows_after(changes, rows, keys, before, bounds, made, state):  # type: ignor
             count += 1
             current, is_old = row - 1 if is_new else NO_ROW, False
         key += 1
-    state[MADE] = count
+    record_of(state, Replaced).made = count
     return NO_ROW

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, MultiplicityOverflowError, int64, kernel, void
+from tokenring.engine.compiled import Words, signed, unsigned
 from tokenring.operators.collections.updates.exact_sums import TOO_OFTEN, added, can_be_said
 
 _FEW = 24  # rows that are sorted by inserting each
@@ -22,7 +23,7 @@ _MOST_BITS = 12  # of the first column by which it is dealt: more parts than tha
 
 
 @kernel
-def precedes(table, row, other_table, other, first, last):  # type: ignore[no-untyped-def]
+def precedes(table: Words, row: int, other_table: Words, other: int, first: int, last: int) -> int:
     """Below 0, 0 or above: how a row compares with a row of another table, in columns first..last."""
     for column in range(first, last):
         mine, theirs = table[column, row], other_table[column, other]
@@ -32,7 +33,7 @@ def precedes(table, row, other_table, other, first, last):  # type: ignore[no-un
 
 
 @kernel
-def _insert_each(table, order, start, stop, first, last):  # type: ignore[no-untyped-def]
+def _insert_each(table: Words, order: Words, start: int, stop: int, first: int, last: int) -> None:
     for i in range(start + 1, stop):
         row, at = order[i], i
         while at > start and precedes(table, row, table, order[at - 1], first, last) < 0:
@@ -42,15 +43,15 @@ def _insert_each(table, order, start, stop, first, last):  # type: ignore[no-unt
 
 
 @kernel
-def _sort_by_digits(column, order, start, stop, words, places):  # type: ignore[no-untyped-def]
+def _sort_by_digits(column: Words, order: Words, start: int, stop: int, words: Words, places: Words) -> None:
     """Sort order[start:stop] by the column's words, those that are alike as they were: from the least digit that is not
     the same in all words to the greatest. words, places: scratch of shape (2, at least stop - start)."""
     count = stop - start
     counts = np.zeros(_DIGITS + 1, np.int64)
-    differs, first = np.int64(0), column[order[start]]
+    differs, first = signed(0), column[order[start]]
     for i in range(count):
         place = order[start + i]
-        words[0, i], places[0, i] = column[place] ^ (np.int64(1) << 63), place
+        words[0, i], places[0, i] = column[place] ^ (signed(1) << 63), place
         differs |= column[place] ^ first
     origin = 0
     for shift in range(0, 64, _DIGIT_BITS):
@@ -73,7 +74,7 @@ def _sort_by_digits(column, order, start, stop, words, places):  # type: ignore[
 
 
 @kernel(void(TABLE, int64, WORDS))
-def sort_rows(table, last, order):  # type: ignore[no-untyped-def]
+def sort_rows(table: Words, last: int, order: Words) -> None:
     """Order the numbers of a table's rows by columns 0..last, rows that are alike as they are. order: (rows,), written.
     """
     rows = len(order)
@@ -112,14 +113,14 @@ def sort_rows(table, last, order):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def add_up(table, order, target, made):  # type: ignore[no-untyped-def]
+def add_up(table: Words, order: Words, target: Words, made: int) -> int:
     """Write a table's rows in this order, those that are alike but for the multiplicity as one, none with 0, from row
     `made` of the target on; returns where they end, or TOO_OFTEN: then the target's first row is the one that would be.
     target: as many columns as the table, room for all rows."""
     last, i = len(table) - 1, 0
     while i < len(order):
         first = order[i]
-        total, carries = table[last, first], np.int64(0)
+        total, carries = table[last, first], signed(0)
         i += 1
         while i < len(order) and precedes(table, order[i], table, first, 0, last) == 0:
             total, carry = added(total, table[last, order[i]])
@@ -138,22 +139,22 @@ def add_up(table, order, target, made):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _deal(table, rows, target, bounds, bits):  # type: ignore[no-untyped-def]
+def _deal(table: Words, rows: int, target: Words, bounds: Words, bits: int) -> None:
     """Copy the first rows of a table in the order of the first `bits` bits in which words of the first column differ
     from its least, those that are alike as they are. bounds: (1 + 2 ** bits,), where the rows of each value begin, and
     end."""
     column = table[0][:rows]
     least, most = column.min(), column.max()
-    spread, shift = np.uint64(most) - np.uint64(least), np.uint64(0)
-    while (spread >> shift) >> np.uint64(bits) != 0:
-        shift += np.uint64(1)
+    spread, shift = unsigned(most) - unsigned(least), unsigned(0)
+    while (spread >> shift) >> unsigned(bits) != 0:
+        shift += unsigned(1)
     bounds[:] = 0
     for row in range(rows):
-        bounds[np.int64((np.uint64(column[row]) - np.uint64(least)) >> shift) + 1] += 1
+        bounds[signed((unsigned(column[row]) - unsigned(least)) >> shift) + 1] += 1
     for value in range(1, len(bounds)):
         bounds[value] += bounds[value - 1]
     for row in range(rows):
-        value = np.int64((np.uint64(column[row]) - np.uint64(least)) >> shift)  # type: ignore[assignment]
+        value = signed((unsigned(column[row]) - unsigned(least)) >> shift)
         at = bounds[value]
         bounds[value] += 1
         for other in range(len(table)):
@@ -164,7 +165,7 @@ def _deal(table, rows, target, bounds, bits):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def deal(table, rows, target):  # type: ignore[no-untyped-def]
+def deal(table: Words, rows: int, target: Words) -> Words:
     """Copy the first rows of a table to parts that a cache holds, in order of each other: where each begins, and all
     end. target: int64 (columns, rows)."""
     bits = 0
@@ -176,7 +177,7 @@ def deal(table, rows, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def consolidate_behind(table, target, made):  # type: ignore[no-untyped-def]
+def consolidate_behind(table: Words, target: Words, made: int) -> int:
     """Write a table's updates in order and added up, from row `made` of a target with room for them on; where they
     end, or TOO_OFTEN, as `add_up` has it."""
     order = np.empty(table.shape[1], np.int64)
@@ -185,7 +186,7 @@ def consolidate_behind(table, target, made):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def consolidate_dealt(dealt, bounds, target):  # type: ignore[no-untyped-def]
+def consolidate_dealt(dealt: Words, bounds: Words, target: Words) -> int:
     """Write dealt updates in order and added up; returns how many, or TOO_OFTEN, as `add_up` has it."""
     made = 0
     for part in range(len(bounds) - 1):
@@ -195,7 +196,7 @@ def consolidate_dealt(dealt, bounds, target):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(TABLE, TABLE))
-def consolidate(table, target):  # type: ignore[no-untyped-def]
+def consolidate(table: Words, target: Words) -> int:
     """Write the updates in order and added up; returns how many, or TOO_OFTEN, as `add_up` has it. target: as many
     columns, room for all rows."""
     rows = table.shape[1]

@@ -7,7 +7,6 @@ import numpy as np
 
 from tokenring.engine.compiled import address_of
 from tokenring.engine.times import NestedTime
-from tokenring.operators.collections.updates.blocks import FILE, MAPPED
 from tokenring.operators.collections.updates.finding import (
     NO_KEY,
     NOT_SAID,
@@ -19,21 +18,9 @@ from tokenring.operators.collections.updates.finding import (
     sizes_of,
 )
 from tokenring.operators.collections.updates.parts import (
-    ADDED,
-    COUNT,
-    DATA,
-    DEPTH,
-    ELEMENTS,
-    FILE_AT,
     NOT_READING,
-    READER_COUNT,
-    READER_WORDS,
-    READERS,
-    SINCE,
-    SPINE_WORDS,
-    TAKEN,
-    UNDER_WAY,
-    UPPER,
+    Reading,
+    SpineState,
     add_consolidated,
     free_spine,
     work_on,
@@ -44,7 +31,8 @@ from tokenring.operators.collections.updates.sorting import Sealed, too_often
 class Spine:
     """Batches of consolidated updates, the oldest and largest first, no two neighbours alike in size for long.
 
-    data, depth: how many columns are data, and coordinates of times. `words` is the kernels' one handle on it.
+    data, depth: how many columns are data, and coordinates of times. `address`, that of its state, is the
+    kernels' one handle on it.
     """
 
     least = 0
@@ -52,18 +40,19 @@ class Spine:
     def __init__(self, data: int, depth: int, folder: str | None = None) -> None:
         """folder: where large batches are to lie in a file without a name."""
         self.data, self.depth = data, depth
-        self.words = np.zeros(SPINE_WORDS, np.int64)
+        self.state = SpineState()
+        self.address = self.state.address
         self._file = None if folder is None else TemporaryFile(dir=folder)  # noqa: SIM115
-        self.words[FILE_AT + FILE] = -1 if self._file is None else self._file.fileno()
-        self.words[DATA], self.words[DEPTH] = data, depth
-        self.readers = np.zeros((0, READER_WORDS), np.int64)
+        self.state.file.descriptor = -1 if self._file is None else self._file.fileno()
+        self.state.data, self.state.depth = data, depth
+        self.readers = Reading.new_table(0)
         """For each reader how many additions it has taken, and, where times have one coordinate, the least time that it
         may still ask for."""
         self._compacted: Sequence[NestedTime] = ()
         self.compact([(0,) * depth])
 
     def __del__(self) -> None:
-        free_spine(self.words)
+        free_spine(self.address)
 
     @property
     def columns(self) -> int:
@@ -73,21 +62,21 @@ class Spine:
     @property
     def upper(self) -> int:
         """What is finished, where times have one coordinate."""
-        return int(self.words[UPPER])
+        return self.state.upper
 
     @upper.setter
     def upper(self, upper: int) -> None:
-        self.words[UPPER] = upper
+        self.state.upper = upper
 
     @property
     def added(self) -> int:
         """How many batches were added."""
-        return int(self.words[ADDED])
+        return self.state.added
 
     @property
     def count(self) -> int:
         """How many batches are kept."""
-        return int(self.words[COUNT])
+        return self.state.count
 
     @property
     def rows(self) -> int:
@@ -102,51 +91,49 @@ class Spine:
     @property
     def mapped_bytes(self) -> int:
         """How many of them lie in the file."""
-        return int(self.words[FILE_AT + MAPPED])
+        return self.state.file.mapped
 
     def _sizes(self, before: int | None = None) -> list[int]:
         sizes = np.zeros(2, np.int64)
-        sizes_of(self.words, self.added if before is None else before, sizes)
+        sizes_of(self.address, self.added if before is None else before, sizes)
         found: list[int] = sizes.tolist()
         return found
 
     def new_reader(self, taken: int) -> int:
         """The number of a new reader, who has taken so many additions and may ask for every time."""
-        gone = np.flatnonzero(self.readers[:, TAKEN] == NOT_READING)
+        gone = np.flatnonzero(self.readers["taken"] == NOT_READING)
         if len(gone):
-            self.readers[gone[0]] = taken, 0
+            self.readers[gone[0]] = (taken, 0)
             return int(gone[0])
-        self.readers = np.concatenate([self.readers, np.array([[taken, 0]])])
-        self.words[READERS], self.words[READER_COUNT] = address_of(self.readers), len(self.readers)
+        self.readers = np.append(self.readers, np.array([(taken, 0)], Reading.dtype))
+        self.state.readers, self.state.reader_count = address_of(self.readers), len(self.readers)
         return len(self.readers) - 1
 
     def leave(self, reader: int) -> None:
         """A reader is gone."""
-        self.readers[reader] = NOT_READING
+        self.readers[reader] = (NOT_READING, NOT_READING)
 
     def batches(self, before: int | None = None) -> list[Sealed]:
         """Copies of all that are to be read, the oldest first; of the additions before this one."""
         found = []
-        for at in range(parts_before(self.words, self.added if before is None else before)):
-            rows = int(copy_part(self.words, at, np.empty((self.columns, 0), np.int64), -1))
+        for at in range(parts_before(self.address, self.added if before is None else before)):
+            rows = int(copy_part(self.address, at, np.empty((self.columns, 0), np.int64), -1))
             table = np.empty((self.columns, rows), np.int64)
-            copy_part(self.words, at, table, rows)
+            copy_part(self.address, at, table, rows)
             found.append(Sealed(table, rows))
         return found
 
-    def rows_of_keys(
-        self, keys: int, asked: np.ndarray, before: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def rows_of_keys(self, keys: int, asked: np.ndarray, before: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The updates of different keys, which rise, in int64 (keys, n): without them, key by key, int64 (values,
         coordinates, multiplicity; rows); and where those of each key begin, and all end, int64 (n + 1,). before: of the
         additions before this one."""
-        number, count = asked.shape[1], int(self.words[COUNT])
+        number, count = asked.shape[1], self.state.count
         places = np.empty((2 * count, number), np.int64)
         starts, stops = places[:count], places[count:]
         before = self.added if before is None else before
-        found = find_all(self.words, before, keys, asked, number, starts, stops)
+        found = find_all(self.address, before, keys, asked, number, starts, stops)
         target, bounds = np.empty((self.columns - keys, found), np.int64), np.empty(number + 1, np.int64)
-        copy_found(self.words, keys, number, starts, stops, target, bounds)
+        copy_found(self.address, keys, number, starts, stops, target, bounds)
         return target, bounds
 
     def compact(self, since: Sequence[NestedTime]) -> None:
@@ -155,25 +142,25 @@ class Spine:
             return
         self._compacted = since
         self._since = np.array(since, np.int64).reshape(len(since), self.depth)
-        self.words[SINCE], self.words[ELEMENTS] = address_of(self._since), len(since)
+        self.state.since, self.state.elements = address_of(self._since), len(since)
 
     def add(self, updates: np.ndarray) -> None:
         """Add consolidated updates, of shape (columns, rows), that are later than those before; merges go on in
         proportion."""
-        add_consolidated(self.words, np.ascontiguousarray(updates))
+        add_consolidated(self.address, np.ascontiguousarray(updates))
 
     def work(self, fuel: int, is_quiet: bool = False) -> int:
         """Let each merge go on for so many rows; how many are under way still. is_quiet: begin others, too, as where
         nothing was added for a while."""
-        work_on(self.words, fuel, is_quiet)
-        return int(self.words[UNDER_WAY])
+        work_on(self.address, fuel, is_quiet)
+        return self.state.under_way
 
 
 class SpineSince:
     """A spine as it is read from a time of the root scope on: what was before came at `least`."""
 
     def __init__(self, spine: Spine, least: int) -> None:
-        self.spine, self.least, self.words = spine, least, spine.words
+        self.spine, self.least, self.address = spine, least, spine.address
 
     def pieces(self, keys: int, before: int, rows: int) -> Iterator[np.ndarray]:
         """What there is in the additions before this one, some rows at a time, in order of the keys, all that a key has
@@ -183,7 +170,7 @@ class SpineSince:
         is_begun = False
         while True:
             table = np.empty((self.spine.columns, room), np.int64)
-            made = int(copy_next(self.words, before, self.least, keys, is_begun, after, rows, table))
+            made = int(copy_next(self.address, before, self.least, keys, is_begun, after, rows, table))
             if made == NO_KEY:
                 return
             if made == NOT_SAID:
@@ -194,9 +181,7 @@ class SpineSince:
             is_begun = True
             yield table[:, :made]
 
-    def rows_of_keys(
-        self, keys: int, asked: np.ndarray, before: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def rows_of_keys(self, keys: int, asked: np.ndarray, before: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """See `Spine.rows_of_keys`."""
         rows, bounds = self.spine.rows_of_keys(keys, asked, before)
         np.maximum(rows[-2], self.least, out=rows[-2])

@@ -7,9 +7,9 @@ with later(__name__):
     from tokenring.operators.collections.words.entering import Entering, enter_columns, table_of
     from tokenring.operators.collections.words.interning import Interned, interned_texts
     from tokenring.operators.collections.words.kinds import (
-        BASE,
         KIND_WORDS,
         Heaps,
+        KindRow,
         canonical_float,
         heaps_of,
         is_null,
@@ -20,11 +20,11 @@ with later(__name__):
     from tokenring.operators.collections.words.ordering import by_value, comes_before
 
 __all__ = [
-    "BASE",
     "Entering",
     "Heaps",
     "Interned",
     "KIND_WORDS",
+    "KindRow",
     "TIMES",
     "TIMES_ADDED",
     "by_value",

@@ -4,29 +4,30 @@ import numpy as np
 
 from tokenring.engine import TABLE, WORDS, Batch, Schema, SchemaError, boolean, int64, kernel
 from tokenring.engine.columns import FLOAT, TEXT
-from tokenring.engine.compiled import address_of, words_at
-from tokenring.operators.collections.words.interning import INTERNED_WORDS, are_known, intern_texts, interned_texts
-from tokenring.operators.collections.words.kinds import NULL, ORDER, enter_floats, kinds_table
+from tokenring.engine.compiled import Words, address_of, record_at, records_of, words_at
+from tokenring.operators.collections.words.interning import InternedTexts, are_known, intern_texts, interned_texts
+from tokenring.operators.collections.words.kinds import KindRow, enter_floats, kinds_table
 
 
 @kernel(boolean(int64, WORDS, WORDS, TABLE, int64, TABLE, int64))
-def enter_columns(texts, columns, heaps, kinds, rows, target, at):  # type: ignore[no-untyped-def]
+def enter_columns(texts: int, columns: Words, heaps: Words, kinds: Words, rows: int, target: Words, at: int) -> bool:
     """Write the canonical words of columns to a table, from row `at` on; False if interned texts have no room, which
     `Interned.make_room` cures: the call is to be repeated then.
 
-    texts: the address of the words of Interned, 0 if no column is text; columns, heaps: the addresses of each column's
-    words and of what those of text count from; kinds: as `kinds_table` has them; rows: how many; target: int64
+    texts: the address of the worker's InternedTexts, 0 if no column is text; columns, heaps: the addresses of each
+    column's words and of what those of text count from; kinds: as `kinds_table` has them; rows: how many; target: int64
     (columns, at least at + rows).
     """
+    rows_of_kinds = records_of(kinds, KindRow)
     for column in range(len(columns)):
-        words, order = words_at(columns[column], rows), kinds[column, ORDER]
+        words, order = words_at(columns[column], rows), rows_of_kinds[column].order
         entered = target[column, at : at + rows]
         if order == TEXT:
-            own = words_at(texts, INTERNED_WORDS)
-            if not intern_texts(own, words, heaps[column], kinds[column, NULL], entered):
+            own = record_at(texts, InternedTexts)
+            if not intern_texts(own, words, heaps[column], rows_of_kinds[column].null, entered):
                 return False
         elif order == FLOAT:
-            enter_floats(words, kinds, column, entered)
+            enter_floats(words, rows_of_kinds, column, entered)
         else:
             entered[:] = words
     return True
@@ -46,7 +47,7 @@ class Entering:
                 f"the system refuses them (`ulimit -v`): lift that limit, or arrange by numbers that stand for the "
                 f"texts"
             )
-        self.texts_address = address_of(self._texts.words) if self._texts else 0
+        self.texts_address = address_of(self._texts.state.words) if self._texts else 0
         """As `enter_columns` takes it."""
         self._columns, self._heaps = np.zeros(len(schema), np.int64), np.zeros(len(schema), np.int64)
 
@@ -60,7 +61,7 @@ class Entering:
         texts = self._texts
         return texts is None or all(
             [
-                are_known(texts.words, column, address_of(heap))
+                are_known(texts.state.address, column, address_of(heap))
                 for column, heap in zip(batch.columns, batch.heaps, strict=True)
                 if heap is not None
             ]

@@ -7,19 +7,29 @@ import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, kernel
 from tokenring.engine.columns import FLOAT, UNSIGNED
+from tokenring.engine.compiled import Record, Words, signed
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, text_space
 
 Heaps = tuple[np.ndarray | None, ...]
 
-# A row: how words are in order, whether a word may be null, that word, where texts' words count from.
-ORDER, NULLABLE, NULL, BASE = range(4)
-KIND_WORDS = 4
+
+class KindRow(Record):
+    """A column's kind: how words are in `order`, whether a word may be null (`nullable`), which word that is, and where
+    texts' words count from."""
+
+    order: int
+    nullable: int
+    null: int
+    base: int
+
+
+KIND_WORDS = KindRow.size
 _SIGN, _MOST = -(1 << 63), (1 << 63) - 1
 _INFINITY, _NAN = 0x7FF << 52, 0xFFF << 51
 
 
 def kinds_table(kinds: Sequence[Kind]) -> np.ndarray:
-    """Columns of these kinds, int64 (columns, KIND_WORDS)."""
+    """Columns of these kinds, int64 (columns, KIND_WORDS): of a `KindRow` each."""
     space = text_space() if any([kind.is_text for kind in kinds]) else None
     base = 0 if space is None else space.address
     rows = [(kind.order, int(kind.nullable), kind.null, base) for kind in kinds]
@@ -47,40 +57,40 @@ def key_in_words(schema: Schema, words: np.ndarray) -> str:
 
 
 @kernel
-def is_null(kinds, column, word):  # type: ignore[no-untyped-def]
+def is_null(kinds: Sequence[KindRow], column: int, word: int) -> bool:
     """Whether a word of a column stands for null."""
-    return kinds[column, NULLABLE] != 0 and word == kinds[column, NULL]
+    return kinds[column].nullable != 0 and word == kinds[column].null
 
 
 @kernel
-def is_nan(word):  # type: ignore[no-untyped-def]
+def is_nan(word: int) -> bool:
     """Whether the bits of a float are a NaN's, or the null's."""
     return (word & _MOST) > _INFINITY
 
 
 @kernel
-def enter_floats(words, kinds, column, target):  # type: ignore[no-untyped-def]
+def enter_floats(words: Words, kinds: Sequence[KindRow], column: int, target: Words) -> None:
     """Write floats' bits: those of 0.0 for both zeros, of one NaN for all but the null."""
-    kept = kinds[column, NULL] if kinds[column, NULLABLE] != 0 else np.int64(_NAN)
+    kept = kinds[column].null if kinds[column].nullable != 0 else signed(_NAN)
     for row in range(len(words)):
         word = words[row]
         if word == _SIGN:
-            word = np.int64(0)
+            word = signed(0)
         elif is_nan(word) and word != kept:
-            word = np.int64(_NAN)
+            word = signed(_NAN)
         target[row] = word
 
 
 @kernel
-def canonical_float(word, null):  # type: ignore[no-untyped-def]
+def canonical_float(word: int, null: int) -> int:
     """A float's bits as `enter_floats` writes them, of a column with this null."""
     if word == _SIGN:
-        return np.int64(0)
-    return np.int64(_NAN) if is_nan(word) and word != null else word
+        return signed(0)
+    return signed(_NAN) if is_nan(word) and word != null else word
 
 
 @kernel
-def compare_texts(one, other, base):  # type: ignore[no-untyped-def]
+def compare_texts(one: int, other: int, base: int) -> int:
     """Below 0, 0 or above: how texts compare by their bytes, from words that count from `base`."""
     if one == other:
         return 0
@@ -94,15 +104,15 @@ def compare_texts(one, other, base):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def ordinal(kinds, column, word, is_downwards):  # type: ignore[no-untyped-def]
+def ordinal(kinds: Sequence[KindRow], column: int, word: int, is_downwards: bool) -> int:
     """A number that is less for a lesser value, of a column that is not text. NaN, and behind it null, come last: they
     are above all others, or below if it goes downwards, where the greatest come first."""
-    order, nullable = kinds[column, ORDER], kinds[column, NULLABLE]
+    order, nullable = kinds[column].order, kinds[column].nullable
     if is_null(kinds, column, word):
-        return np.int64(_SIGN) if is_downwards else np.int64(_MOST)
+        return signed(_SIGN) if is_downwards else signed(_MOST)
     if order == FLOAT:
         if is_nan(word):
-            return np.int64(_SIGN + 1) if is_downwards else np.int64(_MOST - 1)
+            return signed(_SIGN + 1) if is_downwards else signed(_MOST - 1)
         return word if word >= 0 else ~word ^ _SIGN
     if order == UNSIGNED:
         return (word ^ _SIGN) + (nullable if is_downwards else 0)

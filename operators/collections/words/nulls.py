@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tokenring.engine import TABLE, Kind, kernel
+from tokenring.engine.compiled import Words
 
 
 def nulls_of(pairs: Iterable[tuple[Kind, Kind]]) -> np.ndarray:
@@ -15,7 +16,7 @@ def nulls_of(pairs: Iterable[tuple[Kind, Kind]]) -> np.ndarray:
 
 
 @kernel(TABLE(TABLE, TABLE))
-def with_keys(table, nulls):  # type: ignore[no-untyped-def]
+def with_keys(table: Words, nulls: Words) -> Words:
     """The rows of a table, whose first columns are a key, that have no null in it. nulls: as `nulls_of` has them."""
     kept, places = 0, np.empty(table.shape[1] if len(nulls) > 0 else 0, np.int64)
     for row in range(len(places)):

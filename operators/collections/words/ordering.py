@@ -1,27 +1,30 @@
 """Rows by value: words in whose order rows are in that of their values."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import kernel
 from tokenring.engine.columns import SIGNED, TEXT
-from tokenring.operators.collections.words.kinds import BASE, NULLABLE, ORDER, compare_texts, is_null, ordinal
+from tokenring.engine.compiled import Words
+from tokenring.operators.collections.words.kinds import KindRow, compare_texts, is_null, ordinal
 
 _FEW = 16  # texts that are sorted by inserting each
 
 
 @kernel
-def comes_before(kinds, column, word, other, is_downwards):  # type: ignore[no-untyped-def]
+def comes_before(kinds: Sequence[KindRow], column: int, word: int, other: int, is_downwards: bool) -> bool:
     """Whether a word's value comes before another's, neither of them null, the least first; if it goes downwards, the
     greatest. NaN comes last either way."""
-    if kinds[column, ORDER] == TEXT:
-        order = compare_texts(word, other, kinds[column, BASE])
+    if kinds[column].order == TEXT:
+        order = compare_texts(word, other, kinds[column].base)
         return order > 0 if is_downwards else order < 0
     mine, theirs = ordinal(kinds, column, word, is_downwards), ordinal(kinds, column, other, is_downwards)
     return mine > theirs if is_downwards else mine < theirs
 
 
 @kernel
-def _sort_texts(words, order, base):  # type: ignore[no-untyped-def]
+def _sort_texts(words: Words, order: Words, base: int) -> None:
     """Order the numbers of texts by what they say: runs of a few, which are merged."""
     count = len(words)
     for start in range(0, count, _FEW):
@@ -48,7 +51,7 @@ def _sort_texts(words, order, base):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _rank_texts(words, kinds, column, is_downwards, ranks):  # type: ignore[no-untyped-def]
+def _rank_texts(words: Words, kinds: Sequence[KindRow], column: int, is_downwards: bool, ranks: Words) -> None:
     """Write the number of each text among the different ones; of null one that is above all, or below."""
     number = 0
     places = np.empty(len(words), np.int64)
@@ -59,7 +62,7 @@ def _rank_texts(words, kinds, column, is_downwards, ranks):  # type: ignore[no-u
             places[number] = row
             number += 1
     texts, order = words[places[:number]], np.empty(number, np.int64)
-    _sort_texts(texts, order, kinds[column, BASE])
+    _sort_texts(texts, order, kinds[column].base)
     rank = 0
     for i in range(number):
         if i > 0 and texts[order[i]] != texts[order[i - 1]]:
@@ -68,17 +71,17 @@ def _rank_texts(words, kinds, column, is_downwards, ranks):  # type: ignore[no-u
 
 
 @kernel
-def by_value(rows, columns, kinds, is_downwards):  # type: ignore[no-untyped-def]
+def by_value(rows: Words, columns: int, kinds: Sequence[KindRow], is_downwards: bool) -> Words:
     """A table with other words in the first columns, in the order of what the rows' words stand for. NaN, and behind it
     null, come last: if the order is to be gone through downwards, they are the least."""
     is_plain = True
     for column in range(columns):
-        is_plain &= kinds[column, ORDER] == SIGNED and kinds[column, NULLABLE] == 0
+        is_plain &= kinds[column].order == SIGNED and kinds[column].nullable == 0
     if is_plain:
         return rows
     made = rows.copy()
     for column in range(columns):
-        if kinds[column, ORDER] == TEXT:
+        if kinds[column].order == TEXT:
             _rank_texts(rows[column], kinds, column, is_downwards, made[column])
         else:
             for row in range(rows.shape[1]):

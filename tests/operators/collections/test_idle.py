@@ -9,7 +9,7 @@ import pytest
 
 import tokenring as tr
 from tokenring.engine import COMPLETE
-from tokenring.operators.collections.updates import ALL, READ_SINCE, TAKEN, Sealed, Spine, is_merged, merge_at
+from tokenring.operators.collections.updates import ALL, Sealed, Spine, is_merged, merge_at
 
 ROWS = 60_000
 MS = 1_000_000
@@ -24,14 +24,14 @@ def spine_of(*tables: np.ndarray, since: int) -> Spine:
     spine.new_reader(ALL)
     for each in tables:
         spine.add(each)
-    spine.readers[0, READ_SINCE] = since
+    spine.readers[0]["since"] = since
     return spine
 
 
 def idle(spine: Spine, now_ns: int = 1) -> int:
     """Wait until nothing is to be done; when that was."""
     for _ in range(100_000):
-        due_ns = merge_at(spine.words, now_ns)
+        due_ns = merge_at(spine.address, now_ns)
         if not due_ns:
             return now_ns
         now_ns = max(now_ns, due_ns)
@@ -58,28 +58,28 @@ def test_merges_are_in_pieces_and_then_nobody_asks() -> None:
     spine = spine_of(table(KEYS, 0, 1), table(KEYS[:9], 1, 1), since=300)
     done = idle(spine)
     assert (spine.count, spine.rows) == (2, len(KEYS) + 9), "not for so few"
-    assert is_merged(spine.words)
+    assert is_merged(spine.address)
     spine.add(table(KEYS, 2, -1))
-    assert not is_merged(spine.words)
+    assert not is_merged(spine.address)
     pieces, before = 0, spine.count
     while spine.count == before:
-        done = merge_at(spine.words, done)
+        done = merge_at(spine.address, done)
         pieces += 1
     assert pieces > 5
     idle(spine, done)
-    assert spine.rows == 9 and is_merged(spine.words)
+    assert spine.rows == 9 and is_merged(spine.address)
 
 
 def test_what_readers_tell_apart_stays_and_is_asked_for_ever_less_often() -> None:
     spine = spine_of(table(KEYS, 0, 1), table(KEYS, 1, -1), since=0)
     now_ns, waits = 1, []
     while now_ns < 30_000 * MS:
-        due_ns = merge_at(spine.words, now_ns)
+        due_ns = merge_at(spine.address, now_ns)
         waits.append(due_ns - now_ns)
         now_ns = due_ns
     assert spine.rows == 2 * len(KEYS)
     assert waits[-1] >= 1_000 * MS and len(waits) < 2_000
-    spine.readers[0, READ_SINCE] = 1
+    spine.readers[0]["since"] = 1
     idle(spine, now_ns)
     assert spine.rows == 0
 
@@ -92,9 +92,9 @@ def test_additions_that_a_reader_has_not_taken_stay_apart() -> None:
     spine.readers[0] = 1, 5
     now_ns = 1
     while now_ns < 3_000 * MS:
-        now_ns = merge_at(spine.words, now_ns)
+        now_ns = merge_at(spine.address, now_ns)
     assert spine.count == 2
-    spine.readers[0, TAKEN] = 2
+    spine.readers[0]["taken"] = 2
     idle(spine, now_ns)
     assert spine.count == 0
 

@@ -182,7 +182,7 @@ def test_merges_keep_apart_what_does_not_fit(rows: list[tuple[int, int, int]]) -
     spine.new_reader(2**63 - 2)
     for row in sorted(rows, key=lambda row: row[1]):
         spine.add(Sealed.of(np.array([row], np.int64).T).words)
-    spine.readers[0, 1] = 3
+    spine.readers[0]["since"] = 3
     for word in (7, 8, 9):
         spine.add(Sealed.of(np.array([[word, 3, 1]], np.int64).T).words)
         while spine.work(100):

@@ -11,17 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.long_form import examples
-from tokenring.operators.collections.updates import (
-    ALL,
-    DONE,
-    EACH,
-    READ_SINCE,
-    TOTAL_WORDS,
-    Sealed,
-    Spine,
-    SpineSince,
-    change_keys,
-)
+from tokenring.operators.collections.updates import ALL, DONE, EACH, TOTAL_WORDS, Sealed, Spine, SpineSince, change_keys
 
 SMALL = st.integers(-3, 3)
 ROWS = st.lists(st.tuples(SMALL, SMALL, st.integers(0, 4), st.integers(0, 3), st.integers(-2, 2)), max_size=120)
@@ -98,7 +88,7 @@ def test_a_spine_has_few_batches_and_forgets_what_cancels() -> None:
     most = 0
     for time in range(2_000):
         keys = random.integers(0, 300, 20)
-        spine.readers[reader, READ_SINCE] = time
+        spine.readers[reader]["since"] = time
         table = np.stack([keys, np.full(20, time), random.choice([-1, 1], 20)])
         spine.add(Sealed.of(np.ascontiguousarray(table)).words)
         most = max(most, len(spine.batches()))
@@ -148,7 +138,7 @@ def test_rows_take_as_many_bytes_as_their_words_differ_in(is_merged: bool) -> No
     reader = spine.new_reader(ALL)
     for time, piece in enumerate(np.array_split(np.stack([keys, values]), 3 if is_merged else 1, axis=1)):
         count = piece.shape[1]
-        spine.readers[reader, READ_SINCE] = time
+        spine.readers[reader]["since"] = time
         spine.add(Sealed.of(np.concatenate([piece, np.full((1, count), time), np.ones((1, count), np.int64)])).words)
     while spine.work(1_000):
         pass
@@ -166,7 +156,7 @@ def test_multiplicities_grow_beyond_what_a_merge_had_room_for(sign: int) -> None
     keys, factor = np.arange(rows), np.where(np.arange(rows) == 1_200, 3, 1) * sign
     each = [1, *(1 << k for k in range(0, 60, 3))]
     for time, often in enumerate([*each, -sum(each)]):
-        spine.readers[reader, READ_SINCE] = time
+        spine.readers[reader]["since"] = time
         times = factor * often if often > 0 else np.full(rows, sign * often)
         spine.add(np.stack([keys, np.full(rows, time), times]))
         while spine.work(400):
@@ -214,7 +204,7 @@ def test_of_the_times_at_which_a_key_is_to_be_looked_at_the_least_wait() -> None
     source.add(np.array([[key], [value], [1], [0], [1]], np.int64))
     asked = np.array([[key, key], [1, 1], [0, 3], [1, 1]], np.int64)  # at (1, 0), and at (1, 3), which is not finished
     changes, later, faults = change_keys(
-        source.words, 0, target.words, 1, asked, EACH, 0, np.zeros((0, TOTAL_WORDS), np.int64),
+        source.address, 0, target.address, 1, asked, EACH, 0, np.zeros((0, TOTAL_WORDS), np.int64),
         np.zeros((1, 4), np.int64), np.array([[1, 2], [2, 0]], np.int64), True,
     )  # fmt: skip
     assert faults.T.tolist() == [[key, 1, 0, DONE], [key, 1, 1, DONE]]

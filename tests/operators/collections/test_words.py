@@ -13,7 +13,7 @@ import tokenring as tr
 from tests.long_form import examples
 from tokenring.engine.raw import text_space
 from tokenring.operators.collections.updates import SUM, SUM_FLOAT, SUM_UNSIGNED, add_word, total_of
-from tokenring.operators.collections.words import Entering, by_value, interned_texts, kinds_table
+from tokenring.operators.collections.words import Entering, KindRow, by_value, interned_texts, kinds_table
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 LARGEST = math.nextafter(math.inf, 0)
@@ -99,7 +99,7 @@ def entered(kind: str, values: list[Any]) -> tuple[np.ndarray, np.ndarray]:
     """(their canonical words, (1, rows); what kernels know of the column)."""
     schema = tr.Schema(v=kind)
     batch = tr.Batch(schema, {"v": column_of(kind, values)})
-    return Entering("test", schema).table_of(batch), kinds_table(schema.kinds)
+    return Entering("test", schema).table_of(batch), KindRow.of_table(kinds_table(schema.kinds))
 
 
 @given(st.data())
