@@ -4,52 +4,50 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema
 from tokenring.engine.compiled import (
-    STAGE_MESSAGE,
     STAGE_WORDS,
     CompiledStage,
-    address_of,
+    StageBeginning,
     alias_of,
     column_of,
     entry,
+    record_at,
     rows_of,
     wake_at,
     words_at,
     world_at,
 )
 from tokenring.engine.raw import text_bytes
-from tokenring.operators.flow.gate import (
-    BYTES,
-    GATE_WORDS,
-    KEEPER,
-    KEEPER_IS_UP,
-    LARGEST,
-    LARGEST_NOW,
-    METERED,
-    MOST,
-    UNIT,
-    Gate,
-)
+from tokenring.operators.flow.gate import BYTES, Gate, GateState
 
-# TEXTS: how many columns of text there are whose bytes count; their positions stand behind it.
-_GATE, _WIDTH, _UNITS, _TEXTS = range(STAGE_WORDS, STAGE_WORDS + 4)
+
+class MeterState(StageBeginning):
+    """`gate`: where the gate's state is; `units`: how much a row counts; `texts`: how many columns of text there are
+    whose bytes count; their positions stand behind it."""
+
+    gate: int
+    width: int
+    units: int
+    texts: int
+
+
+_STATE_WORDS = MeterState.size
 
 
 @entry
-def _count(world, state):  # type: ignore[no-untyped-def]
+def _count(world: int, state: int) -> int:
     """Hand a message on as it is."""
-    words = words_at(state, _TEXTS + 1)
-    message = words[STAGE_MESSAGE]
-    gate = words_at(words[_GATE], GATE_WORDS)
-    units = rows_of(message) * words[_UNITS]
-    for column in words_at(state, _TEXTS + 1 + words[_TEXTS])[_TEXTS + 1 :]:
+    own = record_at(state, MeterState)
+    message, gate = own.message, record_at(own.gate, GateState)
+    units = rows_of(message) * own.units
+    for column in words_at(state, _STATE_WORDS + own.texts)[_STATE_WORDS:]:
         units += text_bytes(column_of(message, column))
-    gate[METERED] += units
-    gate[LARGEST_NOW] = max(gate[LARGEST_NOW], units)
-    gate[LARGEST] = max(gate[LARGEST], units)
-    if gate[KEEPER] >= 0 and gate[KEEPER_IS_UP] == 0 and 4 * gate[METERED] > gate[MOST]:
-        gate[KEEPER_IS_UP] = 1
-        wake_at(world, gate[KEEPER], 1)
-    return alias_of(world_at(world), message, 0, words[_WIDTH])
+    gate.metered += units
+    gate.largest_now = max(gate.largest_now, units)
+    gate.largest = max(gate.largest, units)
+    if gate.keeper >= 0 and gate.keeper_is_up == 0 and 4 * gate.metered > gate.most:
+        gate.keeper_is_up = 1
+        wake_at(world, gate.keeper, 1)
+    return alias_of(world_at(world), message, 0, own.width)
 
 
 class Meter:
@@ -57,30 +55,31 @@ class Meter:
 
     def __init__(self, gate: Gate, schema: Schema) -> None:
         self._gate = gate
-        self._view = gate.words.data
+        self._state = gate.state
         self._width = len(schema)
-        self._in_bytes = bool(self._view[UNIT] == BYTES)
+        self._in_bytes = bool(self._state.unit == BYTES)
         texts = [position for position, kind in enumerate(schema.kinds) if kind.is_text]
         self._texts = texts if self._in_bytes else []
 
     def __call__(self, batch: Batch) -> Batch:
-        view = self._view
+        gate = self._state
         units = batch.row_bytes if self._in_bytes else batch.rows
-        view[METERED] += units
-        if units > view[LARGEST_NOW]:
-            view[LARGEST_NOW], view[LARGEST] = units, max(units, view[LARGEST])
-        if view[KEEPER] >= 0 and not view[KEEPER_IS_UP] and 4 * view[METERED] > view[MOST]:
-            view[KEEPER_IS_UP] = 1
+        gate.metered += units
+        if units > gate.largest_now:
+            gate.largest_now, gate.largest = units, max(units, gate.largest)
+        if gate.keeper >= 0 and not gate.keeper_is_up and 4 * gate.metered > gate.most:
+            gate.keeper_is_up = 1
             self._gate.wake_keeper()
         return batch
 
     def compiled_stage(self) -> CompiledStage:
         """The same in the inner loop."""
-        state = np.zeros(_TEXTS + 1 + len(self._texts), np.int64)
-        state[_GATE], state[_WIDTH], state[_TEXTS] = address_of(self._gate.words), self._width, len(self._texts)
-        state[_UNITS] = 8 * self._width if self._in_bytes else 1
-        state[_TEXTS + 1 :] = self._texts
-        return CompiledStage(_count, state, (self._gate,))
+        words = np.zeros(_STATE_WORDS + len(self._texts), np.int64)
+        state = MeterState(words)
+        state.gate, state.width, state.texts = self._gate.address, self._width, len(self._texts)
+        state.units = 8 * self._width if self._in_bytes else 1
+        words[_STATE_WORDS:] = self._texts
+        return CompiledStage(_count, words, (self._gate,))
 
 
 class Nothing:
@@ -95,6 +94,6 @@ class Nothing:
 
 
 @entry
-def _drop_all(world, state):  # type: ignore[no-untyped-def]
+def _drop_all(world: int, state: int) -> int:
     """Hand nothing on."""
     return 0

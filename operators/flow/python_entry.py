@@ -4,20 +4,7 @@ import time as clocks
 from typing import Any
 
 from tokenring.engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Stream, Token, UnderWay
-from tokenring.operators.flow.gate import (
-    BYTES,
-    ESCAPES,
-    GENERATION,
-    TIMES,
-    UNIT,
-    Gate,
-    escape,
-    is_first,
-    renew,
-    renew_early,
-    room_for,
-    was_let_in,
-)
+from tokenring.operators.flow.gate import BYTES, TIMES, Gate, escape, is_first, renew, renew_early, room_for, was_let_in
 
 _LOOKS_AT_ONCE = 64
 _WAIT_NS, _MOST_WAIT_NS = 10_000, 500_000
@@ -33,9 +20,9 @@ class PythonEntry:
         token.drop()
         context.inspectable(gate.view)
         self._context = context
-        self._words, self._view = gate.words, gate.words.data
+        self._gate, self._address = gate.state, gate.address
         self._region = region
-        self._row_units = 8 * len(stream.schema) if self._view[UNIT] == BYTES else 1
+        self._row_units = 8 * len(stream.schema) if self._gate.unit == BYTES else 1
         self._seen = -1
         self._share = 0
         self._last_time: Any = None
@@ -49,16 +36,16 @@ class PythonEntry:
     def __call__(self, rows: InputPort, output: OutputPort) -> None:
         """Let in what there is room for; look again while something is held back."""
         run = 0
-        view, words, world = self._view, self._words, self._region.world
-        renew_early(world, words)
+        gate, address, world = self._gate, self._address, self._region.world
+        renew_early(world, address)
         while True:
-            if self._seen != view[GENERATION]:
-                self._seen, self._share = view[GENERATION], 0
+            if self._seen != gate.generation:
+                self._seen, self._share = gate.generation, 0
             if not self._is_first(rows) or self._batch is None:
                 break
-            room = room_for(words, self._share, run)
+            room = room_for(address, self._share, run)
             if room <= 0:
-                if renew(world, words):
+                if renew(world, address):
                     continue
                 break
             run += self._let_in(output, room)
@@ -67,8 +54,8 @@ class PythonEntry:
         if run:
             self._context.activate()
             return
-        units = escape(world, words, clocks.monotonic_ns(), self._escaped) * self._row_units
-        self._escaped = view[ESCAPES]
+        units = escape(world, address, clocks.monotonic_ns(), self._escaped) * self._row_units
+        self._escaped = gate.escapes
         if units > 0:
             self._let_in(output, units)
         self._looks += 1
@@ -81,7 +68,7 @@ class PythonEntry:
         """Send what there is room for, one row at least: how much it counts."""
         token, batch = self._token, self._batch
         assert token is not None and batch is not None
-        fitting = max(1, room // self._row_units) if self._view[UNIT] != TIMES else batch.rows
+        fitting = max(1, room // self._row_units) if self._gate.unit != TIMES else batch.rows
         piece = batch if fitting >= batch.rows else batch.slice(0, fitting)
         units = self._units(token.time, piece.rows)
         output.give(token, piece)
@@ -100,15 +87,14 @@ class PythonEntry:
                 break
         if not self._is_root:
             return True
-        return is_first(self._words, self._number, COMPLETE if self._token is None else self._token.time)
+        return is_first(self._address, self._number, COMPLETE if self._token is None else self._token.time)
 
     def _units(self, time: Any, rows: int) -> int:
-        return int(time != self._last_time) if self._view[UNIT] == TIMES else rows * self._row_units
+        return int(time != self._last_time) if self._gate.unit == TIMES else rows * self._row_units
 
     def _count(self, time: Any, units: int) -> int:
         self._last_time = time
         self._share += units
         self._looks = 0
-        was_let_in(self._region.world, self._words, units)
+        was_let_in(self._region.world, self._address, units)
         return units
-

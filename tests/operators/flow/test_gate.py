@@ -15,23 +15,7 @@ from tokenring import operators
 from tokenring.engine import Scope, Stream, Worker
 from tokenring.engine.native.layout import CONGESTED_FLAGS, ME, PENDING_CHANNELS, PENDING_EDGES
 from tokenring.operators import limited
-from tokenring.operators.flow.gate import (
-    BYTES,
-    ESCAPES,
-    GENERATION,
-    HELD_SINCE_NS,
-    LET_IN,
-    METERED,
-    MOST,
-    QUOTA,
-    ROWS,
-    TIMES,
-    Gate,
-    escape,
-    new_gate,
-    renew,
-    room_for,
-)
+from tokenring.operators.flow.gate import BYTES, ROWS, TIMES, Gate, escape, new_gate, renew, room_for
 from tokenring.shm.queues import clear_flag, set_flag
 
 
@@ -77,55 +61,55 @@ STRAINS = [flagged, pending_edge, pending_channel]
 def test_no_generation_begins_while_rows_wait_for_room(strain: Strain) -> None:
     """They are no messages yet, so that the region looks empty."""
     with empty_region() as (world, gate):
-        before = int(gate.words[GENERATION])
+        before = gate.state.generation
         strain(world, True)
-        assert not renew(world.address, gate.words)
+        assert not renew(world.address, gate.address)
         strain(world, False)
-        assert gate.words[GENERATION] == before
-        assert renew(world.address, gate.words)
-        assert gate.words[GENERATION] == before + 1
+        assert gate.state.generation == before
+        assert renew(world.address, gate.address)
+        assert gate.state.generation == before + 1
 
 
 @pytest.mark.parametrize("strain", STRAINS)
 def test_nothing_is_let_in_anyway_while_rows_wait_for_room(strain: Strain) -> None:
     """Patience begins anew: what waits for a queue moves once there is room."""
     with empty_region() as (world, gate):
-        words, now = gate.words, 1
-        while not escape(world.address, words, now, 0):
+        address, now = gate.address, 1
+        while not escape(world.address, address, now, 0):
             now += 1_000_000
-        seen = int(words[ESCAPES])
+        seen = gate.state.escapes
         strain(world, True)
         for later in range(1, 60):
-            assert escape(world.address, words, now + later * 10**9, seen) == 0
-            assert words[HELD_SINCE_NS] == now + later * 10**9
+            assert escape(world.address, address, now + later * 10**9, seen) == 0
+            assert gate.state.held_since_ns == now + later * 10**9
         strain(world, False)
-        assert escape(world.address, words, now + 100 * 10**9, seen) > 0
+        assert escape(world.address, address, now + 100 * 10**9, seen) > 0
 
 
 @pytest.mark.parametrize("unit", [ROWS, BYTES, TIMES])
 def test_there_is_no_room_once_more_came_than_may_be_there(unit: int) -> None:
     """However little of the quota is used; distinct times are counted where they are let in, and nowhere else."""
     gate = new_gate(unit, 1000, 1)
-    gate.words[QUOTA] = 800
+    gate.state.quota = 800
     for metered, room in ((0, 100), (999, 100), (1000, 100), (1001, 0), (10**9, 0)):
-        gate.words[METERED] = metered
-        assert room_for(gate.words, 0, 0) == (100 if unit == TIMES else room)
-    gate.words[METERED] = 0
-    assert room_for(gate.words, 750, 0) == 50
-    assert room_for(gate.words, 800, 0) == 0
-    assert room_for(gate.words, 0, 100) == 0
+        gate.state.metered = metered
+        assert room_for(gate.address, 0, 0) == (100 if unit == TIMES else room)
+    gate.state.metered = 0
+    assert room_for(gate.address, 750, 0) == 50
+    assert room_for(gate.address, 800, 0) == 0
+    assert room_for(gate.address, 0, 100) == 0
 
 
 def test_the_quota_is_what_came_of_the_rows_before() -> None:
     with empty_region(1000) as (world, gate):
-        words = gate.words
-        words[QUOTA] = 500
-        words[LET_IN], words[METERED] = 400, 8000  # 20 of each
-        assert renew(world.address, words)
-        assert words[QUOTA] == words[MOST] // 20
-        words[LET_IN], words[METERED] = 50, 50
-        assert renew(world.address, words)
-        assert words[QUOTA] > 50
+        state = gate.state
+        state.quota = 500
+        state.let_in, state.metered = 400, 8000  # 20 of each
+        assert renew(world.address, gate.address)
+        assert state.quota == state.most // 20
+        state.let_in, state.metered = 50, 50
+        assert renew(world.address, gate.address)
+        assert state.quota > 50
 
 
 @pytest.mark.parametrize("in_loop", [False, True])

@@ -18,7 +18,6 @@ from tests.operators.helpers import no_text_space
 from tokenring import operators
 from tokenring.engine import Batch, GraphError, InputPort, OutputPort, Schema, Scope, Stream, Token, UsageError, Worker
 from tokenring.operators import Tumbling, col, limited, no_op
-from tokenring.operators.flow import gate
 
 VALUE = Schema("value")
 NAMED = Schema("value", name="string")
@@ -147,7 +146,7 @@ def test_bytes_of_texts_count(has_space: bool) -> None:
 
     with no_text_space(not has_space), noted_gates() as gates:
         assert ran(declare, feed, 1, []) == rows
-    metered = max(gates[0].view()["most"], gates[0].words[gate.METERED])
+    metered = max(gates[0].view()["most"], gates[0].state.metered)
     assert metered == 2 * (50 * 16 + sum(range(50))), "at the exchange, and at the exit"
 
 
