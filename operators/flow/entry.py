@@ -49,7 +49,7 @@ from tokenring.operators.flow.gate import (
     room_for,
     was_let_in,
 )
-from tokenring.operators.mechanisms.compiled import Beginning, drop_first
+from tokenring.operators.mechanisms import Beginning, drop_first
 
 
 class EntryState(Beginning):

@@ -19,7 +19,7 @@ from tokenring.engine.compiled import (
     wake_at,
 )
 from tokenring.operators.flow.gate import Gate, GateState, renew
-from tokenring.operators.mechanisms.compiled import Beginning
+from tokenring.operators.mechanisms import Beginning
 
 _LOOK_EVERY_NS = 20_000
 
