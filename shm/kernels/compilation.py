@@ -13,7 +13,9 @@ from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.compiler import Compiler
 from numba.core.errors import NumbaExperimentalFeatureWarning
+from numba.core.imputils import lower_cast
 from numba.core.registry import cpu_target
+from numba.core.types import Array, NestedArray
 from numba.extending import typeof_impl
 
 from tokenring.shm.errors import KernelCacheWarning
@@ -22,6 +24,13 @@ from tokenring.shm.kernels.loaded_library import LoadedLibrary
 
 OPTIONS = {"error_model": "numpy"}
 """Of every kernel."""
+
+
+@lower_cast(NestedArray, Array)
+def _room_as_array(context: Any, builder: Any, room: Any, array: Any, value: Any) -> Any:
+    """The words of a record's room, where a kernel takes words: numba types that, and forgets to say how."""
+    return value
+
 
 class NotCached(Exception):
     """A kernel that was only to be loaded has to be compiled."""

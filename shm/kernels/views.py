@@ -12,9 +12,10 @@ they have is `heap.first`, `heap.keys.live`, `heap.counts[2]`. Records go to oth
 And what kernels see of memory besides, at an address: words, bytes, tables; and what a word of text is.
 """
 
+import ctypes
 import sys
 from collections.abc import MutableSequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ Words = np.ndarray
 LENGTH_BITS = 24
 LENGTH_MASK = (1 << LENGTH_BITS) - 1
 """The longest text, in bytes."""
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 class _Room:
@@ -38,95 +40,100 @@ def room(words: int) -> Any:
     return _Room(words)
 
 
-class _Word:
-    __slots__ = ("_at",)
+def _checked(field: Any) -> property:
+    """A field of ctypes', which by itself cuts off what is beyond 64 bits. What reads it stays ctypes' own."""
 
-    def __init__(self, at: int) -> None:
-        self._at = at
+    def write(record: Record, value: int) -> None:
+        if not _LEAST <= value <= _MOST:
+            raise OverflowError(f"{value} is no word of 64 bits")
+        field.__set__(record, value)
 
-    def __get__(self, record: "Record | None", kind: Any = None) -> Any:
-        return self if record is None else record._view[self._at]
-
-    def __set__(self, record: "Record", value: int) -> None:
-        record.words[self._at] = value
+    return property(field.__get__, write)
 
 
-class _Part:
-    """A field of several words: another record, or plain words."""
+class _Words:
+    """A field of plain words, behind a field of ctypes' that nobody names."""
 
-    __slots__ = ("_make", "_part")
+    __slots__ = ("_part",)
 
-    def __init__(self, at: int, count: int, make: Any) -> None:
-        self._part, self._make = slice(at, at + count), make
+    def __init__(self, at: int, count: int) -> None:
+        self._part = slice(at, at + count)
 
     def __get__(self, record: "Record | None", kind: Any = None) -> Any:
-        return self if record is None else self._make(record.words[self._part])
+        return self if record is None else record.words[self._part]
 
     def __set__(self, record: "Record", value: Any) -> None:
-        record.words[self._part] = value.words if isinstance(value, Record) else value
+        record.words[self._part] = value
 
 
-class _Declared(type):
+class _Declared(type(ctypes.Structure)):  # type: ignore[misc]
     """The class of records' classes, by which kernels know one: there it is its dtype."""
 
     dtype: np.dtype[np.void]
     size: int
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> "_Declared":
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], is_checked: bool = True
+    ) -> "_Declared":
         rooms = {field: namespace.pop(field) for field, value in [*namespace.items()] if isinstance(value, _Room)}
-        made = super().__new__(mcs, name, bases, {"__slots__": (), **namespace})
-        fields: list[Any] = []
-        for base in bases:
-            dtype = getattr(base, "dtype", None)
-            fields += [] if dtype is None else [(each, dtype.fields[each][0]) for each in dtype.names]
-        at = sum([np.dtype(form).itemsize for _, form in fields]) // 8
-        around = sys._getframe(1)
-        for field, kind in made.__annotations__.items() if bases else ():
+        made: Any = super().__new__(mcs, name, bases, {"__slots__": (), **namespace})
+        if ctypes.Structure in bases:
+            return made  # type: ignore[no-any-return]
+        begun = getattr(bases[0], "dtype", np.dtype([]))
+        fields: list[Any] = [(each, begun.fields[each][0]) for each in begun.names or ()]
+        at, own, around = begun.itemsize // 8, [], sys._getframe(1)
+        for field, kind in made.__annotations__.items():
             if isinstance(kind, str):  # from __future__ import annotations
                 kind = eval(kind, around.f_globals, around.f_locals)
-            described: Any
             if field in rooms:
-                form: Any = np.dtype((np.int64, (rooms[field].words,)))
-                described = _Part(at, rooms[field].words, _as_they_are)
+                count = rooms[field].words
+                fields.append((field, np.dtype((np.int64, (count,)))))
+                own.append((f"_{field}", ctypes.c_int64 * count))
+                setattr(made, field, _Words(at, count))
             elif isinstance(kind, _Declared):
-                form, described = kind.dtype, _Part(at, kind.size, kind)
+                fields.append((field, kind.dtype))
+                own.append((field, kind))
             elif kind is int:
-                form, described = np.dtype(np.int64), _Word(at)
+                fields.append((field, np.dtype(np.int64)))
+                own.append((field, ctypes.c_int64))
             else:
                 raise TypeError(f"record {name}: field {field} is int, a record, or Words with room(n), not {kind!r}")
-            fields.append((field, form))
-            at += form.itemsize // 8
-            type.__setattr__(made, field, described)
-        made.size = at
-        made.dtype = np.dtype(fields)
-        return made
+            at += fields[-1][1].itemsize // 8
+        made._fields_, made.size, made.dtype = own, at, np.dtype(fields)
+        for field, kind in own:
+            if kind is ctypes.c_int64 and is_checked:
+                setattr(made, field, _checked(made.__dict__[field]))
+        return made  # type: ignore[no-any-return]
 
     def original(cls) -> "np.dtype[np.void]":
         """What it is to kernels."""
         return cls.dtype
 
 
-def _as_they_are(words: Words) -> Words:
-    return words
+class Record(ctypes.Structure, metaclass=_Declared):
+    """Words in memory, by names: see the top of this file. `size`: how many words a record of this class has; `dtype`:
+    of the class, numpy's of its fields. TypeError for fields of other kinds. OverflowError for a value that is no word,
+    unless the class is declared with `is_checked=False`, for those whose words are written at every step."""
 
-
-class Record(metaclass=_Declared):
-    """Words in memory, by names: see the top of this file. `words` are its own, an array of int64; `size`: how many a
-    record of this class has; `dtype`: of the class, numpy's of its fields. TypeError for fields of other kinds."""
-
-    __slots__ = ("_view", "words")
     dtype: ClassVar["np.dtype[np.void]"]
     size: ClassVar[int]
 
-    def __init__(self, words: Words | None = None) -> None:
+    def __new__(cls, words: Words | None = None) -> Self:
         """words: where it lies, from their first one on; None: in new ones."""
-        self.words = np.zeros(self.size, np.int64) if words is None else words[: self.size]
-        self._view = self.words.data  # quicker to read
+        return super().__new__(cls) if words is None else cls.from_buffer(words)
+
+    def __init__(self, words: Words | None = None) -> None:
+        pass
+
+    @property
+    def words(self) -> Words:
+        """Its own, an array of int64: the same memory."""
+        return np.frombuffer(self, np.int64)
 
     @property
     def address(self) -> int:
         """Where it lies, in bytes; good as long as its words are."""
-        return int(self.words.ctypes.data)
+        return ctypes.addressof(self)
 
     @classmethod
     def new_table(cls, count: int) -> np.ndarray:

@@ -192,9 +192,9 @@ def _send_some(world: int, me: int, state: Joining) -> int:
     some = min(_MOST_PAIRS, work.left)
     made = new_message(world, me, 0, some)
     target = table_of_message(made, columns + others_columns - keys - 2)
-    status = pair_some(asked, number, 1, side == 0, mine, bounds, others, other_bounds, some, work.paired[:], target)
+    status = pair_some(asked, number, 1, side == 0, mine, bounds, others, other_bounds, some, work.paired, target)
     if status == TOO_OFTEN:
-        return _fail_at(world, me, target, work.paired[:])
+        return _fail_at(world, me, target, work.paired)
     send(world, me, work.token, made, time_of_token(world, work.token))
     work.left -= some
     if work.left > 0:

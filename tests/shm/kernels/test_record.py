@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
@@ -44,6 +45,17 @@ def _change(address: int) -> int:
     return _add(pane.counts, 10) + _add(pane.heap, 100)  # of a record that begins as it does, too
 
 
+@numba.njit("int64(int64[::1])")  # type: ignore[untyped-decorator, unused-ignore]
+def _second_of(words: Words) -> int:
+    """Compiled for words alone, as a kernel is that comes from the library."""
+    return int(words[1])
+
+
+@kernel(int64(int64))
+def _second_member(address: int) -> int:
+    return _second_of(record_at(address, Pane).members)  # type: ignore[no-any-return, unused-ignore]
+
+
 @kernel(void(WORDS))
 def _change_words(words: Words) -> None:
     record_of(words, Heap).first = 5
@@ -72,6 +84,25 @@ def test_python_and_kernels_see_the_same() -> None:
     assert (pane.end, pane.counts.live, pane.counts.free, pane.heap.live, pane.last) == (-1, 11, 2, 97, 2)
     assert pane.members.tolist() == [4, 7, 6]
     assert pane.words.tolist() == [-1, 11, 2, 4, 7, 6, 97, 0, 0, 2]
+
+
+def test_a_room_goes_to_kernels_that_take_words() -> None:
+    pane = Pane()
+    pane.members[:] = 4, 5, 6
+    assert _second_member(pane.address) == 5
+
+
+def test_words_that_are_not_checked() -> None:
+    """They are cut off, as in kernels."""
+
+    class Quick(Counts, is_checked=False):
+        first: int
+
+    quick = Quick()
+    quick.first = 2**63
+    assert quick.first == -(2**63)
+    with pytest.raises(OverflowError):
+        quick.live = 2**63  # of the class before
 
 
 def test_where_they_lie() -> None:
