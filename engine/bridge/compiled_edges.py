@@ -4,20 +4,7 @@ import numpy as np
 
 from tokenring.engine.columns import Batch, Heaps, Schema
 from tokenring.engine.data import Burst, Edge
-from tokenring.engine.native import (
-    AT_ONE_TIME,
-    EDGE_NUMBER,
-    HEADER_WORDS,
-    KEYS,
-    OWN_TIMES,
-    ROWS,
-    TIME,
-    WIDTH,
-    World,
-    array_at,
-    next_for_python,
-    was_handed_on,
-)
+from tokenring.engine.native import HEADER_WORDS, OWN_TIMES, Message, World, array_at, next_for_python, was_handed_on
 from tokenring.engine.progress import ChangeLog
 from tokenring.engine.texts import heap_of_words
 
@@ -31,6 +18,7 @@ class CompiledEdges:
         self._log = log
         self._lent = lent
         self._told = np.zeros(HEADER_WORDS, np.int64)
+        self._header = Message(self._told)
         self._view = self._told.data
         self._edges: dict[int, tuple[Edge, Schema, Heaps]] = {}
 
@@ -42,7 +30,7 @@ class CompiledEdges:
         self._edges[number] = edge, schema, heaps
         if HEADER_WORDS + len(schema) > len(self._told):
             self._told = np.zeros(HEADER_WORDS + len(schema), np.int64)
-            self._view = self._told.data
+            self._header, self._view = Message(self._told), self._told.data
 
     def forget(self, number: int) -> None:
         """The edge's dataflow is finished."""
@@ -52,26 +40,26 @@ class CompiledEdges:
         """Hand all messages that wait for Python to who reads them."""
         address = self._world.address
         while next_for_python(address, self._told):
-            told = self._view
-            edge, schema, heaps = self._edges[told[EDGE_NUMBER]]
-            rows = told[ROWS]
+            told = self._header
+            edge, schema, heaps = self._edges[told.edge_number]
+            rows = told.rows
             columns = []
-            for position in range(told[WIDTH]):
-                words = array_at(told[HEADER_WORDS + position], rows)
+            for position in range(told.width):
+                words = array_at(self._view[HEADER_WORDS + position], rows)
                 words.flags.writeable = False
                 columns.append(words if schema.all_int64 else words.view(schema.dtypes[position]))
             batch = Batch.wrap(schema, tuple(columns), rows, heaps)
             batch.lend(self._lent)
-            if told[KEYS]:
-                keys = array_at(told[KEYS], rows).copy()
-                burst = Burst(keys, told[TIME] if told[AT_ONE_TIME] else OWN_TIMES)
+            if told.keys:
+                keys = array_at(told.keys, rows).copy()
+                burst = Burst(keys, told.time if told.at_one_time else OWN_TIMES)
                 try:
                     edge.push_each(burst, batch)
                 finally:  # a stage that raises has had it
-                    burst.log_each(self._log, was_handed_on(address, told[EDGE_NUMBER]), -1)
+                    burst.log_each(self._log, was_handed_on(address, told.edge_number), -1)
             else:
-                time = told[TIME]
+                time = told.time
                 try:
                     edge.push(time, batch)
                 finally:
-                    self._log.add(was_handed_on(address, told[EDGE_NUMBER]), time, -1)
+                    self._log.add(was_handed_on(address, told.edge_number), time, -1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from tokenring.engine.columns import Batch, heap_address
 from tokenring.engine.data import Burst
-from tokenring.engine.native import OWN_TIMES, ROUND, World, bring_texts, hand_over, waiting_at
+from tokenring.engine.native import OWN_TIMES, World, bring_texts, hand_over, waiting_at
 from tokenring.shm.kernels import address_of
 
 
@@ -76,18 +76,18 @@ class KeptColumns:
     __slots__ = ("_columns", "_round", "_view")
 
     def __init__(self, world: World) -> None:
-        self._view = world.view
+        self._view = world.state
         self._columns: list[tuple[np.ndarray, ...]] = []
         self._round = -1
 
     def until_round_ends(self, columns: tuple[np.ndarray, ...]) -> None:
         """Keep these."""
-        if self._view[ROUND] != self._round:
+        if self._view.round != self._round:
             self._columns.clear()
-            self._round = self._view[ROUND]
+            self._round = self._view.round
         self._columns.append(columns)
 
     def let_go(self) -> None:
         """Keep none, if their round is over."""
-        if self._columns and self._view[ROUND] != self._round:
+        if self._columns and self._view.round != self._round:
             self._columns.clear()

@@ -11,23 +11,7 @@ from tokenring.engine.bridge.labels import Labels
 from tokenring.engine.data import BurstEnd, DataPlane, Inbox, Receiver, RemoteChannel
 from tokenring.engine.errors import MemoryBudgetError, OperatorError, TokenError, TokenRingError
 from tokenring.engine.graph import Compiled, OperatorSpec
-from tokenring.engine.native import (
-    BURSTS,
-    DONE,
-    EXCHANGES,
-    EXCHANGING_NS,
-    NEEDS_ROOM,
-    SPILLED,
-    SPILLED_COUNT,
-    STAGE_FAILED,
-    STOPPED_AT,
-    TIMED,
-    TROUBLE,
-    World,
-    attach_world,
-    run_once,
-    what_is_wrong,
-)
+from tokenring.engine.native import BURSTS, DONE, NEEDS_ROOM, STAGE_FAILED, World, attach_world, run_once, what_is_wrong
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import RunningOperator
 from tokenring.engine.tokens import Token
@@ -72,8 +56,8 @@ class CompiledPart:
         """It has: what found no room in the log goes into a larger one, and Python's writers find room again."""
         log, world = self.log, self.world
         log.offset = world.log_count * CHANGE_BYTES
-        if world.view[SPILLED_COUNT]:
-            changes = world.take_table(SPILLED)
+        if world.spilled.count:
+            changes = world.take_table(world.spilled)
             at = log.room_for(len(changes))
             words = log.words[at * CHANGE_WORDS : (at + len(changes)) * CHANGE_WORDS].reshape(-1, CHANGE_WORDS)
             words[:, :3], words[:, 3:] = changes, 0
@@ -140,7 +124,7 @@ class CompiledPart:
 
     def time_runs(self) -> None:
         """Take the time of runs and of exchanges from now on, for `spent`."""
-        self.world.view[TIMED] = 1
+        self.world.state.timed = 1
 
     def spent(self) -> dict[str, tuple[int, int]]:
         """What the inner loop did since `time_runs`: (times, ns) of "exchange" and of each operator that has run, by
@@ -148,8 +132,8 @@ class CompiledPart:
         found = dict(self._spent)
         for operator, _ in self._operators.values():
             self._add_spent(found, operator)
-        view = self.world.view
-        return found | {"exchange": (view[EXCHANGES], view[EXCHANGING_NS])}
+        graph = self.world.state
+        return found | {"exchange": (graph.exchanges, graph.exchanging_ns)}
 
     def _add_spent(self, found: dict[str, tuple[int, int]], operator: RunningOperator) -> None:
         words = self.world.operators[operator.compiled]
@@ -172,9 +156,9 @@ class CompiledPart:
 
     def attend(self) -> None:
         """An operator stopped: help it, or raise what it found wrong."""
-        view = self.world.view
+        graph = self.world.state
         while True:
-            row, trouble = view[STOPPED_AT], view[TROUBLE]
+            row, trouble = graph.stopped_at, graph.trouble
             operator, compiled = self._operators[row]
             if trouble == DONE:
                 self._tracker.set_holding(operator.number, int(self.world.operators["held"][row]))
@@ -199,7 +183,7 @@ class CompiledPart:
 
     def no_memory(self) -> OperatorError:
         """The error for memory that the loop asked for in vain, between the runs of operators."""
-        operator, _ = self._operators[self.world.view[STOPPED_AT]]
+        operator, _ = self._operators[self.world.state.stopped_at]
         found = self.world.lacked()
         where = f"the inner loop of worker {operator.runtime.index}, at operator {operator.name!r}"
         return OperatorError(f"{where}: {type(found).__name__}: {found}")
@@ -218,7 +202,7 @@ class CompiledPart:
             found = compiled.explain(error, operands)
             raise self._in_words(operator, found).of(operator.number) from found
         wrong: Exception = what_is_wrong(error, operands)
-        if error == 0 and self.world.view[TROUBLE] == NEEDS_ROOM:
+        if error == 0 and self.world.state.trouble == NEEDS_ROOM:
             wrong = TokenError("its logic returned NEEDS_ROOM, and it has no make_room; give Compiled one")
         raise OperatorError(f"{where}: {type(wrong).__name__}: {wrong}").of(operator.number) from wrong
 

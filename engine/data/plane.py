@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine.columns import Batch
-from tokenring.engine.native import BACKLOG_BYTES, LENT, LIVING, PENDING_CHANNELS, PENDING_EDGES, TAKEN, World
+from tokenring.engine.native import World
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import (
     CAPACITY,
@@ -73,7 +73,7 @@ class DataPlane:
     ) -> None:
         layout = segment.layout
         self._segment = segment
-        self._world = world.view
+        self._world = world.state
         self._me = me
         self._loopback = Loopback(layout.queue_words)
         self.outgoing, self.incoming = attach_queues(segment, me, self._loopback)
@@ -116,10 +116,10 @@ class DataPlane:
         for batch in _kept(self.lent, _UNKEPT):
             batch.keep()
         self.lent.clear()
-        self._world[LENT] = 0
-        if self._poisons and self._world[TAKEN]:
+        self._world.lent = 0
+        if self._poisons and self._world.taken:
             self._poison()
-            self._world[TAKEN] = 0
+            self._world.taken = 0
             release_all(self.incoming)
 
     def _poison(self) -> None:
@@ -164,7 +164,7 @@ class DataPlane:
         commit_all(self.outgoing)
         self.living = self.outgoing[:workers]
         self.counts = np.zeros((SCRATCH_ROWS, workers), np.int64)  # `_counts` stays, the kernels' address
-        self._world[LIVING] = workers
+        self._world.living = workers
 
     def commit(self) -> None:
         """Show the receivers what was sent."""
@@ -176,9 +176,9 @@ class DataPlane:
         """A channel keeps rows because a queue was full; too many of them ask all sources to pause."""
         if channel not in self._waiting:
             self._waiting.append(channel)
-            self._world[PENDING_CHANNELS] += 1
-        self._world[BACKLOG_BYTES] += size_bytes
-        if self._world[BACKLOG_BYTES] > self.backlog_limit_bytes:
+            self._world.pending_channels += 1
+        self._world.backlog_bytes += size_bytes
+        if self._world.backlog_bytes > self.backlog_limit_bytes:
             set_flag(self.congested_flags, self._me)
 
     def sent_postponed(self) -> None:
@@ -187,8 +187,8 @@ class DataPlane:
 
     def caught_up(self, size_bytes: int) -> None:
         """A channel sent rows that it had kept."""
-        self._world[BACKLOG_BYTES] -= size_bytes
-        if self._world[BACKLOG_BYTES] <= self.backlog_limit_bytes // 2:
+        self._world.backlog_bytes -= size_bytes
+        if self._world.backlog_bytes <= self.backlog_limit_bytes // 2:
             clear_flag(self.congested_flags, self._me)
 
     def retry(self) -> bool:
@@ -197,24 +197,24 @@ class DataPlane:
             return False
         before = self._sent
         self._waiting = [channel for channel in self._waiting if not channel.retry()]
-        self._world[PENDING_CHANNELS] = len(self._waiting)
+        self._world.pending_channels = len(self._waiting)
         self.commit()
         return self._sent != before
 
     @property
     def waiting(self) -> bool:
         """Whether rows wait for room in a queue."""
-        return bool(self._waiting) or self._world[PENDING_EDGES] > 0
+        return bool(self._waiting) or self._world.pending_edges > 0
 
     @property
     def backlog_bytes(self) -> int:
         """How much of this worker's rows waits for room."""
-        return self._world[BACKLOG_BYTES]
+        return self._world.backlog_bytes
 
     @property
     def is_overfull(self) -> bool:
         """Whether more of this worker's rows than the limit wait for room."""
-        return self._world[BACKLOG_BYTES] > self.backlog_limit_bytes
+        return self._world.backlog_bytes > self.backlog_limit_bytes
 
     @property
     def stops_sources(self) -> bool:

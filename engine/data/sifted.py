@@ -11,9 +11,7 @@ from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.errors import GroupStopped, MemoryBudgetError, SchemaError
 from tokenring.engine.graph import BatchFunction, CompiledStage, Rejects, Stage, stage_of
 from tokenring.engine.native import (
-    STAGE_MESSAGE,
-    STAGE_ROW,
-    STAGE_WORDS,
+    StageBeginning,
     addresses_of,
     array_at,
     bare_message,
@@ -25,48 +23,60 @@ from tokenring.engine.native import (
     world_at,
 )
 from tokenring.shm.errors import BrokenInvariant
-from tokenring.shm.kernels import address_of, entry, words_at
+from tokenring.shm.kernels import address_of, entry, record_at, words_at
 from tokenring.shm.memory import call_at
 
 _NEVER_A_ROWS = (SchemaError, GroupStopped, BrokenInvariant, MemoryError, MemoryBudgetError)
 """Errors that are not about some row: a function that makes other columns than it said, no memory, the group's end."""
 
-# Words: what fails, and its state; the function to be called then, how many columns come in; for Python, how many rows
-# the message has, and the addresses of its columns; where it leaves the rows that are good, and how many these are.
-_LOGIC, _STATE, _PYTHON, _WIDTH, _ROWS, _COLUMNS, _GOOD, _GOOD_COUNT = range(STAGE_WORDS, STAGE_WORDS + 8)
-_WORDS = STAGE_WORDS + 8
+
+class Sifting(StageBeginning):
+    """What fails, its `logic` and its `state`; the function to be called then, how many columns come in; for Python,
+    how many rows the message has, and the addresses of its columns; where it leaves the rows that are good, and how
+    many these are."""
+
+    logic: int
+    state: int
+    python: int
+    width: int
+    rows: int
+    columns: int
+    good: int
+    good_count: int
+
+
 _FAILED, _NOT_TAKEN, _TAKEN = range(3)
 _CALLED = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
 @entry
-def sift(world, state):  # type: ignore[no-untyped-def]
+def sift(world: int, state: int) -> int:
     """What the stage makes of a message, or of the rows of it that it does not fail at."""
-    own, words = words_at(state, _WORDS), world_at(world)
-    message = own[STAGE_MESSAGE]
-    stage = words_at(own[_STATE], STAGE_WORDS)
-    stage[STAGE_MESSAGE] = message
-    made = call_at(own[_LOGIC], world, own[_STATE])
+    own, graph = record_at(state, Sifting), world_at(world)
+    message = own.message
+    stage = record_at(own.state, StageBeginning)
+    stage.message = message
+    made = call_at(own.logic, world, own.state)
     if made >= 0:  # RAISED, too
         return made
-    own[STAGE_ROW] = stage[STAGE_ROW]
+    own.row = stage.row
     rows, columns = rows_of(message), addresses_of(message)
-    own[_ROWS], own[_COLUMNS] = rows, columns.ctypes.data
-    answer = call_at(own[_PYTHON], world, 0)
+    own.rows, own.columns = rows, columns.ctypes.data
+    answer = call_at(own.python, world, 0)
     if answer != _TAKEN:
         return made
-    good = words_at(own[_GOOD], own[_GOOD_COUNT])
+    good = words_at(own.good, own.good_count)
     if len(good) == 0:
         return 0
-    left = bare_message(words, own[_WIDTH], len(good))
+    left = bare_message(graph, own.width, len(good))
     target = addresses_of(left)
-    for column in range(own[_WIDTH]):
-        target[column] = gathered(words, words_at(columns[column], rows), good)
+    for column in range(own.width):
+        target[column] = gathered(graph, words_at(columns[column], rows), good)
     keys = keys_of(message)
-    give_keys(left, keys if keys == 0 else gathered(words, words_at(keys, rows), good))
-    stage[STAGE_MESSAGE] = left
-    made = call_at(own[_LOGIC], world, own[_STATE])
-    own[STAGE_ROW] = stage[STAGE_ROW]
+    give_keys(left, keys if keys == 0 else gathered(graph, words_at(keys, rows), good))
+    stage.message = left
+    made = call_at(own.logic, world, own.state)
+    own.row = stage.row
     return made
 
 
@@ -113,7 +123,7 @@ class Sifted:
         self._before = before
         self._error: Exception | None = None
         self._good: np.ndarray = np.zeros(0, np.int64)
-        self._state: np.ndarray = np.zeros(_WORDS, np.int64)
+        self._state = Sifting()
 
     def __call__(self, batch: Batch) -> Batch | None:
         try:
@@ -135,10 +145,10 @@ class Sifted:
             return None
         self._called = _CALLED(partial(_answer, ref(self)))
         state = self._state
-        state[_LOGIC], state[_STATE], state[_WIDTH] = stage.logic.address, address_of(stage.state), len(self._before)
-        state[_PYTHON] = ctypes.cast(self._called, ctypes.c_void_p).value or 0
+        state.logic, state.state, state.width = stage.logic.address, address_of(stage.state), len(self._before)
+        state.python = ctypes.cast(self._called, ctypes.c_void_p).value or 0
         explain = partial(self._explained, stage)
-        return CompiledStage(sift, state, (stage, self), explain, stage.has_texts)
+        return CompiledStage(sift, state.words, (stage, self), explain, stage.has_texts)
 
     def _explained(self, stage: CompiledStage, number: int, row: int) -> Exception:
         if self._error is not None:
@@ -151,13 +161,13 @@ class Sifted:
         if not self._rejects.takes(self._stage, self._label):
             return _NOT_TAKEN
         try:
-            addresses = array_at(int(self._state[_COLUMNS]), len(self._before)).tolist()
-            batch = batch_at(self._before, addresses, int(self._state[_ROWS]))
+            addresses = array_at(self._state.columns, len(self._before)).tolist()
+            batch = batch_at(self._before, addresses, self._state.rows)
             self._good = _good_rows(self._function, batch, self._reject)
         except Exception as error:
             self._error = error
             return _FAILED
-        self._state[_GOOD], self._state[_GOOD_COUNT] = address_of(self._good), len(self._good)
+        self._state.good, self._state.good_count = address_of(self._good), len(self._good)
         return _TAKEN
 
 

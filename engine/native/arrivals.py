@@ -1,25 +1,6 @@
 """Messages from peers: those of compiled inputs are delivered here, the others are left to Python."""
 
-from tokenring.engine.native.layout import (
-    ARRIVED,
-    ARRIVED_FOR_PYTHON,
-    ARRIVED_WORDS,
-    AT_ONE_TIME,
-    CHANNEL_CAPACITY,
-    CHANNELS,
-    COLUMNS,
-    INCOMING,
-    KEYS,
-    LENT,
-    ROWS,
-    STOPPED_AT,
-    TAKEN,
-    TEXT_BASE,
-    TIME,
-    WIDTH,
-    inputs_at,
-    queues_at,
-)
+from tokenring.engine.native.layout import RunningGraph, addresses_of, inputs_at, message_at, queues_at
 from tokenring.engine.native.memory import claim_text
 from tokenring.engine.native.messages import bare_message, enqueue
 from tokenring.engine.native.text_crossing import shifted_texts
@@ -43,59 +24,58 @@ BURSTS = 1 << 40
 
 
 @kernel
-def _take_texts(words, message, texts, bytes_address, size_bytes):  # type: ignore[no-untyped-def]
+def _take_texts(graph: RunningGraph, message: int, texts: int, bytes_address: int, size_bytes: int) -> None:
     """Have texts that came behind their columns in the text space, and words that say so."""
-    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
-    is_text = words_at(texts, header[WIDTH])
-    offset = claim_text(words, size_bytes)
-    copy_bytes(words[TEXT_BASE] + offset, bytes_address, size_bytes)
-    for column in range(header[WIDTH]):
+    header, columns = message_at(message), addresses_of(message)
+    is_text = words_at(texts, header.width)
+    offset = claim_text(graph, size_bytes)
+    copy_bytes(graph.text_base + offset, bytes_address, size_bytes)
+    for column in range(header.width):
         if is_text[column] != 0:
-            came = header[COLUMNS + column]
-            header[COLUMNS + column] = shifted_texts(words, came, header[ROWS], offset << LENGTH_BITS)
+            columns[column] = shifted_texts(graph, columns[column], header.rows, offset << LENGTH_BITS)
 
 
 @kernel
-def take_in(words):  # type: ignore[no-untyped-def]
-    """Take in what has come; the number of messages. ARRIVED_FOR_PYTHON of them stand at the beginning of `arrived`."""
-    arrived = words_at(words[ARRIVED], words[ARRIVED_WORDS])
-    incoming = queues_at(words, INCOMING)
+def take_in(graph: RunningGraph) -> int:
+    """Take in what has come; the number of messages. `arrived_for_python` of them stand at the beginning of `arrived`."""
+    arrived = words_at(graph.arrived, graph.arrived_words)
+    incoming = queues_at(graph, graph.incoming)
     found = receive(incoming, arrived)
     if found == 0:
         return 0
-    words[TAKEN] = 1
+    graph.taken = 1
     left = 0
-    channels = words_at(words[CHANNELS], words[CHANNEL_CAPACITY])
+    channels = words_at(graph.channels, graph.channel_capacity)
     for i in range(found):
         entry = i * INBOX_WORDS
         number = arrived[entry + INBOX_CHANNEL]
-        target = channels[number] - 1 if number < words[CHANNEL_CAPACITY] else -1
+        target = channels[number] - 1 if number < graph.channel_capacity else -1
         if target < 0:
             for word in range(INBOX_WORDS):
                 arrived[left * INBOX_WORDS + word] = arrived[entry + word]
             left += 1
             continue
         port = target & (BURSTS - 1)
-        width = inputs_at(words)[port].width
-        words[STOPPED_AT] = inputs_at(words)[port].operator  # for the error, should there be no memory
-        message = bare_message(words, width, arrived[entry + INBOX_ROWS])
-        header = words_at(message, COLUMNS + width)
-        header[TIME] = arrived[entry + INBOX_STAMP]
+        width = inputs_at(graph)[port].width
+        graph.stopped_at = inputs_at(graph)[port].operator  # for the error, should there be no memory
+        message = bare_message(graph, width, arrived[entry + INBOX_ROWS])
+        header, columns = message_at(message), addresses_of(message)
+        header.time = arrived[entry + INBOX_STAMP]
         at = incoming[arrived[entry + INBOX_QUEUE], DATA_ADDRESS] + 8 * arrived[entry + INBOX_OFFSET]
         stride = 8 * arrived[entry + INBOX_STRIDE]
         for column in range(width):
-            header[COLUMNS + column] = at
+            columns[column] = at
             at += stride
         end = incoming[arrived[entry + INBOX_QUEUE], DATA_ADDRESS] + 8 * arrived[entry + INBOX_END]
-        if inputs_at(words)[port].texts != 0 and end > at:
-            _take_texts(words, message, inputs_at(words)[port].texts, at, end - at)
+        if inputs_at(graph)[port].texts != 0 and end > at:
+            _take_texts(graph, message, inputs_at(graph)[port].texts, at, end - at)
         if target >= BURSTS:
-            header[KEYS] = at
-            header[AT_ONE_TIME] = header[TIME] >= 0
-            if header[TIME] < 0:
-                header[TIME] = words_at(at, 1)[0]
-        enqueue(words, port, message)
-    words[ARRIVED_FOR_PYTHON] = left
+            header.keys = at
+            header.at_one_time = header.time >= 0
+            if header.time < 0:
+                header.time = words_at(at, 1)[0]
+        enqueue(graph, port, message)
+    graph.arrived_for_python = left
     if left > 0:
-        words[LENT] = 1
+        graph.lent = 1
     return found

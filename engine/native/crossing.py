@@ -1,33 +1,24 @@
 """Messages on their way to peers: exchanged by a key, or copied to all, straight into the data queues."""
 
 from tokenring.engine.native.layout import (
-    AT_ONE_TIME,
-    COLUMNS,
-    COUNTS,
-    COUNTS_ROWS,
     EXCHANGE,
-    KEYS,
-    LIVING,
-    OUTGOING,
     OWN_TIMES,
-    ROUTES,
-    ROUTES_WORDS,
-    ROWS,
-    TIME,
-    UNPUBLISHED,
-    WIDTH,
+    EdgeRow,
+    RunningGraph,
+    addresses_of,
+    message_at,
     queues_at,
 )
 from tokenring.engine.native.memory import log_change
 from tokenring.engine.native.messages import end_of_message
 from tokenring.engine.native.text_crossing import routing_keys, write_texts
-from tokenring.shm.kernels import kernel, table_at, words_at
+from tokenring.shm.kernels import Words, kernel, table_at, words_at
 from tokenring.shm.memory import can_pack, copy_bytes, load_word, store_word
 from tokenring.shm.queues import FEW_WORKERS, PAD, begin, deal, has_room, message_words, pack, route
 
 
 @kernel
-def _sort_out(keys, start, stop, orders, counts):  # type: ignore[no-untyped-def]
+def _sort_out(keys: Words, start: int, stop: int, orders: Words, counts: Words) -> None:
     """Which rows go to which worker: counts[0, w] of them, in `orders` from counts[1, w] on, counted from `start`.
 
     orders: int64 scratch of twice as many words as rows. Of two workers both get every row's number, and the next row
@@ -62,23 +53,25 @@ def _sort_out(keys, start, stop, orders, counts):  # type: ignore[no-untyped-def
 
 
 @kernel
-def partition(words, message, edge, keys, start, stop, time, in_burst):  # type: ignore[no-untyped-def]
+def partition(
+    graph: RunningGraph, message: int, edge: EdgeRow, keys: int, start: int, stop: int, time: int, in_burst: bool
+) -> int:
     """Exchange rows start..stop of a message by the column at address `keys`, straight into the queues of their owners,
     the burst's keys with them where they travel as one; the number of messages written, or -1 (nothing written) if a
     queue lacks room."""
-    outgoing = queues_at(words, OUTGOING)
+    outgoing = queues_at(graph, graph.outgoing)
     workers = edge.workers
-    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
+    header, columns = message_at(message), addresses_of(message)
     chosen = words_at(edge.columns, edge.width)
     width = edge.width + in_burst
     channel = edge.burst_channel if in_burst else edge.channel
-    counts = table_at(words[COUNTS], words[COUNTS_ROWS], workers)
-    orders = words_at(words[ROUTES], words[ROUTES_WORDS])
+    counts = table_at(graph.counts, graph.counts_rows, workers)
+    orders = words_at(graph.routes, graph.routes_words)
     packs = can_pack() and workers <= FEW_WORKERS and not in_burst  # a burst's messages are counted by rows' numbers
     if packs:
-        deal(keys, start, stop, words[ROUTES], counts)
+        deal(keys, start, stop, graph.routes, counts)
     else:
-        _sort_out(words_at(keys, header[ROWS]), start, stop, orders, counts)
+        _sort_out(words_at(keys, header.rows), start, stop, orders, counts)
     for worker in range(workers):
         if counts[0, worker] > 0 and not has_room(outgoing[worker], message_words(counts[0, worker], width)):
             return -1
@@ -88,14 +81,14 @@ def partition(words, message, edge, keys, start, stop, time, in_burst):  # type:
         if rows == 0:
             continue
         at = begin(outgoing[worker], message_words(rows, width), channel, rows, width, time)
-        order = words_at(words[ROUTES] + 8 * (0 if packs else counts[1, worker]), rows)
+        order = words_at(graph.routes + 8 * (0 if packs else counts[1, worker]), rows)
         for position in range(width):
-            column = header[KEYS]
+            column = header.keys
             if position < edge.width:
-                column = header[COLUMNS + chosen[position]]
+                column = columns[chosen[position]]
             column += 8 * start
             if packs:
-                pack(at, column, words[ROUTES], worker, stop - start)
+                pack(at, column, graph.routes, worker, stop - start)
             else:
                 for i in range(rows):
                     store_word(at + 8 * i, load_word(column + 8 * order[i]))
@@ -105,82 +98,81 @@ def partition(words, message, edge, keys, start, stop, time, in_burst):  # type:
 
 
 @kernel
-def broadcast(words, message, edge, start, stop, time):  # type: ignore[no-untyped-def]
+def broadcast(graph: RunningGraph, message: int, edge: EdgeRow, start: int, stop: int, time: int) -> int:
     """Copy rows start..stop to the queue of every worker that there still is, or to none (-1)."""
-    outgoing = queues_at(words, OUTGOING)
+    outgoing = queues_at(graph, graph.outgoing)
     rows = stop - start
     size = message_words(rows, edge.width)
-    for worker in range(words[LIVING]):
+    for worker in range(graph.living):
         if not has_room(outgoing[worker], size):
             return -1
-    header = words_at(message, COLUMNS + words_at(message, COLUMNS)[WIDTH])
-    chosen = words_at(edge.columns, edge.width)
-    for worker in range(words[LIVING]):
+    columns, chosen = addresses_of(message), words_at(edge.columns, edge.width)
+    for worker in range(graph.living):
         at = begin(outgoing[worker], size, edge.channel, rows, edge.width, time)
         for position in range(edge.width):
-            copy_bytes(at, header[COLUMNS + chosen[position]] + 8 * start, 8 * rows)
+            copy_bytes(at, columns[chosen[position]] + 8 * start, 8 * rows)
             at += 8 * ((rows + PAD - 1) // PAD * PAD)
-    return words[LIVING]
+    return graph.living
 
 
 @kernel
-def _log_routed(words, message, edge, start):  # type: ignore[no-untyped-def]
+def _log_routed(graph: RunningGraph, message: int, edge: EdgeRow, start: int) -> None:
     """Count each message that was made when rows of a burst were exchanged, by what `partition` left behind: rows of
     one key that go to two workers are two."""
-    header = words_at(message, COLUMNS)
-    keys = words_at(header[KEYS], header[ROWS])
-    counts = table_at(words[COUNTS], words[COUNTS_ROWS], edge.workers)
+    header = message_at(message)
+    keys = words_at(header.keys, header.rows)
+    counts = table_at(graph.counts, graph.counts_rows, edge.workers)
     messages = 0
     for worker in range(edge.workers):
-        order = words_at(words[ROUTES] + 8 * counts[1, worker], counts[0, worker])
+        order = words_at(graph.routes + 8 * counts[1, worker], counts[0, worker])
         for i in range(len(order)):
             key = keys[start + order[i]]
             if i == 0 or key != keys[start + order[i - 1]]:
                 messages += 1
-                if header[AT_ONE_TIME] == 0:
-                    log_change(words, edge.location, 1, key)
-    if header[AT_ONE_TIME]:
-        log_change(words, edge.location, messages, header[TIME])
+                if header.at_one_time == 0:
+                    log_change(graph, edge.location, 1, key)
+    if header.at_one_time != 0:
+        log_change(graph, edge.location, messages, header.time)
 
 
 @kernel
-def _write_burst(words, message, edge, keys, start):  # type: ignore[no-untyped-def]
+def _write_burst(graph: RunningGraph, message: int, edge: EdgeRow, keys: int, start: int) -> int:
     """Send and count pieces of a burst as such, as far as there is room; where it ends."""
-    header = words_at(message, COLUMNS)
-    while start < header[ROWS]:
-        stop = min(header[ROWS], start + edge.burst_rows)
-        time = header[TIME] if header[AT_ONE_TIME] else OWN_TIMES
-        if partition(words, message, edge, keys, start, stop, time, True) < 0:
+    header = message_at(message)
+    while start < header.rows:
+        stop = min(header.rows, start + edge.burst_rows)
+        time = header.time if header.at_one_time != 0 else OWN_TIMES
+        if partition(graph, message, edge, keys, start, stop, time, True) < 0:
             break
-        words[UNPUBLISHED] = 1
-        _log_routed(words, message, edge, start)
+        graph.unpublished = 1
+        _log_routed(graph, message, edge, start)
         start = stop
     return start
 
 
 @kernel
-def write_pieces(words, message, edge, start, copies):  # type: ignore[no-untyped-def]
+def write_pieces(graph: RunningGraph, message: int, edge: EdgeRow, start: int, copies: bool) -> int:
     """Send and count pieces of a message from row `start` on, as far as there is room; where it ends. copies: whether
     bytes of texts are to be copied (`has_private_texts`)."""
-    header = words_at(message, COLUMNS)
-    rows, time = header[ROWS], header[TIME]
-    keys = routing_keys(words, message, edge) if edge.kind == EXCHANGE else 0
-    if header[KEYS] != 0 and edge.burst_rows > 0 and edge.kind == EXCHANGE:
-        start = _write_burst(words, message, edge, keys, start)
+    header = message_at(message)
+    rows, time = header.rows, header.time
+    keys = routing_keys(graph, message, edge) if edge.kind == EXCHANGE else 0
+    if header.keys != 0 and edge.burst_rows > 0 and edge.kind == EXCHANGE:
+        start = _write_burst(graph, message, edge, keys, start)
     while start < rows:
         stop = min(rows, start + edge.most_rows)
-        if header[KEYS] != 0:  # each message of a burst is one there as well
+        if header.keys != 0:  # each message of a burst is one there as well
             stop = min(stop, end_of_message(message, start))
-            time = header[TIME] if header[AT_ONE_TIME] else words_at(header[KEYS], rows)[start]
+            time = header.time if header.at_one_time != 0 else words_at(header.keys, rows)[start]
         if copies:
-            stop, sent = write_texts(words, message, edge, keys, start, stop, time)
+            stop, sent = write_texts(graph, message, edge, keys, start, stop, time)
         elif edge.kind == EXCHANGE:
-            sent = partition(words, message, edge, keys, start, stop, time, False)
+            sent = partition(graph, message, edge, keys, start, stop, time, False)
         else:
-            sent = broadcast(words, message, edge, start, stop, time)
+            sent = broadcast(graph, message, edge, start, stop, time)
         if sent < 0:
             break
-        words[UNPUBLISHED] = 1
-        log_change(words, edge.location, sent, time)
+        graph.unpublished = 1
+        log_change(graph, edge.location, sent, time)
         start = stop
     return start

@@ -4,36 +4,27 @@ An operator that becomes due runs in this round if its number is still to come, 
 topological, and a feed of messages from peers cannot keep those behind from their turn.
 """
 
-from tokenring.engine.native.layout import (
-    DUE,
-    DUE_CAPACITY,
-    DUE_COUNT,
-    NUMBER_BITS,
-    POSITION,
-    ROUND,
-    operators_at,
-    world_at,
-)
+from tokenring.engine.native.layout import NUMBER_BITS, RunningGraph, operators_at, world_at
 from tokenring.shm.kernels import int64, kernel, void, words_at
 
 
 @kernel
-def key_for(words, number):  # type: ignore[no-untyped-def]
+def key_for(graph: RunningGraph, number: int) -> int:
     """The key of an operator of the tracker's `number` that becomes due now."""
-    return ((words[ROUND] + (number <= words[POSITION])) << NUMBER_BITS) | number
+    return ((graph.round + (number <= graph.position)) << NUMBER_BITS) | number
 
 
 @kernel
-def make_due(words, operator):  # type: ignore[no-untyped-def]
+def make_due(graph: RunningGraph, operator: int) -> None:
     """Let a compiled operator run, once."""
-    record = operators_at(words)[operator]
+    record = operators_at(graph)[operator]
     if record.due != 0:
         return
-    key = key_for(words, record.number)
+    key = key_for(graph, record.number)
     record.due = key
-    heap = words_at(words[DUE], 2 * words[DUE_CAPACITY])
-    at = words[DUE_COUNT]
-    words[DUE_COUNT] = at + 1
+    heap = words_at(graph.due, 2 * graph.due_capacity)
+    at = graph.due_count
+    graph.due_count = at + 1
     while at > 0:
         above = (at - 1) >> 1
         if heap[2 * above] <= key:
@@ -44,12 +35,12 @@ def make_due(words, operator):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def next_due(words):  # type: ignore[no-untyped-def]
+def next_due(graph: RunningGraph) -> int:
     """Take the operator that is due first off the heap."""
-    heap = words_at(words[DUE], 2 * words[DUE_CAPACITY])
+    heap = words_at(graph.due, 2 * graph.due_capacity)
     operator = heap[1]
-    count = words[DUE_COUNT] - 1
-    words[DUE_COUNT] = count
+    count = graph.due_count - 1
+    graph.due_count = count
     key, last = heap[2 * count], heap[2 * count + 1]
     at = 0
     while True:
@@ -63,11 +54,11 @@ def next_due(words):  # type: ignore[no-untyped-def]
         heap[2 * at], heap[2 * at + 1] = heap[2 * below], heap[2 * below + 1]
         at = below
     heap[2 * at], heap[2 * at + 1] = key, last
-    operators_at(words)[operator].due = 0
+    operators_at(graph)[operator].due = 0
     return operator
 
 
 @kernel(void(int64, int64))
-def let_run(world, operator):  # type: ignore[no-untyped-def]
+def let_run(world: int, operator: int) -> None:
     """`make_due` for callers in Python."""
     make_due(world_at(world), operator)

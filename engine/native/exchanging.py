@@ -2,103 +2,71 @@
 
 from tokenring.engine.native.due import make_due
 from tokenring.engine.native.layout import (
-    EXCHANGE_EVERY_NS,
-    EXCHANGED_NS,
-    EXCHANGES,
-    EXCHANGING_NS,
-    INCOMING,
-    LOG,
-    LOG_CAPACITY,
-    LOG_COUNT,
-    LOG_SCRATCH,
-    LOG_SCRATCH_WORDS,
-    NATIVE_CAPACITY,
-    NATIVES,
-    OUTGOING,
-    PARKED_FLAGS,
     PEERS_SLEEP,
-    RING,
-    RING_IS_FULL,
-    RING_WORDS,
-    TIMED,
-    TROUBLE,
     TROUBLED,
-    UNPUBLISHED,
     WAS_ACTIVE,
     WOKEN,
-    WORKERS,
+    OperatorRow,
+    RunningGraph,
     queues_at,
     state_at,
 )
-from tokenring.engine.progress import (
-    APPLIED_ANY,
-    BROKEN,
-    CHANGE_WORDS,
-    FULL,
-    LISTS_ADDRESS,
-    LOCATION_CAPACITY,
-    PARKED,
-    PUBLISHED,
-    ROOM,
-    WOKEN_COUNT,
-    exchange,
-)
+from tokenring.engine.progress import APPLIED_ANY, BROKEN, CHANGE_WORDS, FULL, PARKED, PUBLISHED, ROOM, exchange
 from tokenring.shm.kernels import kernel, words_at
 from tokenring.shm.memory import monotonic_now_ns
 from tokenring.shm.queues import commit_all
 
 
 @kernel
-def _tell_woken(words):  # type: ignore[no-untyped-def]
+def _tell_woken(graph: RunningGraph) -> int:
     """Let the compiled operators run that a frontier's move woke; how many others there are."""
-    state = state_at(words)
-    woken = words_at(state[LISTS_ADDRESS], 3 * state[LOCATION_CAPACITY])
-    natives = words_at(words[NATIVES], words[NATIVE_CAPACITY])
-    first = 2 * state[LOCATION_CAPACITY]
+    state = state_at(graph)
+    woken = words_at(state.lists, 3 * state.location_capacity)
+    natives = words_at(graph.natives, graph.native_capacity)
+    first = 2 * state.location_capacity
     left = 0
-    for i in range(state[WOKEN_COUNT]):
+    for i in range(state.woken_count):
         number = woken[first + i]
-        native = natives[number] - 1 if number < words[NATIVE_CAPACITY] else -1
+        native = natives[number] - 1 if number < graph.native_capacity else -1
         if native >= 0:
-            make_due(words, native)
+            make_due(graph, native)
         else:
             woken[first + left] = number
             left += 1
-    state[WOKEN_COUNT] = left
+    state.woken_count = left
     return left
 
 
 @kernel
-def exchange_now(words):  # type: ignore[no-untyped-def]
+def exchange_now(graph: RunningGraph) -> int:
     """Publish, apply, wake; what Python must do about it, as bits of what `turn` returns."""
     began_ns = 0
-    if words[TIMED]:
+    if graph.timed != 0:
         began_ns = monotonic_now_ns()
-    outgoing = queues_at(words, OUTGOING)
+    outgoing = queues_at(graph, graph.outgoing)
     commit_all(outgoing)
-    state = state_at(words)
     told = exchange(
-        state,
-        words_at(words[RING], words[RING_WORDS]),
-        words_at(words[LOG], words[LOG_CAPACITY] * CHANGE_WORDS),
-        words[LOG_COUNT],
-        words_at(words[LOG_SCRATCH], words[LOG_SCRATCH_WORDS]),
-        queues_at(words, INCOMING),
-        words[UNPUBLISHED] != 0,
-        words[PARKED_FLAGS],
+        graph.state,
+        words_at(graph.ring, graph.ring_words),
+        words_at(graph.log, graph.log_capacity * CHANGE_WORDS),
+        graph.log_count,
+        words_at(graph.log_scratch, graph.log_scratch_words),
+        queues_at(graph, graph.incoming),
+        graph.unpublished != 0,
+        graph.parked_flags,
     )
-    words[LOG_COUNT] = words[UNPUBLISHED] = 0
-    words[RING_IS_FULL] = told & FULL
-    if words[TIMED]:
-        words[EXCHANGES] += 1
-        words[EXCHANGING_NS] += monotonic_now_ns() - began_ns
+    graph.log_count = graph.unpublished = 0
+    graph.ring_is_full = told & FULL
+    if graph.timed != 0:
+        graph.exchanges += 1
+        graph.exchanging_ns += monotonic_now_ns() - began_ns
     if told & (FULL | ROOM | BROKEN):
-        words[TROUBLE] = told
+        graph.trouble = told
         return TROUBLED
     flags = 0
     if told & (APPLIED_ANY | PUBLISHED):
         flags = WAS_ACTIVE
-        if _tell_woken(words) > 0:
+        if _tell_woken(graph) > 0:
             flags |= WOKEN
     if told & PARKED:
         flags |= PEERS_SLEEP
@@ -106,22 +74,22 @@ def exchange_now(words):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def asks_for_time(operator):  # type: ignore[no-untyped-def]
+def asks_for_time(operator: OperatorRow) -> bool:
     """Whether a compiled operator may look at a frontier when it runs next; one that asks only while it holds a token
     learns of what has moved, once it holds one, by being woken."""
-    return 0 if operator.counts_tokens != 0 and operator.held == 0 else operator.depends
+    return operator.depends != 0 and (operator.counts_tokens == 0 or operator.held != 0)
 
 
 @kernel
-def is_to_exchange(words, depends):  # type: ignore[no-untyped-def]
+def is_to_exchange(graph: RunningGraph, depends: bool) -> bool:
     """Whether progress is to be exchanged before the next operator runs. Alone, nobody waits for what was done, and an
     operator that does not ask for the time needs not know; peers wait for a part of a round only."""
-    if (words[LOG_COUNT] == 0 and words[UNPUBLISHED] == 0) or words[RING_IS_FULL]:
+    if (graph.log_count == 0 and graph.unpublished == 0) or graph.ring_is_full != 0:
         return False
-    if words[WORKERS] == 1:
-        return depends != 0
+    if graph.workers == 1:
+        return depends
     now_ns = monotonic_now_ns()
-    if now_ns - words[EXCHANGED_NS] < words[EXCHANGE_EVERY_NS]:
+    if now_ns - graph.exchanged_ns < graph.exchange_every_ns:
         return False
-    words[EXCHANGED_NS] = now_ns
+    graph.exchanged_ns = now_ns
     return True

@@ -6,18 +6,11 @@ import numpy as np
 
 from tokenring.engine.columns import Batch, Schema, gather, text_bytes
 from tokenring.engine.native.layout import (
-    AT_ONE_TIME,
-    COLUMNS,
-    FOR_PYTHON,
-    KEYS,
-    NEXT,
-    ROUND_TEXT_AT,
-    ROWS,
-    TEXT_BASE,
-    TIME,
-    WIDTH,
+    MESSAGE_WORDS,
+    addresses_of,
     edges_at,
     inputs_at,
+    message_at,
     outputs_at,
     world_at,
 )
@@ -25,78 +18,76 @@ from tokenring.engine.native.memory import claim, claim_text
 from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
 from tokenring.engine.native.text_crossing import shifted_texts
 from tokenring.engine.texts import heap_of_words
-from tokenring.shm.kernels import LENGTH_BITS, WORDS, int64, kernel, table_at, void, words_at
+from tokenring.shm.kernels import LENGTH_BITS, WORDS, Words, int64, kernel, table_at, void, words_at
 from tokenring.shm.memory import SPACE_BYTES
 
 _PAIRS = 512
 """How many different texts of a column are remembered while it is brought, which is not worth it for fewer rows."""
-HEADER_WORDS = COLUMNS
+HEADER_WORDS = MESSAGE_WORDS
 """Of what `next_for_python` tells, before the columns' addresses."""
 
 
 @kernel(void(int64, int64, int64, int64, WORDS, int64, int64))
-def hand_over(world, port, time, rows, addresses, keys, at_one_time):  # type: ignore[no-untyped-def]
+def hand_over(world: int, port: int, time: int, rows: int, addresses: Words, keys: int, at_one_time: int) -> None:
     """Let a message of Python's, which is counted, wait at the compiled input `port`. addresses: of its columns, which
     stay until the round's end; keys: that of a burst's, or 0."""
-    words = world_at(world)
-    width = inputs_at(words)[port].width
-    message = bare_message(words, width, rows)
-    header = words_at(message, COLUMNS + width)
-    header[TIME], header[KEYS], header[AT_ONE_TIME] = time, keys, at_one_time
+    graph = world_at(world)
+    width = inputs_at(graph)[port].width
+    message = bare_message(graph, width, rows)
+    header, columns = message_at(message), addresses_of(message)
+    header.time, header.keys, header.at_one_time = time, keys, at_one_time
     for column in range(width):
-        header[COLUMNS + column] = addresses[column]
-    enqueue(words, port, message)
+        columns[column] = addresses[column]
+    enqueue(graph, port, message)
 
 
 @kernel(void(int64, WORDS, WORDS, int64))
-def bring_texts(world, addresses, heaps, rows):  # type: ignore[no-untyped-def]
+def bring_texts(world: int, addresses: Words, heaps: Words, rows: int) -> None:
     """Have the texts of Python's columns in the text space: words that point into heaps elsewhere are copied with their
     bytes, and the copies' addresses written down; good until the round's end. heaps: their addresses, 0 where a column
     is none of text."""
-    words = world_at(world)
+    graph = world_at(world)
     for column in range(len(addresses)):
-        offset = heaps[column] - words[TEXT_BASE]
+        offset = heaps[column] - graph.text_base
         if heaps[column] == 0 or offset == 0:
             continue
         if 0 < offset < SPACE_BYTES:
-            addresses[column] = shifted_texts(words, addresses[column], rows, offset << LENGTH_BITS)
+            addresses[column] = shifted_texts(graph, addresses[column], rows, offset << LENGTH_BITS)
             continue
-        source, address = words_at(addresses[column], rows), claim(words, 8 * rows)
+        source, address = words_at(addresses[column], rows), claim(graph, 8 * rows)
         pairs = _PAIRS if rows >= _PAIRS else 1
-        seen = table_at(claim(words, 16 * pairs), pairs, 2)
+        seen = table_at(claim(graph, 16 * pairs), pairs, 2)
         seen[:] = -1
-        at = claim_text(words, text_bytes(source))
-        words[ROUND_TEXT_AT] = gather(source, heaps[column], words_at(address, rows), words[TEXT_BASE], at, seen)
+        at = claim_text(graph, text_bytes(source))
+        graph.round_text_at = gather(source, heaps[column], words_at(address, rows), graph.text_base, at, seen)
         addresses[column] = address
 
 
 @kernel(int64(int64, WORDS))
-def next_for_python(world, told):  # type: ignore[no-untyped-def]
+def next_for_python(world: int, told: Words) -> int:
     """The first message that waits for Python, as its words in `told`; its address, 0 if none waits."""
-    words = world_at(world)
-    message = words[FOR_PYTHON]
+    graph = world_at(world)
+    message = graph.for_python
     if message == 0:
         return 0
-    header = words_at(message, COLUMNS)
-    words[FOR_PYTHON] = header[NEXT]
-    width = header[WIDTH]
-    header = words_at(message, COLUMNS + width)
-    for word in range(COLUMNS + width):
-        told[word] = header[word]
+    header = message_at(message)
+    graph.for_python = header.next
+    words = MESSAGE_WORDS + header.width
+    told[:words] = words_at(message, words)
     return message
 
 
 @kernel(int64(int64, int64))
-def was_handed_on(world, edge):  # type: ignore[no-untyped-def]
+def was_handed_on(world: int, edge: int) -> int:
     """What waited for Python is with who reads it, and the token that stood for it goes: the location at which the
     caller logs that."""
-    words = world_at(world)
-    outputs_at(words)[edges_at(words)[edge].output].held -= 1
-    return edges_at(words)[edge].origin
+    graph = world_at(world)
+    outputs_at(graph)[edges_at(graph)[edge].output].held -= 1
+    return edges_at(graph)[edge].origin
 
 
 @kernel(int64[::1](int64, int64))
-def array_at(address, count):  # type: ignore[no-untyped-def]
+def array_at(address: int, count: int) -> Words:
     """The words at an address as an array, which owns nothing: good as long as they stay."""
     return words_at(address, count)
 
@@ -117,25 +108,25 @@ def batch_at(schema: Schema, addresses: Sequence[int], rows: int, chosen: np.nda
 
 
 @kernel(int64(int64, int64, WORDS))
-def _list_messages(message, skipped, told):  # type: ignore[no-untyped-def]
+def _list_messages(message: int, skipped: int, told: Words) -> int:
     """The (time, rows) of the messages from this one on, as many as there is room for; how many there are. skipped:
     rows of the first that do not count."""
     found = 0
     while message != 0:
-        header = words_at(message, COLUMNS)
-        rows = header[ROWS]
+        header = message_at(message)
+        rows = header.rows
         start = skipped
         skipped = 0
         while start < rows:
             end = end_of_message(message, start)
-            time = header[TIME]
-            if header[KEYS] != 0 and header[AT_ONE_TIME] == 0:
-                time = words_at(header[KEYS], rows)[start]
+            time = header.time
+            if header.keys != 0 and header.at_one_time == 0:
+                time = words_at(header.keys, rows)[start]
             if 2 * found < len(told):
                 told[2 * found], told[2 * found + 1] = time, end - start
             found += 1
             start = end
-        message = header[NEXT]
+        message = header.next
     return found
 
 

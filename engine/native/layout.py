@@ -1,149 +1,227 @@
-"""Where everything of the running graph lies that is compiled: the words of each table, and the kernels' views of them.
+"""Where everything of the running graph lies that is compiled: the records of each table, and kernels' views of them.
 
-    world      addresses and scalars, the kernels' one handle on everything
-    operators  an OPERATOR each: its logic's address, its state's, its ports, whether it is due
-    inputs     an INPUT each: the messages that wait there, as a list
-    outputs    an OUTPUT each: its location, its edges
-    edges      an EDGE each: how messages go on from an output, and what waits because a queue is full
-    tokens     a TOKEN each: the right of an operator to send, as a row
-    messages   MESSAGE_WORDS and the addresses of the columns, in the round's memory (engine/native/memory.py)
+    world      addresses and scalars, the kernels' one handle on everything: a RunningGraph
+    operators  an OperatorRow each: its logic's address, its state's, its ports, whether it is due
+    inputs     an InputRow each: the messages that wait there, as a list
+    outputs    an OutputRow each: its location, its edges
+    edges      an EdgeRow each: how messages go on from an output, and what waits because a queue is full
+    tokens     a TokenRow each: the right of an operator to send, as a row
+    messages   a Message and the addresses of its columns, in the round's memory (engine/native/memory.py)
 
 All are int64 words. Operators here are numbered by themselves; `natives` says which a number of the tracker's is.
 """
 
-from tokenring.engine.progress import STATE_WORDS, record
-from tokenring.shm.kernels import RAISED, Record, kernel, records_at, table_at, words_at
+from collections.abc import Sequence
+
+from tokenring.engine.progress import TrackerState
+from tokenring.shm.kernels import RAISED, Record, Words, kernel, record_at, records_at, table_at, words_at
 from tokenring.shm.memory import store_word
 from tokenring.shm.queues import QUEUE_STATE
 
-# Words of the world.
-(
-    STATE,
-    RING,
-    RING_WORDS,
-    LOG,
-    LOG_CAPACITY,
-    LOG_COUNT,
-    LOG_SCRATCH,
-    LOG_SCRATCH_WORDS,
-    INCOMING,
-    OUTGOING,
-    WORKERS,
-    ME,
-    ARRIVED,
-    ARRIVED_WORDS,
-    ROUTES,
-    ROUTES_WORDS,
-    COUNTS,
-    COUNTS_ROWS,
-    PARKED_FLAGS,
-    CONGESTED_FLAGS,
-    OPERATORS,
-    OPERATOR_CAPACITY,
-    OPERATORS_USED,
-    INPUTS,
-    INPUT_CAPACITY,
-    OUTPUTS,
-    OUTPUT_CAPACITY,
-    EDGES,
-    EDGE_CAPACITY,
-    CHANNELS,
-    CHANNEL_CAPACITY,
-    NATIVES,
-    NATIVE_CAPACITY,
-    TOKENS,
-    TOKEN_CAPACITY,
-    TOKENS_USED,
-    FREE_TOKEN,
-    DUE,
-    DUE_CAPACITY,
-    DUE_COUNT,
-    ROUND,
-    POSITION,
-    CHUNK,
-    CHUNK_AT,
-    CHUNK_END,
-    CHUNKS_BYTES,
-    FREED,
-    TAKEN,
-    LENT,
-    WAITING,
-    FOR_PYTHON,
-    LAST_FOR_PYTHON,
-    ARRIVED_FOR_PYTHON,
-    OBSERVED,
-    UNPUBLISHED,
-    EXCHANGED_NS,
-    EXCHANGE_EVERY_NS,
-    TIMED,
-    EXCHANGES,
-    EXCHANGING_NS,
-    EDGES_USED,
-    TROUBLE,
-    RING_IS_FULL,
-    STOPPED_AT,
-    TAKE_STOPPED,
-    WAKE_NS,
-    RUNNING,
-    PENDING_EDGES,
-    BACKLOG_BYTES,
-    BACKLOG_LIMIT_BYTES,
-    PENDING_CHANNELS,
-    ENDING,
-    SPILLED,
-    SPILLED_COUNT,
-    SPILLED_CAPACITY,
-    ARRIVED_HERE,
-    ARRIVED_HERE_COUNT,
-    ARRIVED_HERE_CAPACITY,
-    RUN_NS,
-    RUN_MESSAGES,
-    RUN_ROWS,
-    LACKED,
-    LACKED_EACH,
-    TEXT_BASE,
-    TEXT_COMMON,
-    ROUND_TEXT,
-    ROUND_TEXT_AT,
-    ROUND_TEXT_END,
-    WAITING_TEXT,
-    WAITING_TEXT_AT,
-    WAITING_TEXT_END,
-    OTHER_TEXT,
-    WAITING_TEXT_LIMIT,
-    LIVING,
-) = range(94)
-WORLD_WORDS = 96
 
-# `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not. `error` and the operands behind
-# it: what went wrong in its call. `depends`: whether it asks what time it is. `wake_ns`: when it is to run (monotonic),
-# 0 if at no time of its own. `spent_ns`: in its runs, while they are timed. `label`: the address of what people call it
-# (engine/bridge/labels.py).
-OPERATOR = record(
-    *("logic", "state", "label", "number", "first_input", "inputs", "first_output", "outputs", "due", "depends"),
-    *("counts_tokens", "error", "operand", "operand_too", "operand_three", "held", "runs", "wake_ns", "spent_ns"),
-)
-# `peeked`: the message that `peek` showed, which `take` is then to take.
-# `texts`: the address of a word for each column, 1 where it is text; 0 where none is.
-INPUT = record("operator", "location", "first", "last", "waiting", "at_hand", "width", "peeked", "texts")
-OUTPUT = record("operator", "location", "first_edge", "edges", "width", "held")
-# `target`: the input it leads to, here or in Python; `location`: that input's; `origin`: the output's. `columns`: the
-# address of the positions of those `width` columns that cross, 0 if all do. `pending`: messages that wait for room.
-# `burst_rows`: so many rows of a burst are one message of the queue, under the number `burst_channel`; 0: none are.
-# `logic`: of a stage, what makes one message of another, with its own words at `state`; `first_edge`, `edges`: what is
-# behind it. `texts`: as at an input, of the messages that come to the edge. `hashed`: the address of (position, whether
-# it is text, whether it is float64) of each of `hashed_columns`, by whose hash rows go; 0: they go by the column `key`
-# of those that cross; below zero, by -1 - `key` of those that come to the edge.
-# `limit_words`: what a message of the queue may have, texts with it. `workers`: over how many of them rows are spread.
-EDGE = record(
-    *("kind", "target", "location", "origin", "channel", "key", "columns", "width", "most_rows"),
-    *("pending", "last_pending", "pending_at", "output", "logic", "state", "first_edge", "edges"),
-    *("burst_channel", "burst_rows", "texts", "hashed", "hashed_columns", "limit_words", "workers"),
-)
+class GrowingTable(Record, is_checked=False):
+    """Rows of three words that kernels note (`append`): where they are, how many, and for how many there is room."""
+
+    rows: int
+    count: int
+    capacity: int
+
+
+class RunningGraph(Record, is_checked=False):
+    """The kernels' one handle on everything of a worker. `state`: where the tracker's is; `ring` its ring's, `log` the
+    log of changes, with room for how many, how many there are, and scratch to net them. `incoming`, `outgoing`: the
+    data queues' private states; `arrived`: what `receive` wrote of them; `routes`, `counts`: scratch to sort rows out.
+    `operators` to `tokens`: the tables, and for how many rows each has room; `due`: the heap of who is due; `round`,
+    `position`: which round it is, the tracker's number of who runs in it, -1 between two. `chunk` to `freed`: see
+    memory.py, as for texts. `for_python`: the first of the messages that wait for Python, and the last. `observed`:
+    bits of CHECKED and NOTED. `stopped_at`, `trouble`: which operator Python is to look at, and why; `lacked` times
+    `lacked_each` bytes were asked for in vain. `pending_edges`, `pending_channels`: how many have what waits for room,
+    of `backlog_bytes`. `parked_flags`, `congested_flags`, `ending`, `running`: addresses in the group's segment."""
+
+    state: int
+    ring: int
+    ring_words: int
+    log: int
+    log_capacity: int
+    log_count: int
+    log_scratch: int
+    log_scratch_words: int
+    incoming: int
+    outgoing: int
+    workers: int
+    me: int
+    arrived: int
+    arrived_words: int
+    routes: int
+    routes_words: int
+    counts: int
+    counts_rows: int
+    parked_flags: int
+    congested_flags: int
+    operators: int
+    operator_capacity: int
+    operators_used: int
+    inputs: int
+    input_capacity: int
+    outputs: int
+    output_capacity: int
+    edges: int
+    edge_capacity: int
+    channels: int
+    channel_capacity: int
+    natives: int
+    native_capacity: int
+    tokens: int
+    token_capacity: int
+    tokens_used: int
+    free_token: int
+    due: int
+    due_capacity: int
+    due_count: int
+    round: int
+    position: int
+    chunk: int
+    chunk_at: int
+    chunk_end: int
+    chunks_bytes: int
+    freed: int
+    taken: int
+    lent: int
+    waiting: int
+    for_python: int
+    last_for_python: int
+    arrived_for_python: int
+    observed: int
+    unpublished: int
+    exchanged_ns: int
+    exchange_every_ns: int
+    timed: int
+    exchanges: int
+    exchanging_ns: int
+    edges_used: int
+    trouble: int
+    ring_is_full: int
+    stopped_at: int
+    take_stopped: int
+    wake_ns: int
+    running: int
+    pending_edges: int
+    backlog_bytes: int
+    backlog_limit_bytes: int
+    pending_channels: int
+    ending: int
+    spilled: GrowingTable
+    arrived_here: GrowingTable
+    run_ns: int
+    run_messages: int
+    run_rows: int
+    lacked: int
+    lacked_each: int
+    text_base: int
+    text_common: int
+    round_text: int
+    round_text_at: int
+    round_text_end: int
+    waiting_text: int
+    waiting_text_at: int
+    waiting_text_end: int
+    other_text: int
+    waiting_text_limit: int
+    living: int
+
+
+class OperatorRow(Record):
+    """A compiled operator. `number`: the tracker's. `due`: the key under which it waits to run, 0 if it does not.
+    `error` and the operands behind it: what went wrong in its call. `depends`: whether it asks what time it is.
+    `wake_ns`: when it is to run (monotonic), 0 if at no time of its own. `spent_ns`: in its runs, while they are timed.
+    `label`: the address of what people call it (engine/bridge/labels.py)."""
+
+    logic: int
+    state: int
+    label: int
+    number: int
+    first_input: int
+    inputs: int
+    first_output: int
+    outputs: int
+    due: int
+    depends: int
+    counts_tokens: int
+    error: int
+    operand: int
+    operand_too: int
+    operand_three: int
+    held: int
+    runs: int
+    wake_ns: int
+    spent_ns: int
+
+
+class InputRow(Record):
+    """An input of one. `peeked`: the message that `peek` showed, which `take` is then to take. `texts`: the address of
+    a word for each column, 1 where it is text; 0 where none is."""
+
+    operator: int
+    location: int
+    first: int
+    last: int
+    waiting: int
+    at_hand: int
+    width: int
+    peeked: int
+    texts: int
+
+
+class OutputRow(Record):
+    """An output of one."""
+
+    operator: int
+    location: int
+    first_edge: int
+    edges: int
+    width: int
+    held: int
+
+
+class EdgeRow(Record):
+    """An edge from one. `target`: the input it leads to, here or in Python; `location`: that input's; `origin`: the
+    output's. `columns`: the address of the positions of those `width` columns that cross, 0 if all do. `pending`:
+    messages that wait for room. `burst_rows`: so many rows of a burst are one message of the queue, under the number
+    `burst_channel`; 0: none are. `logic`: of a stage, what makes one message of another, with its own words at `state`;
+    `first_edge`, `edges`: what is behind it. `texts`: as at an input, of the messages that come to the edge. `hashed`:
+    the address of (position, whether it is text, whether it is float64) of each of `hashed_columns`, by whose hash rows
+    go; 0: they go by the column `key` of those that cross; below zero, by -1 - `key` of those that come to the edge.
+    `limit_words`: what a message of the queue may have, texts with it. `workers`: over how many of them rows are
+    spread."""
+
+    kind: int
+    target: int
+    location: int
+    origin: int
+    channel: int
+    key: int
+    columns: int
+    width: int
+    most_rows: int
+    pending: int
+    last_pending: int
+    pending_at: int
+    output: int
+    logic: int
+    state: int
+    first_edge: int
+    edges: int
+    burst_channel: int
+    burst_rows: int
+    texts: int
+    hashed: int
+    hashed_columns: int
+    limit_words: int
+    workers: int
+
+
 LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE = range(5)
 """Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges."""
-STAGE_MESSAGE, STAGE_ROW, STAGE_WORDS = range(3)
-"""Words of a stage's state: the message that is to go through it, the row of an error; where its own words begin."""
 
 
 class StageBeginning(Record):
@@ -153,15 +231,38 @@ class StageBeginning(Record):
     row: int
 
 
-# `handle`: the slot of the token that is there; where none is, below zero, and what was is to be told apart from it.
-TOKEN = record("operator", "output", "time", "handle", "next_free")
+class TokenRow(Record):
+    """A token of one. `handle`: the slot of the token that is there; where none is, below zero, and what was is to be
+    told apart from it."""
+
+    operator: int
+    output: int
+    time: int
+    handle: int
+    next_free: int
+
+
 GENERATION = 1 << 32
 """A slot is a row below it, and above it how many tokens have had the row: so a slot outlives no token."""
 
-# Words of a message. KEYS: the address of a column of times, where it stands for many messages (a burst), else 0.
-# AT_ONE_TIME: whether those are all at TIME, and not at their keys. STANDING: see below.
-NEXT, TIME, ROWS, WIDTH, KEYS, STANDING, EDGE_NUMBER, AT_ONE_TIME, COLUMNS = range(9)
-MESSAGE_WORDS = COLUMNS
+
+class Message(Record):
+    """What a message's columns' addresses stand behind. `next`: the message behind it in a list. `keys`: the address of
+    a column of times, where it stands for many messages (a burst), else 0; `at_one_time`: whether those are all at its
+    time, and not at their keys. `standing`: see below."""
+
+    next: int
+    time: int
+    rows: int
+    width: int
+    keys: int
+    standing: int
+    edge_number: int
+    at_one_time: int
+
+
+MESSAGE_WORDS = Message.size
+_MESSAGE_BYTES = 8 * MESSAGE_WORDS
 FRESH, ON_ITS_WAY, OWN_BLOCK, LET_GO = range(4)
 """How a message stands: nobody has it yet, so its header may go on; somebody has, or had, it, in the round's memory; it
 waits in a block of its own; that block is freed when the round ends."""
@@ -179,7 +280,7 @@ MOST_ROUNDS = 1 << 37
 DONE, AGAIN, NEEDS_ROOM, FAILED = range(4)
 assert FAILED == RAISED, "a logic that raised has failed"
 
-# What the worker's shared word RUNNING says it does, where it is not the address of the running operator's label.
+# What the worker's shared word `running` says it does, where it is not the address of the running operator's label.
 IN_PYTHON, IN_LOOP, IN_EXCHANGE, IN_WAIT = range(4)
 
 # Bits of what a turn returns.
@@ -200,60 +301,72 @@ IN_PYTHON, IN_LOOP, IN_EXCHANGE, IN_WAIT = range(4)
     HAS_RUN,
 ) = (1 << bit for bit in range(14))
 
-# Bits of OBSERVED: every arrival is noted, and bytes are given back by Python; every run is told. With either, Python
+# Bits of `observed`: every arrival is noted, and bytes are given back by Python; every run is told. With either, Python
 # exchanges progress.
 CHECKED, NOTED = 1, 2
 
 
 @kernel
-def world_at(world):  # type: ignore[no-untyped-def]
-    """The world's words."""
-    return words_at(world, WORLD_WORDS)
+def world_at(world: int) -> RunningGraph:
+    """The running graph whose state is at this address."""
+    return record_at(world, RunningGraph)
 
 
 @kernel
-def say(words, what):  # type: ignore[no-untyped-def]
+def say(graph: RunningGraph, what: int) -> None:
     """Say in the worker's shared line what it does from now on: who samples it reads that."""
-    store_word(words[RUNNING], what)
+    store_word(graph.running, what)
 
 
 @kernel
-def operators_at(words):  # type: ignore[no-untyped-def]
-    """The operators' records."""
-    return records_at(words[OPERATORS], words[OPERATOR_CAPACITY], OPERATOR)
+def operators_at(graph: RunningGraph) -> Sequence[OperatorRow]:
+    """The compiled operators."""
+    return records_at(graph.operators, graph.operator_capacity, OperatorRow)
 
 
 @kernel
-def inputs_at(words):  # type: ignore[no-untyped-def]
-    """The inputs' records."""
-    return records_at(words[INPUTS], words[INPUT_CAPACITY], INPUT)
+def inputs_at(graph: RunningGraph) -> Sequence[InputRow]:
+    """Their inputs."""
+    return records_at(graph.inputs, graph.input_capacity, InputRow)
 
 
 @kernel
-def outputs_at(words):  # type: ignore[no-untyped-def]
-    """The outputs' records."""
-    return records_at(words[OUTPUTS], words[OUTPUT_CAPACITY], OUTPUT)
+def outputs_at(graph: RunningGraph) -> Sequence[OutputRow]:
+    """Their outputs."""
+    return records_at(graph.outputs, graph.output_capacity, OutputRow)
 
 
 @kernel
-def edges_at(words):  # type: ignore[no-untyped-def]
-    """The edges' records."""
-    return records_at(words[EDGES], words[EDGE_CAPACITY], EDGE)
+def edges_at(graph: RunningGraph) -> Sequence[EdgeRow]:
+    """Their edges."""
+    return records_at(graph.edges, graph.edge_capacity, EdgeRow)
 
 
 @kernel
-def tokens_at(words):  # type: ignore[no-untyped-def]
-    """The tokens' records."""
-    return records_at(words[TOKENS], words[TOKEN_CAPACITY], TOKEN)
+def tokens_at(graph: RunningGraph) -> Sequence[TokenRow]:
+    """Their tokens."""
+    return records_at(graph.tokens, graph.token_capacity, TokenRow)
 
 
 @kernel
-def state_at(words):  # type: ignore[no-untyped-def]
+def message_at(message: int) -> Message:
+    """What a message begins with."""
+    return record_at(message, Message)
+
+
+@kernel
+def addresses_of(message: int) -> Words:
+    """The addresses of a message's columns, int64 of shape (columns,): to be written to in one that is being made."""
+    return words_at(message + _MESSAGE_BYTES, message_at(message).width)
+
+
+@kernel
+def state_at(graph: RunningGraph) -> TrackerState:
     """The tracker's state."""
-    return words_at(words[STATE], STATE_WORDS)
+    return record_at(graph.state, TrackerState)
 
 
 @kernel
-def queues_at(words, which):  # type: ignore[no-untyped-def]
-    """The data queues' private states, INCOMING or OUTGOING."""
-    return table_at(words[which], words[WORKERS], QUEUE_STATE)
+def queues_at(graph: RunningGraph, states: int) -> Words:
+    """The data queues' private states, the incoming or the outgoing ones."""
+    return table_at(states, graph.workers, QUEUE_STATE)

@@ -6,48 +6,23 @@ still waits then gets a block of its own, which is freed at the end of the round
 Texts that are not common to all workers are in the text space: those made in a round until it ends; those of messages
 that wait longer (`keep_texts`) until none waits, or until they are moved together (engine/native/edges.py).
 
-Where the system has no more, MemoryError is raised, through compiled operators too, and that ends the run: LACKED times
-LACKED_EACH bytes were asked for.
+Where the system has no more, MemoryError is raised, through compiled operators too, and that ends the run:
+`lacked` times `lacked_each` bytes were asked for.
 """
 
 from tokenring.engine.native.layout import (
-    ARRIVED_HERE,
-    CHUNK,
-    CHUNK_AT,
-    CHUNK_END,
-    CHUNKS_BYTES,
-    COLUMNS,
-    FREED,
-    KEYS,
-    LACKED,
-    LACKED_EACH,
     LET_GO,
-    LOG,
-    LOG_CAPACITY,
-    LOG_COUNT,
-    LOG_SCRATCH,
-    LOG_SCRATCH_WORDS,
-    NEXT,
-    OBSERVED,
+    MESSAGE_WORDS,
     OWN_BLOCK,
-    RING_IS_FULL,
-    ROUND_TEXT,
-    ROUND_TEXT_AT,
-    ROUND_TEXT_END,
-    ROWS,
-    SPILLED,
-    SPILLED_COUNT,
-    STANDING,
-    TEXT_BASE,
-    TEXT_COMMON,
-    WAITING_TEXT_AT,
-    WAITING_TEXT_END,
-    WIDTH,
-    WORLD_WORDS,
+    GrowingTable,
+    RunningGraph,
+    addresses_of,
+    message_at,
+    world_at,
 )
-from tokenring.engine.progress import CHANGE_WORDS, net_what_is_left
+from tokenring.engine.progress import CHANGE_WORDS, Change, net_what_is_left
 from tokenring.engine.texts import move_private, moved_bytes
-from tokenring.shm.kernels import int64, kernel, void, words_at
+from tokenring.shm.kernels import Record, Words, int64, kernel, record_at, void, words_at
 from tokenring.shm.memory import allocate, copy_bytes, deallocate, forget_bytes
 
 LINE_BYTES = 64
@@ -56,199 +31,211 @@ MOST_KEPT_BYTES = 1 << 26
 """Of memory that is kept from round to round; what a round needs beyond it is given back."""
 _FIRST_ROWS, _ROW_BYTES = 64, 24  # of a table that grows
 _ADDRESS_BITS = 48  # no processor has more
-_HEADER_BYTES = LINE_BYTES  # of a chunk: the next one's address, its size
+_HEADER_BYTES = LINE_BYTES  # of a chunk
+
+
+class Chunk(Record):
+    """What a chunk begins with: the next one's address, its size."""
+
+    next: int
+    size_bytes: int
+
+
+class Row(Record):
+    """Of a table that grows."""
+
+    first: int
+    second: int
+    third: int
 
 
 @kernel
-def refuse(words, count, each):  # type: ignore[no-untyped-def]
+def refuse(graph: RunningGraph, count: int, each: int) -> None:
     """Raise MemoryError: there is no memory for `count` things of `each` bytes."""
-    words[LACKED], words[LACKED_EACH] = count, each
+    graph.lacked, graph.lacked_each = count, each
     raise MemoryError("no memory for messages")
 
 
 @kernel
-def _allocated(words, size_bytes):  # type: ignore[no-untyped-def]
+def _allocated(graph: RunningGraph, size_bytes: int) -> int:
     """`allocate`, or MemoryError."""
     address = allocate(size_bytes)
     if address == 0:
-        refuse(words, size_bytes, 1)
+        refuse(graph, size_bytes, 1)
     return address
 
 
 @kernel
-def _add_chunk(words, size_bytes):  # type: ignore[no-untyped-def]
+def _add_chunk(graph: RunningGraph, size_bytes: int) -> None:
     """Begin another chunk, of at least so many bytes."""
     if size_bytes >> _ADDRESS_BITS != 0:
-        refuse(words, size_bytes, 1)
-    room = max(FIRST_CHUNK_BYTES, words[CHUNKS_BYTES])
+        refuse(graph, size_bytes, 1)
+    room = max(FIRST_CHUNK_BYTES, graph.chunks_bytes)
     while room < size_bytes + 2 * _HEADER_BYTES:
         room *= 2
     chunk = allocate(room)
     if chunk == 0:
         room = size_bytes + 2 * _HEADER_BYTES
-        chunk = _allocated(words, room)
-    header = words_at(chunk, 2)
-    header[0], header[1] = words[CHUNK], room
-    words[CHUNK] = chunk
-    words[CHUNKS_BYTES] += room
-    _begin_chunk(words, chunk, room)
+        chunk = _allocated(graph, room)
+    header = record_at(chunk, Chunk)
+    header.next, header.size_bytes = graph.chunk, room
+    graph.chunk = chunk
+    graph.chunks_bytes += room
+    _begin_chunk(graph, chunk, room)
 
 
 @kernel
-def _begin_chunk(words, chunk, room):  # type: ignore[no-untyped-def]
-    words[CHUNK_AT] = (chunk + _HEADER_BYTES + LINE_BYTES - 1) & -LINE_BYTES
-    words[CHUNK_END] = chunk + room
+def _begin_chunk(graph: RunningGraph, chunk: int, room: int) -> None:
+    graph.chunk_at = (chunk + _HEADER_BYTES + LINE_BYTES - 1) & -LINE_BYTES
+    graph.chunk_end = chunk + room
 
 
 @kernel
-def claim(words, size_bytes):  # type: ignore[no-untyped-def]
+def claim(graph: RunningGraph, size_bytes: int) -> int:
     """The address of so many bytes, at the beginning of a cache line; good until the round's end."""
     padded = (size_bytes + LINE_BYTES - 1) & -LINE_BYTES
-    if words[CHUNK_AT] + padded > words[CHUNK_END]:
-        _add_chunk(words, padded)
-    at = words[CHUNK_AT]
-    words[CHUNK_AT] = at + padded
+    if graph.chunk_at + padded > graph.chunk_end:
+        _add_chunk(graph, padded)
+    at = graph.chunk_at
+    graph.chunk_at = at + padded
     return at
 
 
 @kernel
-def claim_text(words, size_bytes):  # type: ignore[no-untyped-def]
+def claim_text(graph: RunningGraph, size_bytes: int) -> int:
     """The offset in the text space of so many bytes, good until the round's end."""
-    at = words[ROUND_TEXT_AT]
-    if at + size_bytes > words[ROUND_TEXT_END]:
-        refuse(words, size_bytes, 1)
-    words[ROUND_TEXT_AT] = at + size_bytes
+    at = graph.round_text_at
+    if at + size_bytes > graph.round_text_end:
+        refuse(graph, size_bytes, 1)
+    graph.round_text_at = at + size_bytes
     return at
 
 
 @kernel
-def keep_texts(words, column):  # type: ignore[no-untyped-def]
+def keep_texts(graph: RunningGraph, column: Words) -> None:
     """Let the texts of a column, which is written to, stay for as long as a message waits."""
-    lacking = moved_bytes(column, words[TEXT_COMMON])
-    if words[WAITING_TEXT_AT] + lacking > words[WAITING_TEXT_END]:
-        refuse(words, lacking, 1)
-    words[WAITING_TEXT_AT] = move_private(column, words[TEXT_BASE], words[TEXT_COMMON], words[WAITING_TEXT_AT])
+    lacking = moved_bytes(column, graph.text_common)
+    if graph.waiting_text_at + lacking > graph.waiting_text_end:
+        refuse(graph, lacking, 1)
+    graph.waiting_text_at = move_private(column, graph.text_base, graph.text_common, graph.waiting_text_at)
 
 
 @kernel
-def _free_list(words, first):  # type: ignore[no-untyped-def]
-    """Free the blocks of the list that begins in the world's word `first`: each has the next one's address in front."""
-    block = words[first]
+def _freed(block: int) -> int:
+    """Free the blocks of a list, each of which has the next one's address in front; what is left: 0, none."""
     while block != 0:
         following = words_at(block, 1)[0]
         deallocate(block)
         block = following
-    words[first] = 0
+    return 0
 
 
 @kernel
-def free_round(words):  # type: ignore[no-untyped-def]
+def free_round(graph: RunningGraph) -> None:
     """The round is over: its memory is free. Several chunks become one, so that the next round finds room in that."""
-    _free_list(words, FREED)
-    if words[ROUND_TEXT_AT] - words[ROUND_TEXT] > MOST_KEPT_BYTES:
-        forget_bytes(words[TEXT_BASE] + words[ROUND_TEXT], words[ROUND_TEXT_AT] - words[ROUND_TEXT])
-    words[ROUND_TEXT_AT] = words[ROUND_TEXT]
-    chunk = words[CHUNK]
+    graph.freed = _freed(graph.freed)
+    if graph.round_text_at - graph.round_text > MOST_KEPT_BYTES:
+        forget_bytes(graph.text_base + graph.round_text, graph.round_text_at - graph.round_text)
+    graph.round_text_at = graph.round_text
+    chunk = graph.chunk
     if chunk == 0:
         return
-    header = words_at(chunk, 2)
-    if header[0] == 0 and words[CHUNKS_BYTES] <= MOST_KEPT_BYTES:
-        _begin_chunk(words, chunk, header[1])
+    header = record_at(chunk, Chunk)
+    if header.next == 0 and graph.chunks_bytes <= MOST_KEPT_BYTES:
+        _begin_chunk(graph, chunk, header.size_bytes)
         return
-    room = min(words[CHUNKS_BYTES], MOST_KEPT_BYTES)
-    _free_list(words, CHUNK)
-    words[CHUNKS_BYTES] = words[CHUNK_AT] = words[CHUNK_END] = 0
-    _add_chunk(words, room - 2 * _HEADER_BYTES)
+    room = min(graph.chunks_bytes, MOST_KEPT_BYTES)
+    graph.chunk = _freed(graph.chunk)
+    graph.chunks_bytes = graph.chunk_at = graph.chunk_end = 0
+    _add_chunk(graph, room - 2 * _HEADER_BYTES)
 
 
 @kernel
-def append(words, table, first, second, third):  # type: ignore[no-untyped-def]
-    """Note three words behind those of a table that grows: its address, count and capacity are the world's words
-    `table` and the two behind."""
-    count, capacity = words[table + 1], words[table + 2]
-    if count == capacity:
-        room = 2 * max(capacity, _FIRST_ROWS)
-        grown = _allocated(words, _ROW_BYTES * room)
-        if words[table] != 0:
-            copy_bytes(grown, words[table], _ROW_BYTES * count)
-            deallocate(words[table])
-        words[table], words[table + 2] = grown, room
-    row = words_at(words[table] + _ROW_BYTES * count, 3)
-    row[0], row[1], row[2] = first, second, third
-    words[table + 1] = count + 1
+def append(graph: RunningGraph, table: GrowingTable, first: int, second: int, third: int) -> None:
+    """Note three words behind those of a table that grows."""
+    count = table.count
+    if count == table.capacity:
+        room = 2 * max(count, _FIRST_ROWS)
+        grown = _allocated(graph, _ROW_BYTES * room)
+        if table.rows != 0:
+            copy_bytes(grown, table.rows, _ROW_BYTES * count)
+            deallocate(table.rows)
+        table.rows, table.capacity = grown, room
+    row = record_at(table.rows + _ROW_BYTES * count, Row)
+    row.first, row.second, row.third = first, second, third
+    table.count = count + 1
 
 
 @kernel
-def log_change(words, location, delta, time):  # type: ignore[no-untyped-def]
+def log_change(graph: RunningGraph, location: int, delta: int, time: int) -> None:
     """Log one change. Where the log is full, what is in it is netted; what finds no room even so is spilled, and goes
     into a larger log before anything is published (`CompiledPart.after`).
 
     What takes the last change back, as taking a message does that was just sent, leaves neither in the log: they are
     published together or not at all. Not while a ring without room lets a part of the log out.
     """
-    count = words[LOG_COUNT]
-    if count > 0 and words[SPILLED_COUNT] == 0 and words[RING_IS_FULL] == 0 and words[OBSERVED] == 0:
-        last = words_at(words[LOG] + 8 * CHANGE_WORDS * (count - 1), CHANGE_WORDS)
-        if last[0] == location and last[1] + delta == 0 and last[2] == time:
-            words[LOG_COUNT] = count - 1
+    count = graph.log_count
+    if count > 0 and graph.spilled.count == 0 and graph.ring_is_full == 0 and graph.observed == 0:
+        last = record_at(graph.log + 8 * CHANGE_WORDS * (count - 1), Change)
+        if last.location == location and last.delta + delta == 0 and last.time == time:
+            graph.log_count = count - 1
             return
-    if words[SPILLED_COUNT] == 0 and count >= words[LOG_CAPACITY]:
-        log = words_at(words[LOG], words[LOG_CAPACITY] * CHANGE_WORDS)
-        scratch = words_at(words[LOG_SCRATCH], words[LOG_SCRATCH_WORDS])
-        words[LOG_COUNT] = net_what_is_left(log, words[LOG_COUNT], scratch)
-        if 2 * words[LOG_COUNT] > words[LOG_CAPACITY]:  # to net again and again would take long
-            append(words, SPILLED, location, delta, time)
+    if graph.spilled.count == 0 and count >= graph.log_capacity:
+        log = words_at(graph.log, graph.log_capacity * CHANGE_WORDS)
+        scratch = words_at(graph.log_scratch, graph.log_scratch_words)
+        graph.log_count = net_what_is_left(log, graph.log_count, scratch)
+        if 2 * graph.log_count > graph.log_capacity:  # to net again and again would take long
+            append(graph, graph.spilled, location, delta, time)
             return
-    if words[SPILLED_COUNT] > 0:
-        append(words, SPILLED, location, delta, time)
+    if graph.spilled.count > 0:
+        append(graph, graph.spilled, location, delta, time)
         return
-    count = words[LOG_COUNT]
-    change = words_at(words[LOG] + 8 * CHANGE_WORDS * count, CHANGE_WORDS)
-    change[0], change[1], change[2], change[3], change[4], change[5] = location, delta, time, 0, 0, 0
-    words[LOG_COUNT] = count + 1
+    count = graph.log_count
+    change = record_at(graph.log + 8 * CHANGE_WORDS * count, Change)
+    change.location, change.delta, change.time = location, delta, time
+    change.inner[:] = 0
+    graph.log_count = count + 1
 
 
 @kernel
-def owned_copy(words, message, texts):  # type: ignore[no-untyped-def]
+def owned_copy(graph: RunningGraph, message: int, texts: int) -> int:
     """The same message in a block of its own. texts: where it is told which columns are text, 0 if none is."""
-    header = words_at(message, COLUMNS)
-    rows, width = header[ROWS], header[WIDTH]
-    columns = width + (header[KEYS] != 0)
-    copy = _allocated(words, 8 * (COLUMNS + width + columns * rows))
-    target, origin = words_at(copy, COLUMNS + width), words_at(message, COLUMNS + width)
-    for word in range(COLUMNS):
-        target[word] = origin[word]
-    target[STANDING], target[NEXT] = OWN_BLOCK, 0
-    at = copy + 8 * (COLUMNS + width)
+    header = message_at(message)
+    rows, width = header.rows, header.width
+    count = width + (header.keys != 0)
+    copy = _allocated(graph, 8 * (MESSAGE_WORDS + width + count * rows))
+    words_at(copy, MESSAGE_WORDS)[:] = words_at(message, MESSAGE_WORDS)
+    target, made, columns = message_at(copy), addresses_of(copy), addresses_of(message)
+    target.standing, target.next = OWN_BLOCK, 0
+    at = copy + 8 * (MESSAGE_WORDS + width)
     for column in range(width):
-        copy_bytes(at, origin[COLUMNS + column], 8 * rows)
-        target[COLUMNS + column] = at
+        copy_bytes(at, columns[column], 8 * rows)
+        made[column] = at
         if texts != 0 and words_at(texts, width)[column] != 0:
-            keep_texts(words, words_at(at, rows))
+            keep_texts(graph, words_at(at, rows))
         at += 8 * rows
-    if header[KEYS] != 0:
-        copy_bytes(at, header[KEYS], 8 * rows)
-        target[KEYS] = at
+    if header.keys != 0:
+        copy_bytes(at, header.keys, 8 * rows)
+        target.keys = at
     return copy
 
 
 @kernel
-def let_go(words, message):  # type: ignore[no-untyped-def]
+def let_go(graph: RunningGraph, message: int) -> None:
     """A message was taken: free its block, if it has one, when the round ends."""
-    header = words_at(message, COLUMNS)
-    if header[STANDING] == OWN_BLOCK:
-        header[STANDING] = LET_GO
-        header[NEXT] = words[FREED]
-        words[FREED] = message
+    header = message_at(message)
+    if header.standing == OWN_BLOCK:
+        header.standing = LET_GO
+        header.next = graph.freed
+        graph.freed = message
 
 
 @kernel(void(int64))
-def free_all(world):  # type: ignore[no-untyped-def]
+def free_all(world: int) -> None:
     """The worker is gone: give back what rounds kept."""
-    words = words_at(world, WORLD_WORDS)
-    _free_list(words, FREED)
-    _free_list(words, CHUNK)
-    for table in (SPILLED, ARRIVED_HERE):
-        if words[table] != 0:
-            deallocate(words[table])
-            words[table] = 0
+    graph = world_at(world)
+    graph.freed, graph.chunk = _freed(graph.freed), _freed(graph.chunk)
+    for table in (graph.spilled, graph.arrived_here):
+        if table.rows != 0:
+            deallocate(table.rows)
+            table.rows = 0

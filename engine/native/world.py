@@ -5,14 +5,23 @@ import gc
 import numpy as np
 
 from tokenring.engine.errors import TokenError
-from tokenring.engine.native import layout
 from tokenring.engine.native.due import let_run
 from tokenring.engine.native.hand_over import array_at, listed, was_handed_on
-from tokenring.engine.native.layout import EDGE, INPUT, OPERATOR, OUTPUT, TOKEN, WORLD_WORDS
+from tokenring.engine.native.layout import (
+    MESSAGE_WORDS,
+    EdgeRow,
+    GrowingTable,
+    InputRow,
+    Message,
+    OperatorRow,
+    OutputRow,
+    RunningGraph,
+    TokenRow,
+)
 from tokenring.engine.native.memory import MOST_KEPT_BYTES, free_all
 from tokenring.engine.native.rights import NO_TOKEN, cancel_token, grant
 from tokenring.engine.native.wrongs import no_memory
-from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog
+from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, TrackerState
 from tokenring.engine.times import Intervals
 from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import TextSpace, untouched_zeros
@@ -25,27 +34,25 @@ _FIRST = 16
 
 
 class World:
-    """One worker's tables. `words` is the kernels' one handle on them, and `view` Python's quick way to it; neither is
-    ever replaced.
-    """
+    """One worker's tables. `state` is the kernels' one handle on them, at `address`, and is never replaced."""
 
     def __init__(self) -> None:
-        self.words = np.zeros(WORLD_WORDS, np.int64)
-        self.view = self.words.data
-        self.address = address_of(self.words)
-        self.operators = np.zeros(0, OPERATOR)
-        self.inputs = np.zeros(0, INPUT)
-        self.outputs = np.zeros(0, OUTPUT)
-        self.edges = np.zeros(0, EDGE)
-        self.tokens = untouched_zeros(MOST_TOKENS, TOKEN)
+        self.state = RunningGraph()
+        self.address = self.state.address
+        self.spilled, self.arrived_here = self.state.spilled, self.state.arrived_here
+        self.operators = OperatorRow.new_table(0)
+        self.inputs = InputRow.new_table(0)
+        self.outputs = OutputRow.new_table(0)
+        self.edges = EdgeRow.new_table(0)
+        self.tokens = untouched_zeros(MOST_TOKENS, TokenRow.dtype)
         self._due = np.zeros(0, np.int64)
         self._natives = np.zeros(0, np.int64)
         self._channels = np.zeros(0, np.int64)
         self._numbers = {name: Intervals() for name in ("operators", "inputs", "outputs", "edges")}
         self._log: np.ndarray | None = None
         self._texts: tuple[TextSpace, int] | None = None
-        self.view[layout.POSITION] = -1
-        self.view[layout.EXCHANGE_EVERY_NS] = 5_000  # of a round that takes longer, peers wait for a part only
+        self.state.position = -1
+        self.state.exchange_every_ns = 5_000  # of a round that takes longer, peers wait for a part only
         self.link()
 
     def __del__(self) -> None:
@@ -63,34 +70,31 @@ class World:
                 gc.collect()  # worlds of groups that are gone, in tests
                 first = space.claim(3 * TEXTS_BYTES)
             self._texts = space, first
-            words = self.words
-            words[layout.TEXT_BASE], words[layout.TEXT_COMMON] = space.address, space.common_words
-            words[layout.ROUND_TEXT] = words[layout.ROUND_TEXT_AT] = first
-            words[layout.ROUND_TEXT_END] = words[layout.WAITING_TEXT] = first + TEXTS_BYTES
-            words[layout.WAITING_TEXT_AT] = words[layout.WAITING_TEXT]
-            words[layout.WAITING_TEXT_END] = words[layout.OTHER_TEXT] = first + 2 * TEXTS_BYTES
-            words[layout.WAITING_TEXT_LIMIT] = MOST_KEPT_BYTES
+            state = self.state
+            state.text_base, state.text_common = space.address, space.common_words
+            state.round_text = state.round_text_at = first
+            state.round_text_end = state.waiting_text = first + TEXTS_BYTES
+            state.waiting_text_at = state.waiting_text
+            state.waiting_text_end = state.other_text = first + 2 * TEXTS_BYTES
+            state.waiting_text_limit = MOST_KEPT_BYTES
 
     def link(self) -> None:
         """Tell the kernels where the tables are now."""
-        words = self.words
-        for table, address, capacity in (
-            (self.operators, layout.OPERATORS, layout.OPERATOR_CAPACITY),
-            (self.inputs, layout.INPUTS, layout.INPUT_CAPACITY),
-            (self.outputs, layout.OUTPUTS, layout.OUTPUT_CAPACITY),
-            (self.edges, layout.EDGES, layout.EDGE_CAPACITY),
-            (self.tokens, layout.TOKENS, layout.TOKEN_CAPACITY),
-            (self._natives, layout.NATIVES, layout.NATIVE_CAPACITY),
-            (self._channels, layout.CHANNELS, layout.CHANNEL_CAPACITY),
-        ):
-            words[address], words[capacity] = address_of(table), len(table)
-        words[layout.DUE], words[layout.DUE_CAPACITY] = address_of(self._due), len(self._due) // 2
+        state = self.state
+        state.operators, state.operator_capacity = address_of(self.operators), len(self.operators)
+        state.inputs, state.input_capacity = address_of(self.inputs), len(self.inputs)
+        state.outputs, state.output_capacity = address_of(self.outputs), len(self.outputs)
+        state.edges, state.edge_capacity = address_of(self.edges), len(self.edges)
+        state.tokens, state.token_capacity = address_of(self.tokens), len(self.tokens)
+        state.natives, state.native_capacity = address_of(self._natives), len(self._natives)
+        state.channels, state.channel_capacity = address_of(self._channels), len(self._channels)
+        state.due, state.due_capacity = address_of(self._due), len(self._due) // 2
         self._count()
 
     def _count(self) -> None:
         """Tell the kernels how many rows are used."""
-        self.view[layout.EDGES_USED] = self._numbers["edges"].used
-        self.view[layout.OPERATORS_USED] = self._numbers["operators"].used
+        self.state.edges_used = self._numbers["edges"].used
+        self.state.operators_used = self._numbers["operators"].used
 
     def rows(self, name: str, count: int) -> int:
         """The number of the first of `count` new rows, one after the other, of "operators", "inputs", "outputs" or
@@ -134,15 +138,15 @@ class World:
         """Let kernels write to the log, behind what stands there; `log_count` is then how many changes it has."""
         if log.words is not self._log:
             self._log = log.words
-            words = self.words
-            words[layout.LOG], words[layout.LOG_CAPACITY] = address_of(log.words), len(log.words) // CHANGE_WORDS
-            words[layout.LOG_SCRATCH], words[layout.LOG_SCRATCH_WORDS] = address_of(log.scratch), len(log.scratch)
-        self.view[layout.LOG_COUNT] = log.offset // CHANGE_BYTES
+            state = self.state
+            state.log, state.log_capacity = address_of(log.words), len(log.words) // CHANGE_WORDS
+            state.log_scratch, state.log_scratch_words = address_of(log.scratch), len(log.scratch)
+        self.state.log_count = log.offset // CHANGE_BYTES
 
     @property
     def log_count(self) -> int:
         """How many changes the log has, when a kernel has written to it."""
-        return self.view[layout.LOG_COUNT]
+        return self.state.log_count
 
     @staticmethod
     def address_of_state(state: np.ndarray) -> int:
@@ -173,21 +177,21 @@ class World:
     def take_back(self, first: int, count: int) -> list[tuple[int, int]]:
         """Let nothing that comes from these locations, so many from the first one on, wait for Python any more:
         (location, time) of each message. The tokens that stood for them are the caller's."""
-        view, taken, before = self.view, list[tuple[int, int]](), 0
-        message, view[layout.FOR_PYTHON] = view[layout.FOR_PYTHON], 0
+        state, taken, before = self.state, list[tuple[int, int]](), 0
+        message, state.for_python = state.for_python, 0
         while message:
-            header = array_at(message, layout.COLUMNS)
-            onward, edge = int(header[layout.NEXT]), int(header[layout.EDGE_NUMBER])
-            header[layout.NEXT] = 0
+            header = Message(array_at(message, MESSAGE_WORDS))
+            onward, edge = header.next, header.edge_number
+            header.next = 0
             if first <= self.edges["origin"][edge] < first + count:
                 location = was_handed_on(self.address, edge)
                 taken += [(location, time) for time, _ in listed(message, 0)]
             else:
                 if before:
-                    array_at(before, layout.COLUMNS)[layout.NEXT] = message
+                    Message(array_at(before, MESSAGE_WORDS)).next = message
                 else:
-                    view[layout.FOR_PYTHON] = message
-                view[layout.LAST_FOR_PYTHON] = before = message
+                    state.for_python = message
+                state.last_for_python = before = message
             message = onward
         return taken
 
@@ -197,19 +201,19 @@ class World:
 
     def lacked(self) -> MemoryError:
         """The error for memory that a kernel asked for in vain."""
-        return no_memory(self.view[layout.LACKED], self.view[layout.LACKED_EACH])
+        return no_memory(self.state.lacked, self.state.lacked_each)
 
-    def take_table(self, table: int) -> np.ndarray:
+    def take_table(self, table: GrowingTable) -> np.ndarray:
         """The rows of a table of three columns that kernels filled (`append`): it is empty then."""
-        count = self.view[table + 1]
+        count = table.count
         if not count:
             return np.zeros((0, 3), np.int64)
-        self.view[table + 1] = 0
-        return array_at(self.view[table], 3 * count).reshape(count, 3)
+        table.count = 0
+        return array_at(table.rows, 3 * count).reshape(count, 3)
 
     def held_by(self, operator: int) -> list[tuple[int, int, int]]:
         """The tokens of an operator: (slot, output's row, time)."""
-        tokens = self.tokens[: int(self.words[layout.TOKENS_USED])]
+        tokens = self.tokens[: int(self.state.tokens_used)]
         rows = np.flatnonzero((tokens["handle"] >= 0) & (tokens["operator"] == operator)).tolist()
         return [(int(tokens["handle"][row]), int(tokens["output"][row]), int(tokens["time"][row])) for row in rows]
 
@@ -227,7 +231,7 @@ def attach_world(
     world: World,
     me: int,
     workers: int,
-    state: np.ndarray,
+    state: TrackerState,
     ring: np.ndarray,
     incoming: np.ndarray,
     outgoing: np.ndarray,
@@ -242,16 +246,16 @@ def attach_world(
     observed: int,
 ) -> None:
     """Tell the kernels of a worker's planes: arrays that are never replaced, and addresses in the group's segment."""
-    words = world.words
-    words[layout.ME], words[layout.WORKERS], words[layout.LIVING] = me, workers, workers
-    words[layout.STATE] = address_of(state)
-    words[layout.RING], words[layout.RING_WORDS] = address_of(ring), len(ring)
-    words[layout.INCOMING], words[layout.OUTGOING] = address_of(incoming), address_of(outgoing)
-    words[layout.ARRIVED], words[layout.ARRIVED_WORDS] = address_of(arrived), len(arrived)
-    words[layout.ROUTES], words[layout.ROUTES_WORDS] = address_of(routes), len(routes)
-    words[layout.COUNTS], words[layout.COUNTS_ROWS] = address_of(counts), len(counts)
-    words[layout.PARKED_FLAGS], words[layout.CONGESTED_FLAGS] = parked, congested
-    words[layout.BACKLOG_LIMIT_BYTES] = backlog_limit_bytes
-    words[layout.ENDING] = ending
-    words[layout.RUNNING] = running
-    words[layout.OBSERVED] = observed  # bits of CHECKED, NOTED
+    own = world.state
+    own.me, own.workers, own.living = me, workers, workers
+    own.state = state.address
+    own.ring, own.ring_words = address_of(ring), len(ring)
+    own.incoming, own.outgoing = address_of(incoming), address_of(outgoing)
+    own.arrived, own.arrived_words = address_of(arrived), len(arrived)
+    own.routes, own.routes_words = address_of(routes), len(routes)
+    own.counts, own.counts_rows = address_of(counts), len(counts)
+    own.parked_flags, own.congested_flags = parked, congested
+    own.backlog_limit_bytes = backlog_limit_bytes
+    own.ending = ending
+    own.running = running
+    own.observed = observed  # bits of CHECKED, NOTED

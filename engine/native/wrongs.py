@@ -35,7 +35,7 @@ from tokenring.shm.kernels import kernel
 
 
 @kernel
-def fail(world, me, error, operand, operand_too, operand_three):  # type: ignore[no-untyped-def]
+def fail(world: int, me: int, error: int, operand: int, operand_too: int, operand_three: int) -> None:
     """Note what is wrong, unless something was before; an operator's own errors are below zero."""
     record = operators_at(world_at(world))[me]
     if record.error == NO_ERROR:

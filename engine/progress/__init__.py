@@ -6,6 +6,7 @@ with later(__name__):
     from tokenring.engine.progress.change_log import (
         CHANGE_BYTES,
         CHANGE_WORDS,
+        Change,
         ChangeLog,
         net_what_is_left,
         pack_change,
@@ -23,15 +24,7 @@ with later(__name__):
         ProgressChannel,
         exchange,
     )
-    from tokenring.engine.progress.layout import (
-        LISTS_ADDRESS,
-        LOCATION_CAPACITY,
-        STATE_WORDS,
-        WOKEN_COUNT,
-        locations_of,
-        operators_of,
-        record,
-    )
+    from tokenring.engine.progress.layout import TrackerState, locations_of, operators_of
     from tokenring.engine.progress.propagation import current_frontier
     from tokenring.engine.progress.tables import GONE, Numbers
     from tokenring.engine.progress.tracker import Tracker
@@ -49,12 +42,11 @@ __all__ = [
     "BROKEN",
     "CHANGE_BYTES",
     "CHANGE_WORDS",
+    "Change",
     "ChangeLog",
     "FULL",
     "GONE",
     "INCOMING",
-    "LISTS_ADDRESS",
-    "LOCATION_CAPACITY",
     "NamedLocation",
     "Numbers",
     "PARKED",
@@ -63,10 +55,9 @@ __all__ = [
     "Pointstamp",
     "ProgressChannel",
     "ROOM",
-    "STATE_WORDS",
     "Tracker",
+    "TrackerState",
     "Validator",
-    "WOKEN_COUNT",
     "count_at",
     "current_frontier",
     "differences",
@@ -78,6 +69,5 @@ __all__ = [
     "operators_of",
     "pack_change",
     "pack_two_changes",
-    "record",
     "sum_of_times",
 ]

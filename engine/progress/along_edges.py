@@ -9,21 +9,31 @@ nothing else is looked at. A time can fall only where that of a count does (thos
 looking at the counts finds every frontier that would move back.
 """
 
+from collections.abc import Sequence
+
 from tokenring.engine.progress.counts import APPLIED
-from tokenring.engine.progress.layout import BROKEN_LOCATION, changed_of, graphs_of, locations_of
+from tokenring.engine.progress.layout import (
+    GraphRow,
+    LocationRow,
+    TrackedOperator,
+    TrackerState,
+    changed_of,
+    graphs_of,
+    locations_of,
+)
 from tokenring.engine.progress.nested_frontiers import BACKWARDS
 from tokenring.engine.progress.waking import IF_TOKEN, NEVER, wake
 from tokenring.engine.times import COMPLETE, MAX_TIME
-from tokenring.shm.kernels import WORDS, int64, kernel, words_at
+from tokenring.shm.kernels import Words, int64, kernel, record_at, words_at
 
 OWN = -1
 """The support of a location whose time is the least of its own counts."""
 
 
 @kernel
-def _queue(graph, heap, locations, location, rank):  # type: ignore[no-untyped-def]
+def _queue(graph: GraphRow, heap: Words, locations: Sequence[LocationRow], location: int, rank: int) -> None:
     """Let the location of that rank be looked at, once."""
-    if locations[location].is_queued:
+    if locations[location].is_queued != 0:
         return
     locations[location].is_queued = 1
     at = graph.heap_count
@@ -35,7 +45,7 @@ def _queue(graph, heap, locations, location, rank):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _next(graph, heap):  # type: ignore[no-untyped-def]
+def _next(graph: GraphRow, heap: Words) -> int:
     """Take the least rank off the heap."""
     least, count = heap[0], graph.heap_count - 1
     graph.heap_count = count
@@ -53,7 +63,7 @@ def _next(graph, heap):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _through(locations, first, edges, size, links, link):  # type: ignore[no-untyped-def]
+def _through(locations: Sequence[LocationRow], first: int, edges: Words, size: int, links: int, link: int) -> int:
     """The least time that could come through a link."""
     time = locations[first + edges[size + 1 + link]].frontier
     delay = edges[size + 1 + links + link]
@@ -61,7 +71,9 @@ def _through(locations, first, edges, size, links, link):  # type: ignore[no-unt
 
 
 @kernel
-def _least(locations, first, edges, size, links, local, bound):  # type: ignore[no-untyped-def]
+def _least(
+    locations: Sequence[LocationRow], first: int, edges: Words, size: int, links: int, local: int, bound: int
+) -> tuple[int, int]:
     """The least time that could reach a location, and its support. No time is less than `bound`; where it is found the
     search ends, and the next begins there."""
     here = locations[first + local]
@@ -81,7 +93,10 @@ def _least(locations, first, edges, size, links, local, bound):  # type: ignore[
 
 
 @kernel
-def propagate_along_edges(state, locations, operators, lists, graph):  # type: ignore[no-untyped-def]
+def propagate_along_edges(
+    state: TrackerState, locations: Sequence[LocationRow], operators: Sequence[TrackedOperator], lists: Words,
+    graph: GraphRow,
+) -> int:  # fmt: skip
     """Bring all frontiers of a dataflow up to date, and wake whom this concerns: APPLIED or
     BACKWARDS."""
     first, size, links = graph.first_location, graph.locations, graph.edges_links
@@ -98,7 +113,7 @@ def propagate_along_edges(state, locations, operators, lists, graph):  # type: i
         here.is_queued = 0
         before, support = here.frontier, here.support
         if here.least < before:
-            state[BROKEN_LOCATION] = first + local
+            state.broken_location = first + local
             return BACKWARDS
         if support == OWN:
             supported = here.least == before
@@ -124,9 +139,10 @@ def propagate_along_edges(state, locations, operators, lists, graph):  # type: i
     return APPLIED
 
 
-@kernel(int64(WORDS, int64))
-def begin_along_edges(state, number):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, int64))
+def begin_along_edges(address: int, number: int) -> int:
     """Compute all frontiers of dataflow `number`, which were not all kept so far, from counts that are taken in."""
+    state = record_at(address, TrackerState)
     locations = locations_of(state)
     graph = graphs_of(state)[number]
     first, size, links = graph.first_location, graph.locations, graph.edges_links
@@ -137,7 +153,7 @@ def begin_along_edges(state, number):  # type: ignore[no-untyped-def]
         here = locations[first + local]
         least, support = _least(locations, first, edges, size, links, local, -1)
         if least < here.reached_frontier:
-            state[BROKEN_LOCATION] = first + local
+            state.broken_location = first + local
             return BACKWARDS
         here.frontier = here.reached_frontier = least
         here.support = support

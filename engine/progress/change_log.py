@@ -11,11 +11,32 @@ from struct import Struct
 import numpy as np
 
 from tokenring.engine.times import AnyTime
-from tokenring.shm.kernels import COLUMN, WORDS, int64, kernel
+from tokenring.shm.kernels import (
+    COLUMN,
+    WORDS,
+    Record,
+    Words,
+    int64,
+    kernel,
+    record_of,
+    records_at,
+    room,
+    signed,
+    unsigned,
+)
 
-CHANGE_WORDS = 6
+
+class Change(Record):
+    """By how much the count at a location and a time changes; `inner`: the time's other coordinates."""
+
+    location: int
+    delta: int
+    time: int
+    inner: Words = room(3)
+
+
+CHANGE_WORDS = Change.size
 CHANGE_BYTES = 8 * CHANGE_WORDS
-_LOCATION, _DELTA, _TIME = range(3)
 
 pack_change = Struct("=3q24x").pack_into
 pack_two_changes = Struct("=3q24x3q24x").pack_into
@@ -23,99 +44,107 @@ _pack_nested_change = (None, None, Struct("=4q16x").pack_into, Struct("=5q8x").p
 
 _LINEAR_LIMIT = 24
 
-# The last words of the scratch. When the ring was full, the changes before BEGIN are out, those before READY are netted
-# and in the order in which they are to be published, and those behind came later. Both are 0 otherwise. OUT: how many
-# went out last.
-BEGIN, READY, OUT = range(3)
-HEADER_WORDS = 3
+
+class Netted(Record):
+    """The last words of the scratch. When the ring was full, the changes before `begin` are out, those before `ready`
+    are netted and in the order in which they are to be published, and those behind came later. Both are 0 otherwise.
+    `out`: how many went out last."""
+
+    begin: int
+    ready: int
+    out: int
+
+
+_NETTED_WORDS = Netted.size
 
 
 @kernel
-def _same_pointstamp(log, i, j):  # type: ignore[no-untyped-def]
-    """Whether changes i and j are at one location and time."""
+def netted_of(scratch: Words) -> Netted:
+    """What stands behind the scratch."""
+    return record_of(scratch[len(scratch) - _NETTED_WORDS :], Netted)
+
+
+@kernel
+def _same_pointstamp(change: Change, other: Change) -> bool:
+    """Whether two changes are at one location and time."""
     return (
-        log[i + _LOCATION] == log[j + _LOCATION]
-        and log[i + _TIME] == log[j + _TIME]
-        and log[i + _TIME + 1] == log[j + _TIME + 1]
-        and log[i + _TIME + 2] == log[j + _TIME + 2]
-        and log[i + _TIME + 3] == log[j + _TIME + 3]
+        change.location == other.location
+        and change.time == other.time
+        and change.inner[0] == other.inner[0]
+        and change.inner[1] == other.inner[1]
+        and change.inner[2] == other.inner[2]
     )
 
 
 @kernel
-def _move(log, target, origin):  # type: ignore[no-untyped-def]
-    for word in range(CHANGE_WORDS):
-        log[target + word] = log[origin + word]
-
-
-@kernel
-def _hash(log, i):  # type: ignore[no-untyped-def]
-    mixed = (np.uint64(log[i + _TIME]) * np.uint64(0x9E3779B97F4A7C15)) ^ (
-        np.uint64(log[i + _LOCATION]) * np.uint64(0xC2B2AE3D27D4EB4F)
+def _hash(change: Change) -> int:
+    mixed = (unsigned(change.time) * unsigned(0x9E3779B97F4A7C15)) ^ (
+        unsigned(change.location) * unsigned(0xC2B2AE3D27D4EB4F)
     )
-    for word in range(_TIME + 1, CHANGE_WORDS):
-        mixed = (mixed ^ np.uint64(log[i + word])) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(mixed >> np.uint64(32))
+    for at in range(len(change.inner)):
+        mixed = (mixed ^ unsigned(change.inner[at])) * unsigned(0x9E3779B97F4A7C15)
+    return signed(mixed >> unsigned(32))
 
 
 @kernel(int64(WORDS, int64, WORDS))
-def net(log, count, scratch):  # type: ignore[no-untyped-def]
+def net(log: Words, count: int, scratch: Words) -> int:
     """Merge changes at equal pointstamps in place and drop zeros; returns how many are left.
 
     log: flat int64 of at least CHANGE_WORDS * count; scratch: int64 of at least 4 * count (used when there are many),
     and what is in it behind those stays.
     """
-    kept = 0  # words, as are all positions here
-    end = count * CHANGE_WORDS
+    changes = records_at(log.ctypes.data, count, Change)
+    kept = 0
     if count <= _LINEAR_LIMIT:
-        for i in range(0, end, CHANGE_WORDS):
+        for i in range(count):
             j = 0
-            while j < kept and not _same_pointstamp(log, i, j):
-                j += CHANGE_WORDS
+            while j < kept and not _same_pointstamp(changes[i], changes[j]):
+                j += 1
             if j < kept:
-                log[j + _DELTA] += log[i + _DELTA]
+                changes[j].delta += changes[i].delta
             else:
-                _move(log, kept, i)
-                kept += CHANGE_WORDS
+                changes[kept] = changes[i]
+                kept += 1
     else:
         slots = 1
         while slots < 2 * count:
             slots *= 2
         for i in range(slots):
             scratch[i] = -1
-        for i in range(0, end, CHANGE_WORDS):
-            slot = _hash(log, i) & (slots - 1)
-            while scratch[slot] >= 0 and not _same_pointstamp(log, i, scratch[slot]):
+        for i in range(count):
+            slot = _hash(changes[i]) & (slots - 1)
+            while scratch[slot] >= 0 and not _same_pointstamp(changes[i], changes[scratch[slot]]):
                 slot = (slot + 1) & (slots - 1)
             if scratch[slot] >= 0:
-                log[scratch[slot] + _DELTA] += log[i + _DELTA]
+                changes[scratch[slot]].delta += changes[i].delta
             else:
                 scratch[slot] = kept
-                _move(log, kept, i)
-                kept += CHANGE_WORDS
+                changes[kept] = changes[i]
+                kept += 1
     left = 0
-    for i in range(0, kept, CHANGE_WORDS):
-        if log[i + _DELTA] != 0:
-            _move(log, left, i)
-            left += CHANGE_WORDS
-    return left // CHANGE_WORDS
+    for i in range(kept):
+        if changes[i].delta != 0:
+            changes[left] = changes[i]
+            left += 1
+    return left
 
 
 @kernel
-def positives_first(log, count):  # type: ignore[no-untyped-def]
+def positives_first(log: Words, count: int) -> int:
     """Order changes so that increments come before decrements: what makes a prefix of them safe to publish by itself.
     """
-    left = 0
-    for i in range(0, count * CHANGE_WORDS, CHANGE_WORDS):
-        if log[i + _DELTA] > 0:
+    changes, left = records_at(log.ctypes.data, count, Change), 0
+    for i in range(count):
+        if changes[i].delta > 0:
             for word in range(CHANGE_WORDS):
-                log[i + word], log[left + word] = log[left + word], log[i + word]
-            left += CHANGE_WORDS
-    return left // CHANGE_WORDS
+                one, other = CHANGE_WORDS * i + word, CHANGE_WORDS * left + word
+                log[one], log[other] = log[other], log[one]
+            left += 1
+    return left
 
 
 @kernel(int64(WORDS, int64, COLUMN, WORDS, int64, int64))
-def _log_moves(log, at, locations, times, count, time):  # type: ignore[no-untyped-def]
+def _log_moves(log: Words, at: int, locations: Words, times: Words, count: int, time: int) -> int:
     """Log that one token at each of `count` locations moves from times[i] to `time`, from change number `at` on.
 
     Returns the number of changes, or -1 - i and logs nothing if token i is beyond `time` already.
@@ -123,28 +152,26 @@ def _log_moves(log, at, locations, times, count, time):  # type: ignore[no-untyp
     for i in range(count):
         if times[i] > time:
             return -1 - i
-    word = first = at * CHANGE_WORDS
+    changes, made = records_at(log.ctypes.data, len(log) // CHANGE_WORDS, Change), at
     for i in range(count):
         if times[i] < time:
-            for unused in range(word, word + 2 * CHANGE_WORDS):
-                log[unused] = 0
-            log[word], log[word + 1], log[word + 2] = locations[i], -1, times[i]
-            word += CHANGE_WORDS
-            log[word], log[word + 1], log[word + 2] = locations[i], 1, time
-            word += CHANGE_WORDS
+            for delta in (-1, 1):
+                change = changes[made]
+                change.location, change.delta, change.time = locations[i], delta, times[i] if delta < 0 else time
+                change.inner[:] = 0
+                made += 1
             times[i] = time
-    return (word - first) // CHANGE_WORDS
+    return made - at
 
 
 @kernel(int64(WORDS, int64, WORDS))
-def net_what_is_left(log, count, scratch):  # type: ignore[no-untyped-def]
+def net_what_is_left(log: Words, count: int, scratch: Words) -> int:
     """Net the changes that are not out, so that they begin the log; returns how many they are then."""
-    header = len(scratch) - HEADER_WORDS
-    begin = scratch[header + BEGIN]
+    netted = netted_of(scratch)
+    begin = netted.begin
     for word in range(CHANGE_WORDS * (count - begin) if begin > 0 else 0):
         log[word] = log[CHANGE_WORDS * begin + word]
-    for word in range(HEADER_WORDS):
-        scratch[header + word] = 0
+    netted.begin = netted.ready = netted.out = 0
     return net(log, count - begin, scratch)
 
 
@@ -160,7 +187,7 @@ class ChangeLog:
     room for two more.
     """
 
-    __slots__ = ("_zeros", "buffer", "limit", "offset", "scratch", "words")
+    __slots__ = ("_zeros", "buffer", "limit", "netted", "offset", "scratch", "words")
 
     def __init__(self, capacity: int = 4096, zeros: Callable[[int], np.ndarray] = _zeros) -> None:
         """zeros: makes its arrays."""
@@ -171,7 +198,8 @@ class ChangeLog:
     def _allocate(self, capacity: int) -> None:
         self.words = self._zeros(capacity * CHANGE_WORDS)
         self.buffer = self.words.data.cast("B")
-        self.scratch = self._zeros(4 * capacity + HEADER_WORDS)
+        self.scratch = self._zeros(4 * capacity + Netted.size)
+        self.netted = Netted(self.scratch[4 * capacity :])
         self.limit = (capacity - 1) * CHANGE_BYTES  # below it there is room for two
 
     def add(self, location: int, time: AnyTime, delta: int) -> None:
@@ -206,15 +234,10 @@ class ChangeLog:
             self._grow(2 * len(self.buffer) // CHANGE_BYTES)
 
     def _grow(self, capacity: int) -> None:
-        old, header = self.buffer[: self.offset], self.scratch[-HEADER_WORDS:]
+        old, netted = self.buffer[: self.offset], self.netted
         self._allocate(capacity)
         self.buffer[: self.offset] = old
-        self.scratch[-HEADER_WORDS:] = header
-
-    @property
-    def _begin(self) -> int:
-        """How many changes at the beginning are out."""
-        return int(self.scratch[BEGIN - HEADER_WORDS])
+        self.netted.words[:] = netted.words
 
     def move_all(self, locations: np.ndarray, times: np.ndarray, count: int, time: int) -> int:
         """Log the move of one token at each of the first `count` locations from its time to `time`, and note that in
@@ -230,7 +253,7 @@ class ChangeLog:
     @property
     def out(self) -> int:
         """How many changes the last call that published put on the ring."""
-        return int(self.scratch[OUT - HEADER_WORDS])
+        return self.netted.out
 
     def changes(self) -> list[tuple[int, tuple[int, ...], int]]:
         """The changes as (location, all time coordinates, delta), for explanations and tests."""
@@ -238,15 +261,14 @@ class ChangeLog:
 
     def unfinished(self) -> list[tuple[int, tuple[int, ...], int]]:
         """Of the changes, those that were netted together and are partly on the ring."""
-        return self._decoded(int(self.scratch[READY - HEADER_WORDS]))
+        return self._decoded(self.netted.ready)
 
     def in_hand(self) -> list[tuple[int, tuple[int, ...], int]]:
         """Of the changes, those that came after the last that were netted to be published: none of them is out."""
         return self.changes()[len(self.unfinished()) :]
 
     def _decoded(self, end: int) -> list[tuple[int, tuple[int, ...], int]]:
-        flat = self.words[self._begin * CHANGE_WORDS : end * CHANGE_WORDS].tolist()
+        flat = self.words[self.netted.begin * CHANGE_WORDS : end * CHANGE_WORDS].tolist()
         return [
-            (flat[i + _LOCATION], tuple(flat[i + _TIME : i + CHANGE_WORDS]), flat[i + _DELTA])
-            for i in range(0, len(flat), CHANGE_WORDS)
+            (flat[i], tuple(flat[i + 2 : i + CHANGE_WORDS]), flat[i + 1]) for i in range(0, len(flat), CHANGE_WORDS)
         ]

@@ -7,13 +7,13 @@ while. Locations of dataflows with nested scopes keep longer entries in the same
 Where all of it lies: engine/progress/layout.py.
 """
 
+from collections.abc import Sequence
+
 from tokenring.engine.progress.layout import (
-    DIRTY_COUNT,
-    ENDINGS,
     ENTRY_WORDS,
-    LISTS_ADDRESS,
-    LOCATION_CAPACITY,
-    NONZERO,
+    LocationRow,
+    PoolEntry,
+    TrackerState,
     entries_of,
     graphs_of,
     locations_of,
@@ -22,7 +22,7 @@ from tokenring.engine.progress.layout import (
 from tokenring.engine.progress.many_times import change_many, least_of_many, make_table
 from tokenring.engine.progress.pool import claim, give_back
 from tokenring.engine.times import COMPLETE
-from tokenring.shm.kernels import WORDS, int64, kernel, words_at
+from tokenring.shm.kernels import int64, kernel, record_at, words_at
 
 FIRST_REGION = 2  # entries of a location's first region
 _LONGEST_MOVE = 64  # entries; where more would have to make room for one, the location gets a table
@@ -34,7 +34,7 @@ _PRIME = 1_000_003
 
 
 @kernel
-def _find(entries, begin, end, time):  # type: ignore[no-untyped-def]
+def _find(entries: Sequence[PoolEntry], begin: int, end: int, time: int) -> int:
     """The first entry in begin..end whose time is not less than `time`."""
     while begin < end:
         middle = (begin + end) >> 1
@@ -46,7 +46,7 @@ def _find(entries, begin, end, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _used(entries, region, begin, end):  # type: ignore[no-untyped-def]
+def _used(entries: Sequence[PoolEntry], region: int, begin: int, end: int) -> int:
     """How many entries of a window are not zero."""
     used = 0
     for i in range(region + begin, region + end):
@@ -55,7 +55,7 @@ def _used(entries, region, begin, end):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _make_room(state, entries, here):  # type: ignore[no-untyped-def]
+def _make_room(state: TrackerState, entries: Sequence[PoolEntry], here: LocationRow) -> bool:
     """Let the location's window have a free entry at its end, leaving zeros behind; False if the pool is full."""
     region, capacity = here.region, here.capacity
     begin, end = here.begin, here.end
@@ -79,7 +79,7 @@ def _make_room(state, entries, here):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _become_many(state, entries, here):  # type: ignore[no-untyped-def]
+def _become_many(state: TrackerState, entries: Sequence[PoolEntry], here: LocationRow) -> bool:
     """Turn the location's window into a table; False if the pool is full."""
     region, capacity = here.region, here.capacity
     begin, end = here.begin, here.end
@@ -90,27 +90,27 @@ def _become_many(state, entries, here):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_nonzero(state, here, change):  # type: ignore[no-untyped-def]
+def count_nonzero(state: TrackerState, here: LocationRow, change: int) -> None:
     """The location has `change` (1 or -1) more entries that are not zero."""
     graph = graphs_of(state)[here.graph]
     graph.nonzero += change
-    state[NONZERO] += change
+    state.nonzero += change
     if graph.nonzero == 0:
-        state[ENDINGS] += 1
-        graph.ending = state[ENDINGS]
+        state.endings += 1
+        graph.ending = state.endings
 
 
 @kernel
-def mark_dirty(state, here, location):  # type: ignore[no-untyped-def]
+def mark_dirty(state: TrackerState, here: LocationRow, location: int) -> None:
     """Note that the location's counts changed since the last propagation."""
     if here.is_dirty == 0:
         here.is_dirty = 1
-        words_at(state[LISTS_ADDRESS], state[LOCATION_CAPACITY])[state[DIRTY_COUNT]] = location
-        state[DIRTY_COUNT] += 1
+        words_at(state.lists, state.location_capacity)[state.dirty_count] = location
+        state.dirty_count += 1
 
 
 @kernel
-def _apply_to_many(state, here, location, time, delta):  # type: ignore[no-untyped-def]
+def _apply_to_many(state: TrackerState, here: LocationRow, location: int, time: int, delta: int) -> int:
     """`apply_change` where the location has a table."""
     more = change_many(state, here, time, delta)
     if more == 2:
@@ -121,9 +121,10 @@ def _apply_to_many(state, here, location, time, delta):  # type: ignore[no-untyp
     return APPLIED
 
 
-@kernel(int64(WORDS, int64, int64, int64))
-def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, int64, int64, int64))
+def apply_change(address: int, location: int, time: int, delta: int) -> int:
     """Add `delta` to the count at (location, time). NEEDS_ROOM (nothing applied) if a table is too small."""
+    state = record_at(address, TrackerState)
     if delta == 0:
         return APPLIED
     here = locations_of(state)[location]
@@ -170,7 +171,7 @@ def apply_change(state, location, time, delta):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_positive(state, location):  # type: ignore[no-untyped-def]
+def least_positive(state: TrackerState, location: int) -> int:
     """The least time with a positive count at `location`; COMPLETE if there is none."""
     here = locations_of(state)[location]
     entries = entries_of(state)
@@ -184,14 +185,14 @@ def least_positive(state, location):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_at(state, location):  # type: ignore[no-untyped-def]
+def count_at(state: TrackerState, location: int) -> int:
     """How many messages or tokens are counted at a location, of whatever times; of very many times how many times. One
     that is known to be gone before it was known to be there counts as one."""
     here = locations_of(state)[location]
     if here.begin < 0:
         return here.live
     total = 0
-    if here.is_nested:
+    if here.is_nested != 0:
         pool = pool_words(state)
         for entry in range(here.begin, here.end):
             total += abs(pool[here.region + entry * ENTRY_WORDS + ENTRY_WORDS - 1])
@@ -203,22 +204,22 @@ def count_at(state, location):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fingerprint(state, location):  # type: ignore[no-untyped-def]
+def fingerprint(state: TrackerState, location: int) -> int:
     """A number that changes, but for rare accidents, whenever the first counts of a location do."""
     here = locations_of(state)[location]
     found = here.begin * _PRIME + here.end
     if here.begin < 0:
         return found * _PRIME + here.live
     pool = pool_words(state)
-    width = ENTRY_WORDS if here.is_nested else 2
-    first = here.region + here.begin * width if here.is_nested else 2 * (here.region + here.begin)
+    width = ENTRY_WORDS if here.is_nested != 0 else 2
+    first = here.region + here.begin * width if here.is_nested != 0 else 2 * (here.region + here.begin)
     for word in range(first, first + width * min(here.end - here.begin, _ENTRIES_LOOKED_AT)):
         found = found * _PRIME + pool[word]
     return found
 
 
 @kernel
-def sum_of_times(state, location):  # type: ignore[no-untyped-def]
+def sum_of_times(state: TrackerState, location: int) -> int:
     """The sum, over all that is counted at a location of integer times, of the times; of very many times, 0."""
     here = locations_of(state)[location]
     total = 0

@@ -5,30 +5,13 @@ A worker applies its own batches from the ring like everybody else's, so all wor
 
 import numpy as np
 
-from tokenring.engine.progress.change_log import (
-    BEGIN,
-    CHANGE_BYTES,
-    CHANGE_WORDS,
-    HEADER_WORDS,
-    OUT,
-    READY,
-    ChangeLog,
-    net,
-    positives_first,
-)
+from tokenring.engine.progress.change_log import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, net, netted_of, positives_first
 from tokenring.engine.progress.counts import APPLIED, NEEDS_ROOM, apply_change
-from tokenring.engine.progress.layout import (
-    BROKEN_LOCATION,
-    COORDINATES,
-    DIRTY_COUNT,
-    DIRTY_GRAPHS,
-    RESUME,
-    locations_of,
-)
+from tokenring.engine.progress.layout import COORDINATES, TrackerState, locations_of
 from tokenring.engine.progress.nested_counts import apply_nested_change
 from tokenring.engine.progress.propagation import propagate
 from tokenring.engine.progress.tracker import Tracker
-from tokenring.shm.kernels import TABLE, WORDS, boolean, int64, kernel, words_at
+from tokenring.shm.kernels import TABLE, WORDS, Words, boolean, int64, kernel, record_at, words_at
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import (
     DELTA,
@@ -53,27 +36,26 @@ from tokenring.shm.queues import (
 # Bits of what `exchange` returns.
 PUBLISHED, APPLIED_ANY, FULL, ROOM, BROKEN, PARKED, INCOMING = 1, 2, 4, 8, 16, 32, 64
 
-LEFT_IN_LOG = BROKEN_LOCATION  # that word has no other use while no invariant is broken
-
 
 @kernel
-def _apply_record(state, ring, i):  # type: ignore[no-untyped-def]
+def _apply_record(address: int, state: TrackerState, ring: Words, i: int) -> int:
     """Apply record `i` of the batch at the read position; NEEDS_ROOM (nothing applied) if a table is too small."""
     location, delta = record_word(ring, i, LOCATION), record_word(ring, i, DELTA)
-    if locations_of(state)[location].is_nested:
-        return apply_nested_change(state, location, words_at(record_address(ring, i) + 8 * TIME, COORDINATES), 0, delta)
-    return apply_change(state, location, record_word(ring, i, TIME), delta)
+    if locations_of(state)[location].is_nested != 0:
+        times = words_at(record_address(ring, i) + 8 * TIME, COORDINATES)
+        return apply_nested_change(address, location, times, 0, delta)
+    return apply_change(address, location, record_word(ring, i, TIME), delta)
 
 
 @kernel
-def _publish_log(ring, log, count, scratch):  # type: ignore[no-untyped-def]
+def _publish_log(ring: Words, log: Words, count: int, scratch: Words) -> int:
     """Net the log of `count` changes and publish it as far as the ring has room; returns how many changes long the log
     still is, 0 if all of it is out.
 
-    What has been netted is not looked at again before it is out, however little goes at a time: see BEGIN and READY.
+    What has been netted is not looked at again before it is out, however little goes at a time: see Netted.
     """
-    header = len(scratch) - HEADER_WORDS
-    begin, ready = scratch[header + BEGIN], scratch[header + READY]
+    netted = netted_of(scratch)
+    begin, ready = netted.begin, netted.ready
     limit = (ring[RING_MASK] + 1) >> 2
     while True:
         if begin == ready:
@@ -87,47 +69,50 @@ def _publish_log(ring, log, count, scratch):  # type: ignore[no-untyped-def]
         while begin < ready:
             run = min(limit, ready - begin)
             if not publish(ring, log, begin, run):
-                scratch[header + BEGIN], scratch[header + READY] = begin, ready
+                netted.begin, netted.ready = begin, ready
                 return count
             begin += run
-            scratch[header + OUT] += run
+            netted.out += run
         if begin == count:
-            scratch[header + BEGIN] = scratch[header + READY] = 0
+            netted.begin = netted.ready = 0
             return 0
 
 
-@kernel(int64(WORDS, WORDS, WORDS, int64, WORDS, TABLE, boolean, int64))
-def exchange(state, ring, log, count, scratch, incoming, sent, parked):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, WORDS, WORDS, int64, WORDS, TABLE, boolean, int64))
+def exchange(
+    address: int, ring: Words, log: Words, count: int, scratch: Words, incoming: Words, sent: bool, parked: int
+) -> int:
     """One exchange of progress. log: flat int64 of `count` changes; `sent`: whether data was sent since the last call;
     incoming: the data queues' states, of which it is only told whether something waits in them.
 
-    Returns a set of the bits above; woken operators are added to the tracker's list, state[WOKEN_COUNT] of them. ROOM:
+    Returns a set of the bits above; woken operators are added to the tracker's list, `woken_count` of them. ROOM:
     the tables must grow, then the call is repeated without changes.
     """
+    state = record_at(address, TrackerState)
     flags = 0
     if count > 0:
-        scratch[len(scratch) - HEADER_WORDS + OUT] = 0
+        netted_of(scratch).out = 0
     while True:
         published = False
         if count > 0:
-            before = scratch[len(scratch) - HEADER_WORDS + OUT]
+            before = netted_of(scratch).out
             count = _publish_log(ring, log, count, scratch)
-            published = scratch[len(scratch) - HEADER_WORDS + OUT] > before
+            published = netted_of(scratch).out > before
         records = available(ring)
         polled = False
         while records > 0:
-            i = state[RESUME]
+            i = state.resume
             while i < records:
-                if _apply_record(state, ring, i) == NEEDS_ROOM:
-                    state[RESUME] = i
+                if _apply_record(address, state, ring, i) == NEEDS_ROOM:
+                    state.resume = i
                     if published:
                         flags |= PUBLISHED
                     if count > 0:
                         flags |= FULL
-                        state[LEFT_IN_LOG] = count
+                        state.left_in_log = count
                     return flags | ROOM
                 i += 1
-            state[RESUME] = 0
+            state.resume = 0
             advance(ring, records)
             polled = True
             records = available(ring)
@@ -139,11 +124,11 @@ def exchange(state, ring, log, count, scratch, incoming, sent, parked):  # type:
             break
         if not (published and polled):  # the ring is full, and not of what only we had to read
             flags |= FULL
-            state[LEFT_IN_LOG] = count
+            state.left_in_log = count
             break
-    if state[DIRTY_COUNT] > 0 or state[DIRTY_GRAPHS] > 0:
+    if state.dirty_count > 0 or state.dirty_graphs > 0:
         flags |= APPLIED_ANY
-        status = propagate(state)
+        status = propagate(address)
         if status != APPLIED:
             return flags | (ROOM if status == NEEDS_ROOM else BROKEN)
     if sent or flags & PUBLISHED:
@@ -159,7 +144,7 @@ class ProgressChannel:
 
     def __init__(self, segment: Segment, me: int, tracker: Tracker, log: ChangeLog, incoming: np.ndarray) -> None:
         self._tracker = tracker
-        self._state = tracker.tables.state  # which is never replaced
+        self._state, self._address = tracker.tables.state, tracker.tables.state.address  # which is never replaced
         self._log = log
         self._incoming = incoming
         self._workers = segment.layout.workers
@@ -170,7 +155,7 @@ class ProgressChannel:
         """Publish what is logged, apply what others published; returns the flags (0: nothing happened)."""
         log = self._log
         flags: int = exchange(
-            self._state,
+            self._address,
             self.ring,
             log.words,
             log.offset // CHANGE_BYTES,
@@ -189,11 +174,11 @@ class ProgressChannel:
         if flags & BROKEN:
             raise self._tracker.broken()
         if flags & FULL:
-            self._log.offset = int(self._state[LEFT_IN_LOG]) * CHANGE_BYTES
+            self._log.offset = self._state.left_in_log * CHANGE_BYTES
         while flags & ROOM:
             self._tracker.tables.grow()
             more: int = exchange(
-                self._state,
+                self._address,
                 self.ring,
                 self._log.words,
                 0,

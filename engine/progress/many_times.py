@@ -5,22 +5,24 @@ has the time -1; one whose count is zero is found until the table is made anew. 
 count, and others, which are left out when they come first. So a change costs what it costs at any number of times.
 """
 
-from tokenring.engine.progress.layout import entries_of, heap_of
+from collections.abc import Sequence
+
+from tokenring.engine.progress.layout import LocationRow, PoolEntry, TrackerState, entries_of, heap_of
 from tokenring.engine.progress.pool import claim, give_back
 from tokenring.engine.times import COMPLETE
-from tokenring.shm.kernels import kernel
+from tokenring.shm.kernels import Words, kernel
 
 _EMPTY = -1
 
 
 @kernel
-def region_pairs(capacity):  # type: ignore[no-untyped-def]
+def region_pairs(capacity: int) -> int:
     """The pairs of the pool that a table of so many slots takes."""
     return capacity + (capacity >> 1)
 
 
 @kernel
-def _slot(entries, region, capacity, time):  # type: ignore[no-untyped-def]
+def _slot(entries: Sequence[PoolEntry], region: int, capacity: int, time: int) -> int:
     """The entry of the pool where the time is, or where it would be."""
     mixed = (time ^ (time >> 29)) * -7046029254386353131
     slot = (mixed ^ (mixed >> 32)) & (capacity - 1)
@@ -30,7 +32,7 @@ def _slot(entries, region, capacity, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _push(heap, used, time):  # type: ignore[no-untyped-def]
+def _push(heap: Words, used: int, time: int) -> None:
     """Add a time to the heap, which has `used`."""
     at = used
     while at > 0 and heap[(at - 1) >> 1] > time:
@@ -40,7 +42,7 @@ def _push(heap, used, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _pop(heap, used):  # type: ignore[no-untyped-def]
+def _pop(heap: Words, used: int) -> None:
     """Take the least time off the heap, which has `used`."""
     last = heap[used - 1]
     at = 0
@@ -56,7 +58,7 @@ def _pop(heap, used):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def make_table(state, here, origin, pairs, live):  # type: ignore[no-untyped-def]
+def make_table(state: TrackerState, here: LocationRow, origin: int, pairs: int, live: int) -> bool:
     """Put the location's counts, `live` of them among the `pairs` entries of the pool from `origin` on, into a new
     table with room for as many; False if the pool is full. The old region is the caller's to give back.
     """
@@ -74,8 +76,8 @@ def make_table(state, here, origin, pairs, live):  # type: ignore[no-untyped-def
         time, count = entries[i].time, entries[i].count
         if time == _EMPTY or count == 0:
             continue
-        slot = entries[_slot(entries, region, capacity, time)]
-        slot.time, slot.count = time, count
+        entry = entries[_slot(entries, region, capacity, time)]
+        entry.time, entry.count = time, count
         used += 1
         if count > 0:
             _push(heap, heap_used, time)
@@ -86,7 +88,7 @@ def make_table(state, here, origin, pairs, live):  # type: ignore[no-untyped-def
 
 
 @kernel
-def change_many(state, here, time, delta):  # type: ignore[no-untyped-def]
+def change_many(state: TrackerState, here: LocationRow, time: int, delta: int) -> int:
     """Add `delta` to the count at a time. Returns how many entries more are not zero (1, 0 or -1); 2 (nothing done) if
     the pool is full."""
     region, capacity = here.region, here.capacity
@@ -116,7 +118,7 @@ def change_many(state, here, time, delta):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def least_of_many(state, here):  # type: ignore[no-untyped-def]
+def least_of_many(state: TrackerState, here: LocationRow) -> int:
     """The least time with a positive count; COMPLETE if there is none."""
     entries, region, capacity = entries_of(state), here.region, here.capacity
     heap = heap_of(state, region, capacity)

@@ -6,13 +6,20 @@ engine/progress/counts.py.
 """
 
 from tokenring.engine.progress.counts import APPLIED, FIRST_REGION, NEEDS_ROOM, count_nonzero, mark_dirty
-from tokenring.engine.progress.layout import COORDINATES, ENTRY_WORDS, locations_of, pool_words
+from tokenring.engine.progress.layout import (
+    COORDINATES,
+    ENTRY_WORDS,
+    LocationRow,
+    TrackerState,
+    locations_of,
+    pool_words,
+)
 from tokenring.engine.progress.pool import claim_words, give_words_back
-from tokenring.shm.kernels import WORDS, int64, kernel
+from tokenring.shm.kernels import WORDS, Words, int64, kernel, record_at
 
 
 @kernel
-def compare_times(left, i, right, j):  # type: ignore[no-untyped-def]
+def compare_times(left: Words, i: int, right: Words, j: int) -> int:
     """-1, 0 or 1: the lexicographic order of the times at left[i:] and right[j:]."""
     for k in range(COORDINATES):
         if left[i + k] != right[j + k]:
@@ -21,7 +28,7 @@ def compare_times(left, i, right, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _make_room(state, pool, here):  # type: ignore[no-untyped-def]
+def _make_room(state: TrackerState, pool: Words, here: LocationRow) -> bool:
     """Let the location's window have a free entry at its end, leaving zeros behind; False if the pool is full."""
     region, capacity = here.region, here.capacity
     used = 0
@@ -48,7 +55,7 @@ def _make_room(state, pool, here):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _place(pool, here, times, first):  # type: ignore[no-untyped-def]
+def _place(pool: Words, here: LocationRow, times: Words, first: int) -> int:
     """The first entry of the location whose time is not less than the one at times[first:]."""
     region = here.region
     begin, end = here.begin, here.end
@@ -61,9 +68,10 @@ def _place(pool, here, times, first):  # type: ignore[no-untyped-def]
     return begin
 
 
-@kernel(int64(WORDS, int64, WORDS, int64, int64))
-def apply_nested_change(state, location, times, first, delta):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, int64, WORDS, int64, int64))
+def apply_nested_change(address: int, location: int, times: Words, first: int, delta: int) -> int:
     """Add `delta` to the count at (location, the time at times[first:]). NEEDS_ROOM: nothing applied."""
+    state = record_at(address, TrackerState)
     if delta == 0:
         return APPLIED
     here = locations_of(state)[location]

@@ -8,7 +8,7 @@ from tokenring.engine.progress.counts import NEEDS_ROOM
 from tokenring.engine.progress.layout import (
     COORDINATES,
     ENTRY_WORDS,
-    SCRATCH_CAPACITY,
+    TrackerState,
     active_of,
     graphs_of,
     locations_of,
@@ -19,7 +19,7 @@ from tokenring.engine.progress.layout import (
 from tokenring.engine.progress.nested_counts import compare_times
 from tokenring.engine.progress.pool import claim_words, give_words_back
 from tokenring.engine.times import COMPLETE, MAX_TIME
-from tokenring.shm.kernels import kernel, words_at
+from tokenring.shm.kernels import Words, kernel, words_at
 
 SUMMARY_WORDS = COORDINATES + 1
 """A compiled path summary: how many coordinates are kept, then what is added to each or put in its place."""
@@ -32,7 +32,7 @@ SAME, CHANGED, BACKWARDS = 2, 3, 4
 
 
 @kernel
-def _less_equal(left, i, right, j):  # type: ignore[no-untyped-def]
+def _less_equal(left: Words, i: int, right: Words, j: int) -> bool:
     """Whether the time at left[i:] is less or equal to the one at right[j:] in every coordinate."""
     for k in range(COORDINATES):
         if left[i + k] > right[j + k]:
@@ -41,7 +41,7 @@ def _less_equal(left, i, right, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _keep(state, region, capacity, found):  # type: ignore[no-untyped-def]
+def _keep(state: TrackerState, region: int, capacity: int, found: int) -> tuple[int, int]:
     """Store the `found` elements of the scratch as an antichain that had room for `capacity` at `region` so far.
     Returns where it is now and what it has room for; -1 for where if the pool is full, and nothing is changed then."""
     if found > capacity or capacity == 0:
@@ -59,7 +59,7 @@ def _keep(state, region, capacity, found):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _is_kept(pool, scratch, offset, count, found):  # type: ignore[no-untyped-def]
+def _is_kept(pool: Words, scratch: Words, offset: int, count: int, found: int) -> bool:
     """Whether the antichain kept at `offset` is the `found` elements of the scratch."""
     if count != found:
         return False
@@ -70,7 +70,7 @@ def _is_kept(pool, scratch, offset, count, found):  # type: ignore[no-untyped-de
 
 
 @kernel
-def refresh_least(state, location):  # type: ignore[no-untyped-def]
+def refresh_least(state: TrackerState, location: int) -> int:
     """Bring the location's antichain of least times with a positive count up to date: SAME, CHANGED or NEEDS_ROOM."""
     here = locations_of(state)[location]
     pool, scratch = pool_words(state), scratch_of(state)
@@ -85,7 +85,7 @@ def refresh_least(state, location):  # type: ignore[no-untyped-def]
                 minimal = False
                 break
         if minimal:
-            if found == state[SCRATCH_CAPACITY]:
+            if found == state.scratch_capacity:
                 return NEEDS_ROOM
             for k in range(COORDINATES):
                 scratch[found * COORDINATES + k] = pool[entry + k]
@@ -100,7 +100,7 @@ def refresh_least(state, location):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _insert(scratch, found, image):  # type: ignore[no-untyped-def]
+def _insert(scratch: Words, found: int, image: Words) -> int:
     """Insert the time `image` into the sorted antichain of `found` elements in the scratch; returns their new number.
     The scratch must have room for one more."""
     kept = 0
@@ -123,7 +123,7 @@ def _insert(scratch, found, image):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def nested_frontier(state, target):  # type: ignore[no-untyped-def]
+def nested_frontier(state: TrackerState, target: int) -> int:
     """Compute the target's frontier into the scratch, sorted; returns the number of elements, -1 for lack of room."""
     locations = locations_of(state)
     pool = pool_words(state)
@@ -133,7 +133,7 @@ def nested_frontier(state, target):  # type: ignore[no-untyped-def]
     row = row_of(locations[target], graph)
     active = active_of(graph)
     summaries = words_at(graph.summaries_address, graph.summaries_count * SUMMARY_WORDS)
-    image = scratch[state[SCRATCH_CAPACITY] * COORDINATES :]  # the scratch has one element more than its capacity
+    image = scratch[state.scratch_capacity * COORDINATES :]  # the scratch has one element more than its capacity
     found = 0
     for i in range(graph.active_count):
         origin = active[i]
@@ -153,14 +153,14 @@ def nested_frontier(state, target):  # type: ignore[no-untyped-def]
                         break
                     image[k] = kept + summaries[summary + 1 + k]
                 if fits:
-                    if found == state[SCRATCH_CAPACITY]:
+                    if found == state.scratch_capacity:
                         return -1
                     found = _insert(scratch, found, image)
     return found
 
 
 @kernel
-def refresh_frontier(state, target):  # type: ignore[no-untyped-def]
+def refresh_frontier(state: TrackerState, target: int) -> int:
     """Bring the target's kept frontier up to date: SAME, CHANGED, NEEDS_ROOM, or BACKWARDS where it would move back."""
     here = locations_of(state)[target]
     pool, scratch = pool_words(state), scratch_of(state)

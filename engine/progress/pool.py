@@ -4,21 +4,12 @@ A region has a power of two of entries (pairs of words). Those that were given b
 first word of each names the next.
 """
 
-from tokenring.engine.progress.layout import (
-    COORDINATES,
-    ENTRY_WORDS,
-    FREE_REGIONS,
-    POOL_CAPACITY,
-    POOL_USED,
-    entries_of,
-    graphs_of,
-    locations_of,
-)
-from tokenring.shm.kernels import WORDS, int64, kernel, void
+from tokenring.engine.progress.layout import COORDINATES, ENTRY_WORDS, TrackerState, entries_of, graphs_of, locations_of
+from tokenring.shm.kernels import int64, kernel, record_at, void
 
 
 @kernel
-def _size(pairs):  # type: ignore[no-untyped-def]
+def _size(pairs: int) -> int:
     """The least power of two that is at least `pairs`, as an exponent."""
     size = 0
     while (1 << size) < pairs:
@@ -27,46 +18,47 @@ def _size(pairs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def claim(state, pairs):  # type: ignore[no-untyped-def]
+def claim(state: TrackerState, pairs: int) -> int:
     """A region of at least `pairs` pairs, as the number of its first one, with anything in it; -1 if the pool is full.
     """
     size = _size(pairs)
-    free = state[FREE_REGIONS + size] - 1
+    free = state.free_regions[size] - 1
     if free >= 0:
-        state[FREE_REGIONS + size] = entries_of(state)[free].time
+        state.free_regions[size] = entries_of(state)[free].time
         return free
-    if state[POOL_USED] + (1 << size) > state[POOL_CAPACITY]:
+    if state.pool_used + (1 << size) > state.pool_capacity:
         return -1
-    first = state[POOL_USED]
-    state[POOL_USED] += 1 << size
+    first = state.pool_used
+    state.pool_used += 1 << size
     return first
 
 
 @kernel
-def give_back(state, region, pairs):  # type: ignore[no-untyped-def]
+def give_back(state: TrackerState, region: int, pairs: int) -> None:
     """Let a region that was claimed with `pairs` be claimed again."""
     size = _size(pairs)
-    entries_of(state)[region].time = state[FREE_REGIONS + size]
-    state[FREE_REGIONS + size] = region + 1
+    entries_of(state)[region].time = state.free_regions[size]
+    state.free_regions[size] = region + 1
 
 
 @kernel
-def claim_words(state, words):  # type: ignore[no-untyped-def]
+def claim_words(state: TrackerState, words: int) -> int:
     """The word offset of a region of the pool with at least `words` words, or -1 if it is full."""
     first = claim(state, (words + 1) >> 1)
     return -1 if first < 0 else 2 * first
 
 
 @kernel
-def give_words_back(state, offset, words):  # type: ignore[no-untyped-def]
+def give_words_back(state: TrackerState, offset: int, words: int) -> None:
     """Let a region that was claimed with `words` be claimed again."""
     give_back(state, offset >> 1, (words + 1) >> 1)
 
 
-@kernel(void(WORDS, int64))
-def release_regions(state, number):  # type: ignore[no-untyped-def]
+@kernel(void(int64, int64))
+def release_regions(address: int, number: int) -> None:
     """Give the pool back what the locations of dataflow `number` have of it; its counts are all zero, so that none has
     a table of many times."""
+    state = record_at(address, TrackerState)
     locations = locations_of(state)
     graph = graphs_of(state)[number]
     for location in range(graph.first_location, graph.first_location + graph.locations):

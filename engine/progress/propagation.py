@@ -1,14 +1,13 @@
 """The kernels that turn counts into frontiers, and frontiers into operators to wake."""
 
+from collections.abc import Sequence
+
 from tokenring.engine.progress.along_edges import propagate_along_edges
 from tokenring.engine.progress.counts import APPLIED, NEEDS_ROOM, least_positive
 from tokenring.engine.progress.layout import (
-    BROKEN_LOCATION,
-    DIRTY_COUNT,
-    DIRTY_GRAPHS,
-    LISTS_ADDRESS,
-    LOCATION_CAPACITY,
-    WOKEN_COUNT,
+    GraphRow,
+    LocationRow,
+    TrackerState,
     active_of,
     changed_of,
     eager_of,
@@ -27,13 +26,13 @@ from tokenring.engine.progress.nested_frontiers import (
 )
 from tokenring.engine.progress.waking import IF_TOKEN, NEVER, wake
 from tokenring.engine.times import COMPLETE
-from tokenring.shm.kernels import WORDS, boolean, int64, kernel, words_at
+from tokenring.shm.kernels import Words, boolean, int64, kernel, record_at, words_at
 
 LAZY = -1  # a frontier that is not kept up to date
 
 
 @kernel
-def _set_active(locations, graphs, location, is_active):  # type: ignore[no-untyped-def]
+def _set_active(locations: Sequence[LocationRow], graphs: Sequence[GraphRow], location: int, is_active: bool) -> None:
     """Put the location on its dataflow's list of those with a positive count, or take it off."""
     here = locations[location]
     place = here.active_at
@@ -55,15 +54,17 @@ def _set_active(locations, graphs, location, is_active):  # type: ignore[no-unty
 
 
 @kernel
-def _take_in_changes(state, locations, graphs, lists):  # type: ignore[no-untyped-def]
+def _take_in_changes(
+    state: TrackerState, locations: Sequence[LocationRow], graphs: Sequence[GraphRow], lists: Words
+) -> int:
     """Bring the changed locations' least times up to date and list the dataflows they belong to; NEEDS_ROOM may stop it
     half-way."""
-    capacity = state[LOCATION_CAPACITY]
-    while state[DIRTY_COUNT] > 0:
-        location = lists[state[DIRTY_COUNT] - 1]
+    capacity = state.location_capacity
+    while state.dirty_count > 0:
+        location = lists[state.dirty_count - 1]
         here = locations[location]
         graph = graphs[here.graph]
-        if here.is_nested:
+        if here.is_nested != 0:
             status = refresh_least(state, location)
             if status == NEEDS_ROOM:
                 return NEEDS_ROOM
@@ -75,23 +76,23 @@ def _take_in_changes(state, locations, graphs, lists):  # type: ignore[no-untype
             here.least = least
             is_active = least != COMPLETE
         here.is_dirty = 0
-        state[DIRTY_COUNT] -= 1
+        state.dirty_count -= 1
         if changed:
             _set_active(locations, graphs, location, is_active)
             changed_of(graph)[graph.changed_count] = location
             graph.changed_count += 1
         if (changed or graph.nonzero == 0) and graph.is_dirty == 0:
             graph.is_dirty = 1
-            lists[capacity + state[DIRTY_GRAPHS]] = here.graph
-            state[DIRTY_GRAPHS] += 1
+            lists[capacity + state.dirty_graphs] = here.graph
+            state.dirty_graphs += 1
     return APPLIED
 
 
 @kernel
-def _is_concerned(locations, graphs, target):  # type: ignore[no-untyped-def]
+def _is_concerned(locations: Sequence[LocationRow], graphs: Sequence[GraphRow], target: int) -> bool:
     """Whether a path leads from some changed location of the target's dataflow to the target."""
     graph = graphs[locations[target].graph]
-    no_path = NO_PATH if graph.is_nested else COMPLETE
+    no_path = NO_PATH if graph.is_nested != 0 else COMPLETE
     row = row_of(locations[target], graph)
     changed = changed_of(graph)
     for i in range(graph.changed_count):
@@ -101,7 +102,7 @@ def _is_concerned(locations, graphs, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _least_frontier(locations, graphs, target):  # type: ignore[no-untyped-def]
+def _least_frontier(locations: Sequence[LocationRow], graphs: Sequence[GraphRow], target: int) -> int:
     """The frontier of a target with integer times: a (min,+) product over the active locations."""
     graph = graphs[locations[target].graph]
     first = graph.first_location
@@ -117,19 +118,19 @@ def _least_frontier(locations, graphs, target):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _refresh(state, locations, graphs, target):  # type: ignore[no-untyped-def]
+def _refresh(state: TrackerState, locations: Sequence[LocationRow], graphs: Sequence[GraphRow], target: int) -> int:
     """Bring one target's kept frontier up to date: SAME, CHANGED, NEEDS_ROOM or BACKWARDS."""
     here = locations[target]
-    if here.is_nested:
+    if here.is_nested != 0:
         status = refresh_frontier(state, target)
         if status == BACKWARDS:
-            state[BROKEN_LOCATION] = target
+            state.broken_location = target
         if status == CHANGED:
             here.reached_frontier = here.frontier
         return status
     frontier = _least_frontier(locations, graphs, target)
     if frontier < here.reached_frontier:
-        state[BROKEN_LOCATION] = target
+        state.broken_location = target
         return BACKWARDS
     if frontier == here.frontier:
         return SAME
@@ -137,23 +138,24 @@ def _refresh(state, locations, graphs, target):  # type: ignore[no-untyped-def]
     return CHANGED
 
 
-@kernel(int64(WORDS))
-def propagate(state):  # type: ignore[no-untyped-def]
+@kernel(int64(int64))
+def propagate(address: int) -> int:
     """Bring frontiers up to date with the counts changed since the last call, and list the operators this wakes (in the
-    last third of `lists`, state[WOKEN_COUNT] of them).
+    last third of `lists`, state.woken_count of them).
 
     Returns APPLIED; NEEDS_ROOM, and then goes on when called again; or BACKWARDS if a frontier would move back (its
-    location is in state[BROKEN_LOCATION]).
+    location is in state.broken_location).
     """
-    capacity = state[LOCATION_CAPACITY]
+    state = record_at(address, TrackerState)
+    capacity = state.location_capacity
     locations = locations_of(state)
-    lists = words_at(state[LISTS_ADDRESS], 3 * capacity)
+    lists = words_at(state.lists, 3 * capacity)
     graphs = graphs_of(state)
     operators = operators_of(state)
     if _take_in_changes(state, locations, graphs, lists) == NEEDS_ROOM:
         return NEEDS_ROOM
-    while state[DIRTY_GRAPHS] > 0:
-        graph = graphs[lists[capacity + state[DIRTY_GRAPHS] - 1]]
+    while state.dirty_graphs > 0:
+        graph = graphs[lists[capacity + state.dirty_graphs - 1]]
         if graph.edges_address != 0:
             if propagate_along_edges(state, locations, operators, lists, graph) == BACKWARDS:
                 return BACKWARDS
@@ -184,16 +186,17 @@ def propagate(state):  # type: ignore[no-untyped-def]
         if graph.nonzero == 0 and graph.all_done >= 0:
             wake(state, operators, lists, graph.all_done)
         graph.is_dirty = graph.changed_count = 0
-        state[DIRTY_GRAPHS] -= 1
-    for i in range(state[WOKEN_COUNT]):
+        state.dirty_graphs -= 1
+    for i in range(state.woken_count):
         operators[lists[2 * capacity + i]].is_woken = 0
     return APPLIED
 
 
-@kernel(int64(WORDS, int64, boolean))
-def become_eager(state, target, is_new):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, int64, boolean))
+def become_eager(address: int, target: int, is_new: bool) -> int:
     """Keep the target's frontier up to date from now on (its row is compiled). It is computed at once, unless the
     dataflow is new and has no counts yet: then it is 0. CHANGED, SAME, NEEDS_ROOM or BACKWARDS."""
+    state = record_at(address, TrackerState)
     locations = locations_of(state)
     graphs = graphs_of(state)
     here = locations[target]
@@ -212,10 +215,11 @@ def become_eager(state, target, is_new):  # type: ignore[no-untyped-def]
     return CHANGED
 
 
-@kernel(int64(WORDS, int64))
-def current_frontier(state, target):  # type: ignore[no-untyped-def]
-    """Compute the frontier of a target that is not kept up to date, into REACHED_FRONTIER (and, in nested scopes, its
+@kernel(int64(int64, int64))
+def current_frontier(address: int, target: int) -> int:
+    """Compute the frontier of a target that is not kept up to date, into `reached_frontier` (and, in nested scopes, its
     antichain): CHANGED, NEEDS_ROOM or BACKWARDS."""
+    state = record_at(address, TrackerState)
     locations = locations_of(state)
     graphs = graphs_of(state)
     status = _refresh(state, locations, graphs, target)

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from tokenring.engine.progress.layout import ENTRY_WORDS, NONZERO
+from tokenring.engine.progress.layout import ENTRY_WORDS
 from tokenring.engine.progress.tables import Tables
 from tokenring.engine.times import from_coordinates
 
@@ -49,4 +49,4 @@ class TableEntries:
             nonzero[int(row["graph"])] += len(entries)
         for number, count in nonzero.items():
             assert count == tables.graphs["nonzero"][number], number
-        assert sum(nonzero.values()) == tables.state[NONZERO], (nonzero, int(tables.state[NONZERO]))
+        assert sum(nonzero.values()) == tables.state.nonzero, (nonzero, tables.state.nonzero)

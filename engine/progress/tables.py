@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tokenring.engine.graph import Reachability
-from tokenring.engine.progress import layout
 from tokenring.engine.progress.along_edges import OWN
 from tokenring.engine.progress.counts import FIRST_REGION
-from tokenring.engine.progress.layout import COORDINATES, GRAPH, LOCATION, OPERATOR
+from tokenring.engine.progress.layout import COORDINATES, GraphRow, LocationRow, TrackedOperator, TrackerState
 from tokenring.engine.progress.propagation import LAZY
 from tokenring.engine.times import COMPLETE, Intervals, PathSummary
 from tokenring.shm.kernels import address_of
@@ -60,8 +59,7 @@ class Tables:
     """
 
     def __init__(self, capacity: int = 64) -> None:
-        self.state = np.zeros(layout.STATE_WORDS, np.int64)
-        self.state_view = self.state.data
+        self.state = TrackerState()
         self.locations_used = 0  # one more than the greatest number that was ever given to one
         self.operators_used = 0
         self.next_location = 0  # the number of what is added next
@@ -70,10 +68,10 @@ class Tables:
         self._operator_numbers = Intervals()
         self.graph_numbers = Intervals()
         self.graphs_used: dict[int, GraphTables] = {}
-        self.locations = np.zeros(0, LOCATION)
-        self.graphs = np.zeros(0, GRAPH)
+        self.locations = LocationRow.new_table(0)
+        self.graphs = GraphRow.new_table(0)
         self.pool = np.zeros(2, np.int64)
-        self.operators = np.zeros(0, OPERATOR)
+        self.operators = TrackedOperator.new_table(0)
         self.lists = np.zeros(0, np.int64)
         self.scratch = np.zeros(0, np.int64)
         self._resize_locations(capacity)
@@ -105,22 +103,23 @@ class Tables:
         self.graph_numbers.give_back(graph, 1)
 
     def _resize_locations(self, capacity: int) -> None:
-        locations = np.zeros(capacity, LOCATION)
+        locations = LocationRow.new_table(capacity)
         locations[: len(self.locations)] = self.locations
         _make_fresh(locations[len(self.locations) :])
-        operators = np.zeros(capacity, OPERATOR)
+        operators = TrackedOperator.new_table(capacity)
         used = self.operators_used  # what was never written to stays without memory
         operators[:used] = self.operators[:used]
         lists = np.zeros(3 * capacity, np.int64)
         before = len(self.lists) // 3
-        for part, count in enumerate((layout.DIRTY_COUNT, layout.DIRTY_GRAPHS, layout.WOKEN_COUNT)):
-            listed = self.lists[part * before :][: int(self.state[count])]
+        state = self.state
+        for part, count in enumerate((state.dirty_count, state.dirty_graphs, state.woken_count)):
+            listed = self.lists[part * before :][:count]
             lists[part * capacity : part * capacity + len(listed)] = listed
         self.locations, self.operators, self.lists = locations, operators, lists
 
     def resize_graphs(self, capacity: int) -> None:
         """Make room for so many dataflows; `link` says so to the kernels."""
-        graphs = np.zeros(capacity, GRAPH)
+        graphs = GraphRow.new_table(capacity)
         graphs[: len(self.graphs)] = self.graphs
         self.graphs = graphs
 
@@ -133,17 +132,17 @@ class Tables:
     def link(self) -> None:
         """Tell the kernels where the tables are now, and give Python its quick views of them."""
         state = self.state
-        state[layout.LOCATIONS_ADDRESS] = address_of(self.locations)
-        state[layout.LOCATION_CAPACITY] = len(self.locations)
-        state[layout.POOL_ADDRESS] = address_of(self.pool)
-        state[layout.POOL_CAPACITY] = len(self.pool) // 2
-        state[layout.GRAPHS_ADDRESS] = address_of(self.graphs)
-        state[layout.GRAPH_CAPACITY] = len(self.graphs)
-        state[layout.OPERATORS_ADDRESS] = address_of(self.operators)
-        state[layout.OPERATOR_CAPACITY] = len(self.operators)
-        state[layout.LISTS_ADDRESS] = address_of(self.lists)
-        state[layout.SCRATCH_ADDRESS] = address_of(self.scratch)
-        state[layout.SCRATCH_CAPACITY] = len(self.scratch) // COORDINATES - 1
+        state.locations = address_of(self.locations)
+        state.location_capacity = len(self.locations)
+        state.pool = address_of(self.pool)
+        state.pool_capacity = len(self.pool) // 2
+        state.graphs = address_of(self.graphs)
+        state.graph_capacity = len(self.graphs)
+        state.operators = address_of(self.operators)
+        state.operator_capacity = len(self.operators)
+        state.lists = address_of(self.lists)
+        state.scratch = address_of(self.scratch)
+        state.scratch_capacity = len(self.scratch) // COORDINATES - 1
         self.location_view = self.locations.view(np.int64).data
         self.operator_view = self.operators.view(np.int64).data
         self.list_view = self.lists.data

@@ -16,11 +16,10 @@ import numpy as np
 
 from tokenring.engine.errors import BrokenInvariant
 from tokenring.engine.graph import NOTIFY_CODES, Notify, Reachability
-from tokenring.engine.progress import layout
 from tokenring.engine.progress.along_edges import begin_along_edges
 from tokenring.engine.progress.compiled_paths import CompiledPaths, has_edges
 from tokenring.engine.progress.counts import NEEDS_ROOM, apply_change
-from tokenring.engine.progress.layout import COORDINATES, LOCATION, LOCATION_CAPACITY, OPERATOR, word_of, words_of
+from tokenring.engine.progress.layout import COORDINATES, LocationRow, TrackedOperator
 from tokenring.engine.progress.nested_counts import apply_nested_change
 from tokenring.engine.progress.nested_frontiers import BACKWARDS
 from tokenring.engine.progress.pool import release_regions
@@ -31,10 +30,10 @@ from tokenring.engine.times import COMPLETE, Time, coordinates
 from tokenring.shm.kernels import address_of
 
 # What Python reads and writes at every step goes by the word: that is the quicker way.
-_LOCATION_WORDS, _FRONTIER = words_of(LOCATION), word_of(LOCATION, "frontier")
-_CHAIN_REGION, _CHAIN_COUNT = word_of(LOCATION, "chain_region"), word_of(LOCATION, "chain_count")
-_OPERATOR_WORDS = words_of(OPERATOR)
-_HOLDING, _IS_LAZY = word_of(OPERATOR, "holding"), word_of(OPERATOR, "is_lazy")
+_LOCATION_WORDS, _FRONTIER = LocationRow.size, LocationRow.place_of("frontier")
+_CHAIN_REGION, _CHAIN_COUNT = LocationRow.place_of("chain_region"), LocationRow.place_of("chain_count")
+_OPERATOR_WORDS = TrackedOperator.size
+_HOLDING, _IS_LAZY = TrackedOperator.place_of("holding"), TrackedOperator.place_of("is_lazy")
 
 _NOBODY: list[int] = []
 _FEW_WORDS = 1 << 15  # of rows for the frontiers that are kept from the beginning; with more they go along the edges
@@ -50,8 +49,7 @@ class Tracker:
         self.tables = Tables(capacity)
         self.paths = CompiledPaths(self.tables)
         self.entries = TableEntries(self.tables)
-        self._state = self.tables.state  # neither is ever replaced
-        self._state_view = self.tables.state_view
+        self._state, self._address = self.tables.state, self.tables.state.address  # which is never replaced
 
     # Building
 
@@ -117,7 +115,7 @@ class Tracker:
 
     def remove_graph(self, number: int) -> None:
         """Forget a dataflow whose counts are all zero: what it kept in memory, but for its locations' words."""
-        release_regions(self._state, number)
+        release_regions(self._address, number)
         del self.tables.graphs_used[number]
         words = self.tables.graphs[number]
         first, size = int(words["first_location"]), int(words["locations"])
@@ -135,7 +133,7 @@ class Tracker:
     @property
     def endings(self) -> int:
         """What `ending` said of the dataflow that was the last to end; or more."""
-        return int(self._state[layout.ENDINGS])
+        return self._state.endings
 
     # Paths
 
@@ -169,7 +167,7 @@ class Tracker:
 
     def _run(self, kernel: Callable[..., int], *arguments: Any) -> int:
         """Call a kernel that may need room; raises BrokenInvariant if it finds a frontier that would move back."""
-        while (status := kernel(self._state, *arguments)) == NEEDS_ROOM:
+        while (status := kernel(self._address, *arguments)) == NEEDS_ROOM:
             self.tables.grow()
         if status == BACKWARDS:
             raise self.broken()
@@ -194,17 +192,17 @@ class Tracker:
 
     def woken(self) -> list[int]:
         """The operators woken since this was last asked."""
-        state = self._state_view
-        count = state[layout.WOKEN_COUNT]
+        state = self._state
+        count = state.woken_count
         if not count:
             return _NOBODY
-        state[layout.WOKEN_COUNT] = 0
-        start = 2 * state[LOCATION_CAPACITY]
+        state.woken_count = 0
+        start = 2 * state.location_capacity
         return self.tables.list_view[start : start + count].tolist()
 
     def broken(self) -> BrokenInvariant:
         """The error for a frontier that would have moved back."""
-        location = int(self._state[layout.BROKEN_LOCATION])
+        location = self._state.broken_location
         reached = self.tables.locations["reached_frontier"][location]
         return BrokenInvariant(f"the frontier at location {location} would move back from {reached}")
 
@@ -271,4 +269,4 @@ class Tracker:
     @property
     def complete(self) -> bool:
         """Whether every count of every location is zero: nothing can happen any more."""
-        return self._state_view[layout.NONZERO] == 0
+        return self._state.nonzero == 0

@@ -7,7 +7,7 @@ from itertools import count
 from time import monotonic_ns
 
 from tokenring.engine.data import DataPlane, Operator
-from tokenring.engine.native import DUE_COUNT, NUMBER_BITS, POSITION, ROUND, WAKE_NS, World
+from tokenring.engine.native import NUMBER_BITS, World
 from tokenring.engine.running.dataflows import Dataflows
 from tokenring.engine.running.operator import DUE, DUE_AND_KEPT, NOT_DUE, RunningOperator
 
@@ -58,14 +58,14 @@ class Schedule:
             if operator.compiled >= 0:
                 self._world.make_due(operator.compiled)
                 return
-            view, number = self._world.view, operator.number
-            heappush(self.due, (view[ROUND] + (number <= view[POSITION])) << NUMBER_BITS | number)
+            graph, number = self._world.state, operator.number
+            heappush(self.due, (graph.round + (number <= graph.position)) << NUMBER_BITS | number)
         operator.due = DUE
 
     def first_due(self) -> RunningOperator:
         """Take the first of Python's operators that are due off the heap: it is to run now."""
         number = heappop(self.due) & _NUMBER
-        self._world.view[POSITION] = number
+        self._world.state.position = number
         operator = self._operators[number]
         operator.due = NOT_DUE
         return operator
@@ -73,8 +73,8 @@ class Schedule:
     @property
     def next_is_indifferent(self) -> bool:
         """Whether the next that is due is Python's, of this round, and does not ask what time it is."""
-        view = self._world.view
-        if not self.due or view[DUE_COUNT] or self.due[0] >> NUMBER_BITS != view[ROUND]:
+        graph = self._world.state
+        if not self.due or graph.due_count or self.due[0] >> NUMBER_BITS != graph.round:
             return False
         return self._operators[self.due[0] & _NUMBER].is_indifferent
 
@@ -108,9 +108,9 @@ class Schedule:
 
     def idle_for(self, limit_s: float) -> float:
         """How long nothing here asks for a step, in seconds and at most `limit_s`; not positive if something does."""
-        if self.due or self.next or self._world.view[DUE_COUNT]:
+        if self.due or self.next or self._world.state.due_count:
             return 0
-        wake_ns = self._world.view[WAKE_NS]
+        wake_ns = self._world.state.wake_ns
         if self.timers:
             wake_ns = min(wake_ns or self.timers[0][0], self.timers[0][0])
         return min(limit_s, (wake_ns - monotonic_ns()) / 1e9 - 100e-6) if wake_ns else limit_s

@@ -11,7 +11,6 @@ from typing import Any
 
 from tokenring.engine.data import InputPort, OutputPort, RemoteChannel, Runtime, messages_of
 from tokenring.engine.errors import BrokenInvariant
-from tokenring.engine.native import ARRIVED_HERE
 from tokenring.engine.progress import (
     NamedLocation,
     PathsTo,
@@ -94,7 +93,7 @@ class CheckedProgress:
 
     def exchange(self, sent: bool) -> int:
         """Exchange progress as ever, between a look at what goes out and a look at what came of it."""
-        for location, time, messages in self._world.take_table(ARRIVED_HERE).tolist():
+        for location, time, messages in self._world.take_table(self._world.arrived_here).tolist():
             for _ in range(messages):
                 self._validator.received(location, time)
         before, unfinished = self._logged(), self._log.unfinished()

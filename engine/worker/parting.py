@@ -10,7 +10,6 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from tokenring.engine.errors import UsageError
-from tokenring.engine.native import DUE_COUNT, POSITION
 from tokenring.engine.running import RunningOperator
 from tokenring.shm.memory import Segment, peek, poke
 from tokenring.shm.queues import anything_waiting, leave
@@ -79,10 +78,10 @@ class Parting:
     def is_at_work(self) -> bool:
         """Whether this worker has something to do, or to publish, as far as it has read the ring."""
         worker = self._worker
-        view, plane = worker.world.view, worker.plane
+        graph, plane = worker.world.state, worker.plane
         is_busy = plane.waiting or worker.log.offset or worker.lost.waiting or worker.turns.going_round
-        is_due = worker.schedule.due or worker.schedule.next or view[DUE_COUNT]
-        return bool(is_busy or is_due or view[POSITION] >= 0 or anything_waiting(plane.incoming))
+        is_due = worker.schedule.due or worker.schedule.next or graph.due_count
+        return bool(is_busy or is_due or graph.position >= 0 or anything_waiting(plane.incoming))
 
     def part(self, number: int, last: Callable[[], None], tell: Callable[[], None]) -> None:
         """Go on without a worker; or, if it is this one, end, as soon as nothing is to be done here any more: `last` is

@@ -8,27 +8,17 @@ from tokenring.engine.bridge import CompiledPart
 from tokenring.engine.data import Runtime
 from tokenring.engine.native import (
     ARRIVALS,
-    ARRIVED_FOR_PYTHON,
-    DUE_COUNT,
     HANDED_OVER,
     HAS_RUN,
     NOBODY,
     OPERATOR_STOPPED,
     PEERS_SLEEP,
-    POSITION,
     PYTHON_IS_DUE,
     QUIET,
-    RING_IS_FULL,
-    RUN_MESSAGES,
-    RUN_NS,
-    RUN_ROWS,
-    STOPPED_AT,
     TIME_IS_UP,
     TO_EXCHANGE,
     TO_GIVE_BACK,
-    TROUBLE,
     TROUBLED,
-    UNPUBLISHED,
     WAS_ACTIVE,
     WOKEN,
     turn,
@@ -78,7 +68,7 @@ class Turns:
         something. wait_ns: how long to wait for something to do; until_ns: when to end (monotonic), 0: when nothing is
         due."""
         schedule, compiled, due = self._schedule, self._compiled, self._schedule.due
-        view, address = self._world.view, self._world.address
+        graph, address = self._world.state, self._world.address
         budget = _OPERATORS_A_STEP
         rounds = 0
         active = False
@@ -99,7 +89,7 @@ class Turns:
             if told & WAS_ACTIVE:
                 active = True
             if told & HAS_RUN:
-                self.has_run(view[STOPPED_AT], view[RUN_NS], view[RUN_MESSAGES], view[RUN_ROWS])
+                self.has_run(graph.stopped_at, graph.run_ns, graph.run_messages, graph.run_rows)
             if told & PEERS_SLEEP:
                 self._parking.wake_peers()
             if told & PYTHON_IS_DUE:
@@ -110,7 +100,7 @@ class Turns:
                         self._send_round()
                     if not budget or not self._is_alone or not schedule.next_is_indifferent:
                         break
-                view[UNPUBLISHED] = active = True
+                graph.unpublished = active = True
             elif told & HANDED_OVER:
                 compiled.edges.hand_on()
                 if self.going_round:
@@ -118,14 +108,14 @@ class Turns:
             elif told & OPERATOR_STOPPED:
                 compiled.attend()
             elif told & ARRIVALS:
-                self._plane.deliver(view[ARRIVED_FOR_PYTHON])
+                self._plane.deliver(graph.arrived_for_python)
             elif told & TO_GIVE_BACK:
                 schedule.keep_waiting_messages()
                 self._plane.end_round()
             elif told & (TO_EXCHANGE | TROUBLED):
                 flags = self._exchange_outside(told)
                 active |= flags & ~INCOMING != 0
-                if not flags & (APPLIED_ANY | INCOMING) and view[POSITION] < 0 and not due and not view[DUE_COUNT]:
+                if not flags & (APPLIED_ANY | INCOMING) and graph.position < 0 and not due and not graph.due_count:
                     break
             elif told & WOKEN:
                 self._tell_woken()
@@ -133,7 +123,7 @@ class Turns:
                 break
             # The loop looks at the time only in rounds that end without Python. Who was woken sees what woke it, before
             # a source sends more in the next step.
-            if view[POSITION] < 0 and not due:
+            if graph.position < 0 and not due:
                 rounds += 1
                 if monotonic_ns() >= until_ns if until_ns else rounds == _ROUNDS_A_STEP:
                     break
@@ -141,15 +131,15 @@ class Turns:
 
     def _exchange_outside(self, told: int) -> int:
         """Exchange progress where the inner loop left it to Python; the flags of that."""
-        view = self._world.view
+        graph = self._world.state
         if told & TROUBLED:
-            flags = self._progress.handle(view[TROUBLE])
-            view[TROUBLE] = 0
+            flags = self._progress.handle(graph.trouble)
+            graph.trouble = 0
             return self.heed(flags)
-        sent = view[UNPUBLISHED] != 0
+        sent = graph.unpublished != 0
         if sent:
             self._plane.uncommitted = True  # compiled edges do not say what they wrote
-        view[UNPUBLISHED] = 0
+        graph.unpublished = 0
         return self.exchange(sent)
 
     def _tell_woken(self) -> None:
@@ -180,7 +170,7 @@ class Turns:
 
     def heed(self, flags: int) -> int:
         """Do what an exchange of progress asks for."""
-        self._world.view[RING_IS_FULL] = flags & FULL
+        self._world.state.ring_is_full = flags & FULL
         if flags & APPLIED_ANY:
             self._tell_woken()
         if flags & PARKED:

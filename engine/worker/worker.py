@@ -17,7 +17,7 @@ from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope, one_of
 from tokenring.engine.errors import DataflowFailedError, GroupStopped, OperatorError
 from tokenring.engine.explain import Inspection, StallWatch, stop
-from tokenring.engine.native import DUE_COUNT, NOTED, OBSERVED, UNPUBLISHED, World
+from tokenring.engine.native import NOTED, World
 from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import Dataflows, Garbage, Publication, Room, Schedule, put_in_place, refuse_step
 from tokenring.engine.worker.agreement import Agreement
@@ -221,7 +221,7 @@ class Worker:
         if dataflow is None or dataflow.when_failed is None:
             return False
         stop(dataflow, self.runtime, self.schedule)
-        self.world.view[UNPUBLISHED] = True  # what was sent before, and the rows of others
+        self.world.state.unpublished = True  # what was sent before, and the rows of others
         try:
             dataflow.when_failed(str(error))
         except (OSError, DataflowFailedError) as why:  # the others cannot be told, or the program's own depends on it
@@ -286,7 +286,7 @@ class Worker:
         due, and nothing waits on its way from or to it; -1 where something is."""
         if self.log.offset or self.lost.waiting or self.plane.waiting or self.schedule.due or self.schedule.next:
             return -1
-        if self.world.view[DUE_COUNT]:  # compiled operators, such as those of a program's rows, which it has published
+        if self.world.state.due_count:  # compiled operators, such as those of a program's rows, which it has published
             return -1
         if self.room.is_sending:  # what its program has sent it does not know of yet
             return -1
@@ -307,7 +307,7 @@ class Worker:
             self.events = events = EventLog(self.log, self.dataflows, self.turns.exchange, self._park)
             vars(self.turns).update(exchange=events.exchange)
             self.turns.has_run = events.ran
-            self.world.view[OBSERVED] |= NOTED
+            self.world.state.observed |= NOTED
             vars(self).update(_park=events.park)
         return self.events
 

@@ -4,7 +4,6 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema
 from tokenring.engine.compiled import (
-    STAGE_WORDS,
     CompiledStage,
     StageBeginning,
     alias_of,
@@ -90,7 +89,7 @@ class Nothing:
 
     def compiled_stage(self) -> CompiledStage:
         """The same in the inner loop."""
-        return CompiledStage(_drop_all, np.zeros(STAGE_WORDS, np.int64))
+        return CompiledStage(_drop_all, StageBeginning().words)
 
 
 @entry

@@ -7,23 +7,26 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.engine.compiled import (
-    STAGE_MESSAGE,
-    STAGE_WORDS,
     CompiledStage,
+    StageBeginning,
     addresses_of,
     bare_message,
     claim,
     entry,
     give_keys,
     keys_of,
+    record_at,
     rows_of,
     wall_now_ns,
     words_at,
     world_at,
 )
 
-# Words of the stage: how many columns come.
-_WIDTH, _WORDS = STAGE_WORDS, STAGE_WORDS + 1
+
+class Arriving(StageBeginning):
+    """How many columns come."""
+
+    width: int
 
 
 def with_arrival(
@@ -64,22 +67,22 @@ class _Arrival:
         """The same in the worker's inner loop, by the clock that kernels know."""
         if self._clock is not time.time_ns:
             return None
-        state = np.zeros(_WORDS, np.int64)
-        state[_WIDTH] = len(self._schema) - 1
-        return CompiledStage(_stamp, state)
+        state = Arriving()
+        state.width = len(self._schema) - 1
+        return CompiledStage(_stamp, state.words)
 
 
 @entry
-def _stamp(world, state):  # type: ignore[no-untyped-def]
+def _stamp(world: int, state: int) -> int:
     """Pass columns on, and the instant behind them."""
-    own, words = words_at(state, _WORDS), world_at(world)
-    message, width = own[STAGE_MESSAGE], own[_WIDTH]
+    own, graph = record_at(state, Arriving), world_at(world)
+    message, width = own.message, own.width
     rows = rows_of(message)
-    result = bare_message(words, width + 1, rows)
+    result = bare_message(graph, width + 1, rows)
     target, source = addresses_of(result), addresses_of(message)
     for column in range(width):
         target[column] = source[column]
-    target[width] = claim(words, 8 * rows)
+    target[width] = claim(graph, 8 * rows)
     words_at(target[width], rows)[:] = wall_now_ns()
     give_keys(result, keys_of(message))
     return result

@@ -15,11 +15,16 @@ And what kernels see of memory besides, at an address: words, bytes, tables; and
 import ctypes
 import sys
 from collections.abc import MutableSequence
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
 from tokenring.shm.kernels.kernel import STAND_FOR, Later, kernel
+
+if TYPE_CHECKING:
+    from _ctypes import _PyCStructType as _StructureType  # as type checkers know it
+else:
+    _StructureType = type(ctypes.Structure)
 
 R = TypeVar("R")
 Words = np.ndarray
@@ -51,6 +56,16 @@ def _checked(field: Any) -> property:
     return property(field.__get__, write)
 
 
+class _Also:
+    def __init__(self, field: str) -> None:
+        self.field = field
+
+
+def also(field: str) -> Any:
+    """Another name of a field, where a word means something else."""
+    return _Also(field)
+
+
 class _Words:
     """A field of plain words, behind a field of ctypes' that nobody names."""
 
@@ -66,7 +81,7 @@ class _Words:
         record.words[self._part] = value
 
 
-class _Declared(type(ctypes.Structure)):  # type: ignore[misc]
+class _Declared(_StructureType):
     """The class of records' classes, by which kernels know one: there it is its dtype."""
 
     dtype: np.dtype[np.void]
@@ -75,37 +90,48 @@ class _Declared(type(ctypes.Structure)):  # type: ignore[misc]
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], is_checked: bool = True
     ) -> "_Declared":
-        rooms = {field: namespace.pop(field) for field, value in [*namespace.items()] if isinstance(value, _Room)}
+        told = {each: namespace.pop(each) for each, is_ in [*namespace.items()] if isinstance(is_, _Room | _Also)}
         made: Any = super().__new__(mcs, name, bases, {"__slots__": (), **namespace})
         if ctypes.Structure in bases:
-            return made  # type: ignore[no-any-return]
-        begun = getattr(bases[0], "dtype", np.dtype([]))
-        fields: list[Any] = [(each, begun.fields[each][0]) for each in begun.names or ()]
-        at, own, around = begun.itemsize // 8, [], sys._getframe(1)
+            made.size, made.dtype = 0, np.dtype([])
+            return cast(_Declared, made)
+        begun: Any = bases[0].dtype  # type: ignore[attr-defined]
+        forms: dict[str, Any] = {each: begun.fields[each] for each in begun.names or ()}
+        at, own, around = begun.itemsize // 8, list[tuple[str, Any]](), sys._getframe(1)
+        form: Any
         for field, kind in made.__annotations__.items():
             if isinstance(kind, str):  # from __future__ import annotations
                 kind = eval(kind, around.f_globals, around.f_locals)
-            if field in rooms:
-                count = rooms[field].words
-                fields.append((field, np.dtype((np.int64, (count,)))))
+            is_told = told.get(field)
+            if isinstance(is_told, _Also):
+                forms[field] = forms[is_told.field]
+                continue
+            if isinstance(is_told, _Room):
+                form, count = np.dtype((np.int64, (is_told.words,))), is_told.words
                 own.append((f"_{field}", ctypes.c_int64 * count))
                 setattr(made, field, _Words(at, count))
             elif isinstance(kind, _Declared):
-                fields.append((field, kind.dtype))
+                form = kind.dtype
                 own.append((field, kind))
             elif kind is int:
-                fields.append((field, np.dtype(np.int64)))
+                form = np.dtype(np.int64)
                 own.append((field, ctypes.c_int64))
             else:
                 raise TypeError(f"record {name}: field {field} is int, a record, or Words with room(n), not {kind!r}")
-            at += fields[-1][1].itemsize // 8
-        made._fields_, made.size, made.dtype = own, at, np.dtype(fields)
+            forms[field] = form, 8 * at
+            at += form.itemsize // 8
+        made._fields_, made.size = own, at
+        formats, offsets = zip(*forms.values(), strict=True) if forms else ((), ())
+        made.dtype = np.dtype({"names": [*forms], "formats": formats, "offsets": offsets, "itemsize": 8 * at})
         for field, kind in own:
             if kind is ctypes.c_int64 and is_checked:
                 setattr(made, field, _checked(made.__dict__[field]))
-        return made  # type: ignore[no-any-return]
+        for field, is_told in told.items():
+            if isinstance(is_told, _Also):
+                setattr(made, field, made.__dict__[is_told.field])
+        return cast(_Declared, made)
 
-    def original(cls) -> "np.dtype[np.void]":
+    def original(cls) -> "np.dtype[np.void]":  # noqa: N805 - a metaclass, which ruff does not see
         """What it is to kernels."""
         return cls.dtype
 
@@ -120,7 +146,7 @@ class Record(ctypes.Structure, metaclass=_Declared):
 
     def __new__(cls, words: Words | None = None) -> Self:
         """words: where it lies, from their first one on; None: in new ones."""
-        return super().__new__(cls) if words is None else cls.from_buffer(words)
+        return super().__new__(cls) if words is None else cls.from_buffer(words.data)
 
     def __init__(self, words: Words | None = None) -> None:
         pass
@@ -128,12 +154,19 @@ class Record(ctypes.Structure, metaclass=_Declared):
     @property
     def words(self) -> Words:
         """Its own, an array of int64: the same memory."""
-        return np.frombuffer(self, np.int64)
+        whole: Any = self
+        return np.frombuffer(whole, np.int64)
 
     @property
     def address(self) -> int:
         """Where it lies, in bytes; good as long as its words are."""
         return ctypes.addressof(self)
+
+    @classmethod
+    def place_of(cls, field: str) -> int:
+        """Which of its words is that of a field, or the first one."""
+        fields: Any = cls.dtype.fields
+        return int(fields[field][1]) // 8
 
     @classmethod
     def new_table(cls, count: int) -> np.ndarray:
@@ -211,7 +244,7 @@ def address_of(array: np.ndarray, index: int = 0) -> int:
 
 
 @kernel
-def copy_text(word, heap, target, at):  # type: ignore[no-untyped-def]
+def copy_text(word: int, heap: int, target: int, at: int) -> int:
     """Copy a text that is not null from the heap at address `heap` to byte `at` of the one at `target`; returns its
     word there."""
     length = word & LENGTH_MASK

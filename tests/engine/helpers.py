@@ -20,7 +20,6 @@ from tokenring.engine import (
     TokenRef,
     Worker,
 )
-from tokenring.engine.native import LENT, TAKEN
 from tokenring.engine.worker.simulation import SimulatedGroup
 from tokenring.shm.queues import receive, route
 
@@ -55,7 +54,7 @@ def take_in(worker: Worker) -> int:
     """Let messages from peers arrive, and nothing else happen; how many came."""
     found: int = receive(worker.plane.incoming, worker.plane.inbox)
     worker.plane.deliver(found)
-    worker.world.view[LENT] = worker.world.view[TAKEN] = 1
+    worker.world.state.lent = worker.world.state.taken = 1
     return found
 
 

@@ -20,7 +20,6 @@ from tests.engine.helpers import build, settle, simulated
 from tests.engine.native.scripted import forward, later, operate
 from tests.operators.migrate.two_benches import only_python
 from tokenring.engine import Exchange, InputPort, OperatorContext, Schema, Scope, Stream, Worker, execute
-from tokenring.engine.native.layout import CHUNKS_BYTES, WAITING, WAITING_TEXT, WAITING_TEXT_AT
 from tokenring.engine.native.memory import MOST_KEPT_BYTES
 from tokenring.operators import (
     Count,
@@ -155,12 +154,12 @@ def kept_rows(group: Any) -> int:
         for operator in worker.inspection.operators:
             view = operator.view() if operator.view is not None else {}
             rows += sum(view[name] for name in ("left", "right", "epochs", "rows") if name in view)
-        rows += int(worker.world.view[WAITING]) + worker.plane.backlog_bytes
+        rows += worker.world.state.waiting + worker.plane.backlog_bytes
         tables = worker.tracker.tables
         rows += sum(len(worker.tracker.entries.at(location)) for location in range(tables.locations_used))
-        text = worker.world.view
-        assert text[WAITING_TEXT_AT] - text[WAITING_TEXT] == 0
-        assert text[CHUNKS_BYTES] <= MOST_KEPT_BYTES
+        text = worker.world.state
+        assert text.waiting_text_at - text.waiting_text == 0
+        assert text.chunks_bytes <= MOST_KEPT_BYTES
     return rows
 
 

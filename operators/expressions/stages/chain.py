@@ -7,25 +7,36 @@ import numpy as np
 from tokenring.engine import kernel
 from tokenring.engine.compiled import (
     RAISED,
-    STAGE_MESSAGE,
-    STAGE_ROW,
-    STAGE_WORDS,
     CompiledStage,
+    Record,
+    StageBeginning,
     address_of,
     call_at,
     entry,
     keys_of,
+    record_at,
+    records_at,
     rows_of,
-    table_at,
     words_at,
 )
 
-_PARTS, _PART_COUNT, _WORDS = range(STAGE_WORDS, STAGE_WORDS + 3)
-_LOGIC, _STATE, _PART_WORDS = range(3)
+
+class ChainState(StageBeginning):
+    """Where the parts are, and how many."""
+
+    parts: int
+    part_count: int
+
+
+class ChainPart(Record):
+    """A stage: its logic's address, and its state's."""
+
+    logic: int
+    state: int
 
 
 @kernel
-def _row_before(origin, message, row):  # type: ignore[no-untyped-def]
+def _row_before(origin: int, message: int, row: int) -> int:
     """A row's number in the message that `message` was made of, in which rows before it in its time may be missing: one
     that is as far from the first row of that time."""
     if keys_of(message) == 0:
@@ -40,20 +51,20 @@ def _row_before(origin, message, row):  # type: ignore[no-untyped-def]
 
 
 @entry
-def through_all(world, state):  # type: ignore[no-untyped-def]
+def through_all(world: int, state: int) -> int:
     """What the last stage makes of what those before it made."""
-    own = words_at(state, _WORDS)
-    parts = table_at(own[_PARTS], own[_PART_COUNT], _PART_WORDS)
-    origin = message = own[STAGE_MESSAGE]
-    for at in range(own[_PART_COUNT]):
-        part = words_at(parts[at, _STATE], STAGE_WORDS)
-        part[STAGE_MESSAGE] = message
-        made = call_at(parts[at, _LOGIC], world, parts[at, _STATE])
+    own = record_at(state, ChainState)
+    parts = records_at(own.parts, own.part_count, ChainPart)
+    origin = message = own.message
+    for at in range(own.part_count):
+        part = record_at(parts[at].state, StageBeginning)
+        part.message = message
+        made = call_at(parts[at].logic, world, parts[at].state)
         if made == RAISED or made == 0:
             return made
         if made < 0:
-            own[STAGE_ROW] = _row_before(origin, message, part[STAGE_ROW])
-            return -1 - ((-1 - made) * own[_PART_COUNT] + at)
+            own.row = _row_before(origin, message, part.row)
+            return -1 - ((-1 - made) * own.part_count + at)
         if rows_of(made) == 0:
             return 0
         message = made
@@ -65,8 +76,8 @@ def chained(parts: Sequence[CompiledStage]) -> CompiledStage:
     if len(parts) == 1:
         return parts[0]
     table = np.array([(part.logic.address, address_of(part.state)) for part in parts], np.int64)
-    state = np.zeros(_WORDS, np.int64)
-    state[_PARTS], state[_PART_COUNT] = address_of(table), len(parts)
+    state = ChainState()
+    state.parts, state.part_count = address_of(table), len(parts)
 
     def explain(error: int, row: int) -> Exception:
         number, at = divmod(error, len(parts))
@@ -74,4 +85,4 @@ def chained(parts: Sequence[CompiledStage]) -> CompiledStage:
         assert explained is not None, "a stage that fails says why"
         return explained(number, row)
 
-    return CompiledStage(through_all, state, (table, *parts), explain, any([part.has_texts for part in parts]))
+    return CompiledStage(through_all, state.words, (table, *parts), explain, any([part.has_texts for part in parts]))

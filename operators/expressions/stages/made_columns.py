@@ -14,10 +14,9 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema, Strings, kernel
 from tokenring.engine.compiled import (
-    STAGE_MESSAGE,
-    STAGE_ROW,
-    STAGE_WORDS,
     CompiledStage,
+    StageBeginning,
+    Words,
     address_of,
     addresses_of,
     array_at,
@@ -32,6 +31,7 @@ from tokenring.engine.compiled import (
     give_keys,
     is_all_common,
     keys_of,
+    record_at,
     round_of,
     rows_of,
     table_at,
@@ -49,16 +49,37 @@ from tokenring.operators.expressions.stages.looked_up import (
 from tokenring.operators.expressions.stages.made_texts import MadeTexts, are_in_space
 from tokenring.operators.state import grown
 
-# Words: the function to be called; how many columns come in, and are made; whether words are remembered, the cells of
-# their numbers, and how many there are; what was made of each, and for how many there is room; the positions of the
-# key's columns, whether they are text, and the first word of text that is not remembered; rows that were looked up; for
-# Python, the rows whose words are new, how many and where they begin, the round, the message's rows and its columns'
-# addresses; where it leaves (address, heap's address or 0) of what it made.
-(
-    _PYTHON, _BEFORE, _MADE, _REMEMBERS, _CELLS, _KNOWN, _KEPT, _ROOM, _FIRST, _SECOND, _IS_TEXT, _PRIVATE, _USES,
-    _FRESH, _FRESH_COUNT, _START, _ROUND, _ROWS, _COLUMNS, _RESULTS,
-) = range(STAGE_WORDS, STAGE_WORDS + 20)  # fmt: skip
-_WORDS = STAGE_WORDS + 20
+
+class MadeState(StageBeginning):
+    """`python`: the function to be called; how many columns come in, and are `made`; `remembers`: whether words are
+    remembered, the `cells` of their numbers, and how many there are; `kept`: what was made of each, and for how many
+    there is room; the positions of the key's columns, whether they are text, and the first word of text that is not
+    remembered; `uses`: rows that were looked up; for Python, the rows whose words are new, how many and where they
+    begin, the round, the message's rows and its columns' addresses; `results`: where it leaves (address, heap's address
+    or 0) of what it made."""
+
+    python: int
+    before: int
+    made: int
+    remembers: int
+    cells: int
+    known: int
+    kept: int
+    kept_room: int
+    first: int
+    second: int
+    is_text: int
+    private: int
+    uses: int
+    fresh: int
+    fresh_count: int
+    start: int
+    round: int
+    rows: int
+    columns: int
+    results: int
+
+
 _ALL, _NEW, _FULL = range(3)  # what Python is called for: columns of all rows, what is to be remembered of some, room
 _FAILED, _DONE, _NOT_REMEMBERED = -1, 0, 1  # what it answers
 _PAD = 8
@@ -67,62 +88,62 @@ _CALLED = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
 @kernel
-def _look_up_all(world, own, message, found):  # type: ignore[no-untyped-def]
+def _look_up_all(world: int, own: MadeState, message: int, found: Words) -> int:
     """Fill the columns of `found` with what is remembered, or is now; what Python answers."""
     rows = rows_of(message)
-    first, second = column_of(message, own[_FIRST]), column_of(message, own[_SECOND])
-    if own[_IS_TEXT] and not (is_all_common(first, own[_PRIVATE]) and is_all_common(second, own[_PRIVATE])):
+    first, second = column_of(message, own.first), column_of(message, own.second)
+    if own.is_text != 0 and not (is_all_common(first, own.private) and is_all_common(second, own.private)):
         return _NOT_REMEMBERED
-    if own[_KNOWN] > MOST_KEYS:
-        answer = call_at(own[_PYTHON], world, _FULL)
+    if own.known > MOST_KEYS:
+        answer = call_at(own.python, world, _FULL)
         if answer != _DONE:
             return answer
     slots = words_at(claim(world_at(world), 8 * rows), rows)
     fresh = words_at(claim(world_at(world), 8 * min(rows, ROWS_AT_ONCE)), min(rows, ROWS_AT_ONCE))
-    own[_FRESH] = fresh.ctypes.data
-    cells = table_at(own[_CELLS], CELLS, 3)
+    own.fresh = fresh.ctypes.data
+    cells = table_at(own.cells, CELLS, 3)
     for start in range(0, rows, ROWS_AT_ONCE):
         stop = min(rows, start + ROWS_AT_ONCE)
-        if own[_KNOWN] > MOST_KEYS:
+        if own.known > MOST_KEYS:
             return _NOT_REMEMBERED
-        added = number_words(cells, first[start:stop], second[start:stop], own[_KNOWN], slots[start:stop], fresh)
-        own[_USES] += stop - start
+        added = number_words(cells, first[start:stop], second[start:stop], own.known, slots[start:stop], fresh)
+        own.uses += stop - start
         if added > 0:
-            own[_FRESH_COUNT], own[_START] = added, start
-            answer = call_at(own[_PYTHON], world, _NEW)
+            own.fresh_count, own.start = added, start
+            answer = call_at(own.python, world, _NEW)
             if answer != _DONE:
                 return answer
-    look_up(table_at(own[_KEPT], own[_ROOM], found.shape[0]), slots, found)
+    look_up(table_at(own.kept, own.kept_room, found.shape[0]), slots, found)
     return _DONE
 
 
 @entry
-def make_columns(world, state):  # type: ignore[no-untyped-def]
+def make_columns(world: int, state: int) -> int:
     """The message with more columns."""
-    own, words = words_at(state, _WORDS), world_at(world)
-    message = own[STAGE_MESSAGE]
-    rows, before, width = rows_of(message), own[_BEFORE], own[_MADE]
-    made = bare_message(words, before + width, rows)
+    own, graph = record_at(state, MadeState), world_at(world)
+    message = own.message
+    rows, before, width = rows_of(message), own.before, own.made
+    made = bare_message(graph, before + width, rows)
     target, source = addresses_of(made), addresses_of(message)
     for column in range(before):
         target[column] = source[column]
     give_keys(made, keys_of(message))
     stride = (rows + _PAD - 1) // _PAD * _PAD * 8
-    room = claim(words, stride * width)
+    room = claim(graph, stride * width)
     for column in range(width):
         target[before + column] = room + column * stride
-    own[_ROUND], own[_ROWS], own[_COLUMNS], own[STAGE_ROW] = round_of(world), rows, source.ctypes.data, 0
-    if own[_REMEMBERS]:
+    own.round, own.rows, own.columns, own.row = round_of(world), rows, source.ctypes.data, 0
+    if own.remembers != 0:
         answer = _look_up_all(world, own, message, table_at(room, width, stride // 8))
         if answer == _DONE:
             return made
         if answer < 0:
             return answer
-    answer = call_at(own[_PYTHON], world, _ALL)
+    answer = call_at(own.python, world, _ALL)
     if answer < 0:
         return answer
-    results = table_at(own[_RESULTS], width, 2)
-    addresses, heaps = words_at(claim(words, 8 * width), width), words_at(claim(words, 8 * width), width)
+    results = table_at(own.results, width, 2)
+    addresses, heaps = words_at(claim(graph, 8 * width), width), words_at(claim(graph, 8 * width), width)
     for column in range(width):
         addresses[column], heaps[column] = results[column, 0], results[column, 1]
     bring_texts(world, addresses, heaps, rows)
@@ -155,18 +176,18 @@ class MadeColumns:
         self._cells: np.ndarray = np.zeros(0, np.int64)
         self._kept: np.ndarray = np.zeros((0, self._width), np.int64)
         self._called = _CALLED(partial(_answer, ref(self)))
-        self.state = state = np.zeros(_WORDS, np.int64)
-        state[_PYTHON] = ctypes.cast(self._called, ctypes.c_void_p).value or 0
-        state[_BEFORE], state[_MADE], state[_RESULTS] = len(before), self._width, address_of(self._results)
-        state[_PRIVATE] = first_private_word()
+        self.state = state = MadeState()
+        state.python = ctypes.cast(self._called, ctypes.c_void_p).value or 0
+        state.before, state.made, state.results = len(before), self._width, address_of(self._results)
+        state.private = first_private_word()
         if columns:
-            state[_REMEMBERS], state[_FIRST], state[_SECOND] = True, self._positions[0], self._positions[-1]
-            state[_IS_TEXT] = any([kind.is_text for kind in self._schema.kinds])
+            state.remembers, state.first, state.second = True, self._positions[0], self._positions[-1]
+            state.is_text = any([kind.is_text for kind in self._schema.kinds])
             self._forget()
 
     def stage(self) -> CompiledStage:
         """The stage."""
-        return CompiledStage(make_columns, self.state, (self,), self._explained, has_texts=True)
+        return CompiledStage(make_columns, self.state.words, (self,), self._explained, has_texts=True)
 
     def _explained(self, error: int, row: int) -> Exception:
         found = self._error
@@ -176,7 +197,7 @@ class MadeColumns:
     def answer(self, wanted: int) -> int:
         """Do what the stage asks for."""
         try:
-            self._texts.settle(int(self.state[_ROUND]))
+            self._texts.settle(self.state.round)
             return (self._make, self._learn, self._begin_anew)[wanted]()
         except Exception as error:
             self._error = error
@@ -187,8 +208,8 @@ class MadeColumns:
 
     def _rows(self, chosen: np.ndarray | None = None) -> Batch:
         """The columns of the message that the function takes: of all rows, or of those chosen."""
-        addresses = array_at(int(self.state[_COLUMNS]), int(self.state[_BEFORE]))[self._positions].tolist()
-        return batch_at(self._schema, addresses, int(self.state[_ROWS]), chosen)
+        addresses = array_at(self.state.columns, self.state.before)[self._positions].tolist()
+        return batch_at(self._schema, addresses, self.state.rows, chosen)
 
     def _results_of(self, rows: Batch) -> tuple[list[np.ndarray], list[np.ndarray | None]]:
         """The columns that the function makes, as words, and their heaps."""
@@ -208,38 +229,38 @@ class MadeColumns:
     def _learn(self) -> int:
         """Keep what is made of the newest words, which the stage has numbered."""
         state = self.state
-        known, count = int(state[_KNOWN]), int(state[_FRESH_COUNT])
+        known, count = state.known, state.fresh_count
         try:
-            columns, heaps = self._results_of(self._rows(array_at(int(state[_FRESH]), count) + int(state[_START])))
+            columns, heaps = self._results_of(self._rows(array_at(state.fresh, count) + state.start))
         except BaseException:
             self._forget()  # there are words without results
             raise
         if known + count > len(self._kept):
             self._kept = grown(self._kept, max(known + count, _FIRST_ROOM), None, axis=0)
-            state[_KEPT], state[_ROOM] = address_of(self._kept), len(self._kept)
+            state.kept, state.kept_room = address_of(self._kept), len(self._kept)
         for at, (words, heap) in enumerate(zip(columns, heaps, strict=True)):
             self._kept[known : known + count, at] = words if heap is None else self._lasting(words, heap)
-        state[_KNOWN] += count
+        state.known += count
         return _DONE
 
     def _lasting(self, words: np.ndarray, heap: np.ndarray) -> np.ndarray:
         """The words of texts that stay, as long as they are remembered."""
-        if are_in_space(heap) and int(words.max()) < int(self.state[_PRIVATE]):
+        if are_in_space(heap) and int(words.max()) < self.state.private:
             return words
         return self._texts.keep(Strings(words, heap))
 
     def _begin_anew(self) -> int:
         """Forget everything; for ever, if it was of no use."""
         state = self.state
-        state[_REMEMBERS] = state[_USES] >= LEAST_USES * state[_KNOWN]
+        state.remembers = state.uses >= LEAST_USES * state.known
         self._forget()
-        return _DONE if state[_REMEMBERS] else _NOT_REMEMBERED
+        return _DONE if state.remembers else _NOT_REMEMBERED
 
     def _forget(self) -> None:
         state = self.state
-        self._texts.forget(int(state[_ROUND]))
-        self._cells = np.zeros((CELLS if state[_REMEMBERS] else 0, 3), np.int64)  # takes memory where it is used
-        state[_CELLS], state[_KNOWN], state[_USES] = address_of(self._cells), 0, 0
+        self._texts.forget(state.round)
+        self._cells = np.zeros((CELLS if state.remembers else 0, 3), np.int64)  # takes memory where it is used
+        state.cells, state.known, state.uses = address_of(self._cells), 0, 0
 
 
 def _answer(made: Callable[[], MadeColumns | None], world: int, wanted: int) -> int:

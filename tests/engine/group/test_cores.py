@@ -11,7 +11,6 @@ import pytest
 from tokenring.engine import Config, Schema, Worker, execute
 from tokenring.engine.cores import Claims, claims, placement
 from tokenring.engine.cores.claims import taken_among
-from tokenring.engine.native import ROUND
 from tokenring.engine.worker import usable_cores
 from tokenring.shm.memory import Layout, Segment
 
@@ -40,9 +39,9 @@ def idle(worker: Worker) -> dict[str, Any]:
         worker.step()
     tries = []
     for _ in range(100):
-        before = worker.world.view[ROUND]
+        before = worker.world.state.round
         found = worker.step_or_park(0.05)
-        tries.append(0 if found else worker.world.view[ROUND] - before)
+        tries.append(0 if found else worker.world.state.round - before)
         if max(tries) > MANY or (len(tries) == 5 and not worker.config.spin_us):
             break
     worker.barrier()

@@ -24,7 +24,6 @@ from tests.engine.native.scripted import (
 )
 from tokenring.engine import OperatorContext, Scope, Worker
 from tokenring.engine.compiled import AGAIN, DONE, Compiled
-from tokenring.engine.native.layout import BACKLOG_BYTES, WAITING
 
 MOST_WAITING = 200
 
@@ -85,7 +84,7 @@ def test_inboxes_of_compiled_operators_stay_bounded_while_peers_feed_them() -> N
                 made[1][0].advance_to(10 * time + more + 1)
             sender.step()
             receiver.step()
-            assert receiver.world.view[WAITING] < MOST_WAITING
+            assert receiver.world.state.waiting < MOST_WAITING
             runs = receiver.world.operators["runs"]
             assert abs(int(runs[0]) - int(runs[1])) <= 20
         for handle, _ in made:
@@ -113,12 +112,12 @@ def test_two_full_queues_against_each_other_empty_again() -> None:
                 handle.send({"value": np.full(100, to)})
                 handle.advance_to(time + 1)
             worker.step()
-        assert all(worker.plane.waiting and worker.world.view[BACKLOG_BYTES] > 10_000 for worker in group.workers)
+        assert all(worker.plane.waiting and worker.world.state.backlog_bytes > 10_000 for worker in group.workers)
         assert group.workers[0].plane.stops_sources
         for handle, _ in made:
             handle.close()
         settle(group, 20_000)
-        assert all(worker.complete and worker.world.view[BACKLOG_BYTES] == 0 for worker in group.workers)
+        assert all(worker.complete and worker.world.state.backlog_bytes == 0 for worker in group.workers)
         assert not group.workers[0].plane.stops_sources
     assert [len(recorder.rows) for recorder in recorders] == [4000, 4000]
 
@@ -147,7 +146,7 @@ def test_a_compiled_source_pauses_while_too_much_waits_for_room() -> None:
         made = build(group, declare)
         for _ in range(50):
             group.workers[0].step()
-        assert limit < group.workers[0].world.view[BACKLOG_BYTES] < 2 * limit
+        assert limit < group.workers[0].world.state.backlog_bytes < 2 * limit
         assert int(states[0][2]) < -2000
         for state in states:
             state[2] = -1

@@ -23,8 +23,7 @@ from tokenring.engine.compiled import (
     state_of,
     take,
 )
-from tokenring.engine.native import ROUND
-from tokenring.engine.native.layout import CHUNKS_BYTES, MOST_ROUNDS, WAITING
+from tokenring.engine.native.layout import MOST_ROUNDS
 from tokenring.engine.native.memory import MOST_KEPT_BYTES
 
 PAIR = Schema("key value")
@@ -92,7 +91,7 @@ def test_what_waited_in_its_own_memory_is_sent_on_and_read_long_after() -> None:
             handle.send({"value": np.arange(time * 100, time * 100 + 100)})
             handle.advance_to(time + 1)
         finish(group, made)
-        assert group.workers[0].world.view[WAITING] == 0
+        assert group.workers[0].world.state.waiting == 0
     assert recorder.rows == [(value // 100, value) for value in range(3000)]
 
 
@@ -223,22 +222,22 @@ def test_memory_of_rounds_grows_becomes_one_chunk_and_is_given_back() -> None:
     with simulated() as group:
         made = build(group, chain(forward(), 1, pact=None))
         handle, _, _ = made[0]
-        view = group.workers[0].world.view
+        view = group.workers[0].world.state
         handle.send({"value": np.zeros(10, np.int64)})
         handle.advance_to(1)
         group.workers[0].step()
-        first = view[CHUNKS_BYTES]
+        first = view.chunks_bytes
         assert first > 0
         for time in range(1, 12000):
             handle.send({"value": [time]})
             handle.advance_to(time + 1)
         group.workers[0].step()
-        grown = view[CHUNKS_BYTES]
+        grown = view.chunks_bytes
         assert grown > first
         for _ in range(3):
             handle.send({"value": [-1]})
             group.workers[0].step()
-            assert view[CHUNKS_BYTES] == grown <= MOST_KEPT_BYTES
+            assert view.chunks_bytes == grown <= MOST_KEPT_BYTES
         finish(group, made)
 
 
@@ -247,13 +246,13 @@ def test_rounds_are_counted_anew_before_their_number_is_too_great() -> None:
         made = build(group, chain(forward(), 2))
         settle(group)
         world = group.workers[0].world
-        world.view[ROUND] = MOST_ROUNDS - 2
+        world.state.round = MOST_ROUNDS - 2
         handle, _, recorder = made[0]
         for time in range(10):
             handle.send({"value": [time]})
             handle.advance_to(time + 1)
             group.workers[0].step()
-        assert 0 <= world.view[ROUND] < 1000
+        assert 0 <= world.state.round < 1000
         finish(group, made)
     assert recorder.rows == [(time, time) for time in range(10)]
 

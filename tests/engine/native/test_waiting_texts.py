@@ -14,14 +14,6 @@ from tests.engine.helpers import build, settle, simulated
 from tests.engine.native.scripted import forward, later, operate
 from tests.errors import raises
 from tokenring.engine import Batch, Exchange, OperatorError, Schema, Scope, Worker
-from tokenring.engine.native.layout import (
-    BACKLOG_BYTES,
-    PENDING_EDGES,
-    WAITING,
-    WAITING_TEXT,
-    WAITING_TEXT_AT,
-    WAITING_TEXT_LIMIT,
-)
 from tokenring.engine.native.memory import MOST_KEPT_BYTES
 
 TEXTS = Schema("to", name="string?")
@@ -84,26 +76,26 @@ def texts(first: int, count: int, length: int) -> list[str | None]:
 @pytest.mark.parametrize(("length", "is_too_much"), [(0, False), (700, True)])
 def test_what_waits_for_room_is_counted_with_its_texts(length: int, is_too_much: bool) -> None:
     with exchanging(forward(), backlog_bytes=20_000) as made:
-        backlog = made.sender.world.view
+        backlog = made.sender.world.state
         grown = []
         for number in range(40):
-            before = int(backlog[BACKLOG_BYTES])
+            before = int(backlog.backlog_bytes)
             made.send([None, *texts(number, 1, length) * 3])  # one that repeats the one before it is there once
-            grown.append(int(backlog[BACKLOG_BYTES]) - before)
+            grown.append(int(backlog.backlog_bytes) - before)
         assert set(grown) == {0, 4 * 2 * 8 + length}
         assert made.sender.plane.stops_sources == is_too_much
-        while is_too_much and backlog[BACKLOG_BYTES] > 10_000:  # half of what is let be
+        while is_too_much and backlog.backlog_bytes > 10_000:  # half of what is let be
             assert made.sender.plane.stops_sources
             made.receiver.step()
             made.sender.step()
         assert not made.sender.plane.stops_sources
         made.finish()
-        assert backlog[BACKLOG_BYTES] == 0
+        assert backlog.backlog_bytes == 0
         assert not made.sender.plane.stops_sources
 
 
 def _texts_kept(worker: Any) -> tuple[int, int]:
-    return int(worker.world.view[WAITING_TEXT]), int(worker.world.view[WAITING_TEXT_AT])
+    return worker.world.state.waiting_text, worker.world.state.waiting_text_at
 
 
 def test_texts_that_wait_for_room_move_together_and_stay_whole() -> None:
@@ -111,7 +103,7 @@ def test_texts_that_wait_for_room_move_together_and_stay_whole() -> None:
     with exchanging(forward(), queue_bytes=QUEUE_BYTES, backlog_bytes=1 << 30) as made:
         moved, before, number = 0, _texts_kept(made.sender)[0], 0
         while moved < 3:
-            limit = int(made.sender.world.view[WAITING_TEXT_LIMIT])
+            limit = made.sender.world.state.waiting_text_limit
             assert limit >= MOST_KEPT_BYTES
             made.send(texts(number, 4, LONG))
             number += 4
@@ -121,7 +113,7 @@ def test_texts_that_wait_for_room_move_together_and_stay_whole() -> None:
             if number % 16 == 0:
                 made.receiver.step()  # takes in half of what comes meanwhile
             assert number < 2000
-        assert made.sender.world.view[PENDING_EDGES] > 0
+        assert made.sender.world.state.pending_edges > 0
         made.finish()
         place, end = _texts_kept(made.sender)
         assert place == end
@@ -137,7 +129,7 @@ def test_texts_that_wait_for_their_operator_move_together_and_stay_whole() -> No
             number += 4
             made.receiver.step()
             assert number < 4000
-        assert made.receiver.world.view[WAITING] > 0
+        assert made.receiver.world.state.waiting > 0
         made.send(texts(number, 4, LONG))
         for state in made.states:
             state[2] = -1

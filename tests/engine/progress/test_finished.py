@@ -26,7 +26,6 @@ from tokenring.engine import (
     Token,
     Worker,
 )
-from tokenring.engine.progress.layout import POOL_USED
 
 
 class State:
@@ -257,6 +256,6 @@ def test_the_pool_does_not_grow_with_the_dataflows_that_have_been(workers: int) 
                 handle.advance_to(3)
                 handle.close()
             settle(group)
-            used.append([int(worker.tracker.tables.state[POOL_USED]) for worker in group.workers])
+            used.append([int(worker.tracker.tables.state.pool_used) for worker in group.workers])
         nothing_left(group)
     assert used[-1] == used[9]

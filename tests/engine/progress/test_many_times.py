@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.engine.growth import growth
 from tests.engine.helpers import VALUE, build, settle, simulated
+from tests.engine.progress.counted import least_time
 from tests.long_form import examples
 from tokenring.engine import COMPLETE, Notify, OperatorContext, Scope, Token, Worker
 from tokenring.engine.graph.reachability import Reachability
-from tokenring.engine.progress.counts import least_positive
 from tokenring.engine.progress.tracker import Tracker
 
 _ORDERS: dict[str, Callable[[list[int]], None]] = {
@@ -51,7 +51,7 @@ def test_counts_are_a_dictionary_however_many(steps: int, spread: int, rng: Rand
             tracker.propagate()
             tracker.entries.check()
             assert tracker.entries.at(0) == sorted(counts.items())
-            least = least_positive(tracker.tables.state, 0)
+            least = least_time(tracker.tables.state.address, 0)
             assert least == min((t for t, c in counts.items() if c > 0), default=COMPLETE)
     for time, count in counts.items():
         tracker.change(0, time, -count)

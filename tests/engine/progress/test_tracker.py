@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engine.progress.counted import least_time
 from tests.errors import raises
 from tests.long_form import examples
 from tokenring.engine import COMPLETE, BrokenInvariant, Notify, PathSummary
 from tokenring.engine.graph.reachability import Link, Reachability
 from tokenring.engine.progress.along_edges import begin_along_edges
-from tokenring.engine.progress.counts import APPLIED, least_positive
+from tokenring.engine.progress.counts import APPLIED
 from tokenring.engine.progress.tracker import Tracker
 
 times = st.one_of(st.integers(0, 12), st.integers(0, 2**62 - 1))
@@ -32,7 +33,7 @@ def test_counts_are_a_dictionary(changes: list[tuple[int, int, int]]) -> None:
     for location in range(4):
         expected = sorted((time, count) for (at, time), count in counts.items() if at == location and count)
         assert tracker.entries.at(location) == expected
-        least = least_positive(tracker.tables.state, location)
+        least = least_time(tracker.tables.state.address, location)
         assert least == min((t for t, c in expected if c > 0), default=COMPLETE)
     assert tracker.complete == (not any(counts.values()))
 
@@ -107,7 +108,7 @@ def test_frontiers_are_the_least_that_the_counts_allow(
     for step in range(40):
         if step == 20 and few_words:
             tracker._go_along_edges(0)
-            assert begin_along_edges(tracker.tables.state, 0) == APPLIED
+            assert begin_along_edges(tracker.tables.state.address, 0) == APPLIED
         if not +live:
             break
         location, time = rng.choice(sorted(+live))

@@ -27,7 +27,8 @@ from tokenring.engine.compiled import (
     take,
     words_at,
 )
-from tokenring.engine.native.layout import AT_ONE_TIME, COLUMNS, KEYS, TIME
+from tokenring.engine.native.layout import message_at
+from tokenring.engine.native.messages import time_of
 from tokenring.shm.kernels import kernel
 
 COUNT, DRAINING, NEXT_ROW, NOTES = 0, 1, 2, 4
@@ -60,10 +61,10 @@ def _note(state, kind, first, second, third, fourth, fifth):  # type: ignore[no-
 
 @kernel
 def _time_of_row(message, i):  # type: ignore[no-untyped-def]
-    header = words_at(message, COLUMNS)
-    if header[KEYS] != 0 and header[AT_ONE_TIME] == 0:
-        return words_at(header[KEYS], i + 1)[i]
-    return header[TIME]
+    header = message_at(message)
+    if header.keys != 0 and header.at_one_time == 0:
+        return words_at(header.keys, i + 1)[i]
+    return header.time
 
 
 @kernel
@@ -118,7 +119,7 @@ def behave(world, me):  # type: ignore[no-untyped-def]
                     for i in range(rows):
                         _note(state, SENT, output, ids[i], 0, _time_of_row(message, i), 0)
                 elif choice < 15 and state[_HOLDS] < _MOST_HELD:
-                    time = words_at(message, COLUMNS)[TIME]
+                    time = time_of(message)
                     _hold(state, retain(world, me, port, output), output, time)
                     _note(state, HELD, output, 0, 0, time, 0)
             for i in range(rows):

@@ -26,7 +26,6 @@ from tests.engine.safety.oracle import Chain, Oracle, Violation, is_past
 from tests.engine.safety.paths import advances
 from tests.engine.safety.plan import Port, random_plan
 from tokenring.engine import Batch, BrokenInvariant, Config, InputHandle, InputPort, Probe, Worker
-from tokenring.engine.native import EXCHANGE_EVERY_NS
 from tokenring.engine.worker.config import EXHAUSTIVE
 from tokenring.engine.worker.simulation import SimulatedGroup
 
@@ -145,7 +144,7 @@ class Run:
     def step(self, worker: Worker) -> None:
         """One step of one worker, then the oracle's look at everybody."""
         self._stepping.add(worker.index)
-        worker.world.view[EXCHANGE_EVERY_NS] = self.rng.choice([0, 1 << 62])  # within its rounds always, or never
+        worker.world.state.exchange_every_ns = self.rng.choice([0, 1 << 62])  # within its rounds always, or never
         worker.step()
         self._stepping.discard(worker.index)
         self.check(worker)

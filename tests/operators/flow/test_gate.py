@@ -13,7 +13,6 @@ from tests.engine.helpers import build, settle, simulated
 from tests.operators.flow.test_limited import ROW, noted_gates
 from tokenring import operators
 from tokenring.engine import Scope, Stream, Worker
-from tokenring.engine.native.layout import CONGESTED_FLAGS, ME, PENDING_CHANNELS, PENDING_EDGES
 from tokenring.operators import limited
 from tokenring.operators.flow.gate import BYTES, ROWS, TIMES, Gate, escape, new_gate, renew, room_for
 from tokenring.shm.queues import clear_flag, set_flag
@@ -41,17 +40,17 @@ Strain = Callable[[Any, bool], None]
 
 def flagged(world: Any, is_so: bool) -> None:
     """Some worker has too much that waits for room."""
-    (set_flag if is_so else clear_flag)(world.view[CONGESTED_FLAGS], world.view[ME])
+    (set_flag if is_so else clear_flag)(world.state.congested_flags, world.state.me)
 
 
 def pending_edge(world: Any, is_so: bool) -> None:
     """Rows of a compiled operator wait for room here."""
-    world.view[PENDING_EDGES] += 1 if is_so else -1
+    world.state.pending_edges += 1 if is_so else -1
 
 
 def pending_channel(world: Any, is_so: bool) -> None:
     """Rows of an operator in Python wait for room here."""
-    world.view[PENDING_CHANNELS] += 1 if is_so else -1
+    world.state.pending_channels += 1 if is_so else -1
 
 
 STRAINS = [flagged, pending_edge, pending_channel]

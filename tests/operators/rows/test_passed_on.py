@@ -10,7 +10,6 @@ import pytest
 from tests.engine.helpers import build, settle, simulated
 from tests.errors import raises
 from tokenring.engine import Batch, OutputPort, Schema, Scope, Stream, Token, Worker
-from tokenring.engine.native.layout import LOG_CAPACITY
 from tokenring.operators import broadcast, col, collect, exchange, filter, no_op, select, union, with_columns
 
 PAIR = Schema("key value")
@@ -114,11 +113,11 @@ def test_what_waited_may_be_handed_on() -> None:
         world = group.workers[0].world
         for at in range(many):
             handle.send({"key": np.full(100, at), "value": np.arange(100)})
-        capacity = world.view[LOG_CAPACITY]
-        world.view[LOG_CAPACITY] = 500  # a log that is soon half full: what waits outlives its round
+        capacity = world.state.log_capacity
+        world.state.log_capacity = 500  # a log that is soon half full: what waits outlives its round
         settle(group)
         assert world.operators["runs"].max() > 2, "taken in several rounds"
-        world.view[LOG_CAPACITY] = capacity
+        world.state.log_capacity = capacity
         handle.close()
         settle(group)
         rows = sorted((at, value) for at in range(many) for value in range(100))

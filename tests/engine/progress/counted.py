@@ -1,0 +1,11 @@
+"""What a tracker's tables say, asked by a kernel."""
+
+from tokenring.engine.progress.counts import least_positive
+from tokenring.engine.progress.layout import TrackerState
+from tokenring.shm.kernels import int64, kernel, record_at
+
+
+@kernel(int64(int64, int64))
+def least_time(address: int, location: int) -> int:
+    """The least time with a positive count at a location of the tracker whose state is at this address."""
+    return least_positive(record_at(address, TrackerState), location)
