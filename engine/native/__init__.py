@@ -48,6 +48,7 @@ with later(__name__):
         WAS_ACTIVE,
         WOKEN,
         Message,
+        RunningGraph,
         StageBeginning,
         addresses_of,
         world_at,
@@ -97,7 +98,7 @@ with later(__name__):
     )
     from tokenring.engine.native.rights import NO_TOKEN, downgrade, drop, retain, time_of_token
     from tokenring.engine.native.runs import run_once
-    from tokenring.engine.native.text_crossing import HASHED_WORDS, shifted_texts
+    from tokenring.engine.native.text_crossing import HASHED_WORDS, HashedColumn, shifted_texts
     from tokenring.engine.native.world import World, attach_world
     from tokenring.engine.native.wrongs import STAGE_FAILED, fail, what_is_wrong
 
@@ -112,6 +113,7 @@ __all__ = [
     "FAILED",
     "HANDED_OVER",
     "HASHED_WORDS",
+    "HashedColumn",
     "HAS_RUN",
     "HEADER_WORDS",
     "IN_EXCHANGE",
@@ -132,6 +134,7 @@ __all__ = [
     "STAGE",
     "STAGE_FAILED",
     "Message",
+    "RunningGraph",
     "StageBeginning",
     "TIME_IS_UP",
     "TO_EXCHANGE",

@@ -37,7 +37,7 @@ def _take_texts(graph: RunningGraph, message: int, texts: int, bytes_address: in
 
 @kernel
 def take_in(graph: RunningGraph) -> int:
-    """Take in what has come; the number of messages. `arrived_for_python` of them stand at the beginning of `arrived`."""
+    """Take in what has come; the number of messages. `arrived_for_python` of them stand at the front of `arrived`."""
     arrived = words_at(graph.arrived, graph.arrived_words)
     incoming = queues_at(graph, graph.incoming)
     found = receive(incoming, arrived)

@@ -5,7 +5,7 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.nexmark.measure.hiccups import hiccups_ms
     from tokenring.nexmark.measure.latency import BINS, SPREAD, Histogram, bin_of, record
-    from tokenring.nexmark.measure.looks import LOOKS_WORDS, NEXT_LOOK_NS, Looks, has_looked, look
+    from tokenring.nexmark.measure.looks import Looks, LooksState, has_looked, look
     from tokenring.nexmark.measure.memory import anonymous_mb, group_mb, peak_rss_mb
     from tokenring.nexmark.measure.verdict import DNF, UNDECIDED, Backlog, Verdict, judge, until_decided
 
@@ -14,9 +14,8 @@ __all__ = [
     "Backlog",
     "DNF",
     "Histogram",
-    "LOOKS_WORDS",
     "Looks",
-    "NEXT_LOOK_NS",
+    "LooksState",
     "SPREAD",
     "UNDECIDED",
     "Verdict",

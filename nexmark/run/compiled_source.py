@@ -8,7 +8,6 @@ from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
     Compiled,
-    address_of,
     bare_message,
     downgrade,
     drop,
@@ -18,28 +17,21 @@ from tokenring.engine.compiled import (
     is_ending,
     monotonic_now_ns,
     point_to,
+    record_at,
     send,
     shifted_texts,
-    state_of,
+    state_as,
     time_of_token,
     wake_at,
     words_at,
     world_at,
 )
-from tokenring.nexmark.measure import LOOKS_WORDS, NEXT_LOOK_NS, Looks, has_looked, look
-from tokenring.nexmark.run.cursors import AT, COLUMNS, SHIFTS, TAKEN, WIDTH
+from tokenring.nexmark.measure import Looks, LooksState, has_looked, look
 from tokenring.nexmark.run.feed import (
     CLOSES,
-    EVENT,
-    EVENTS,
-    FEED_WORDS,
-    IS_OPEN_LOOP,
-    MEASURED,
-    PROMISED,
     RELEASES,
-    STREAMS,
-    UNDER_WAY,
     Feed,
+    FeedState,
     cursors_of,
     due_ns,
     has_room,
@@ -50,130 +42,141 @@ from tokenring.nexmark.run.feed import (
     sent,
     stop_by,
 )
-from tokenring.nexmark.run.pace import REPORT_NS, SPIN_NS, START_NS
+from tokenring.nexmark.run.pace import REPORT_NS, SPIN_NS, Measured
 from tokenring.operators.mechanisms import Progress
 
-# Words behind those of the feed. PROBE: its location. VISIT: Python has something to do (`_Visits`). ENDS: no
-# more is to be sent, though there is more. CLOSED: the tokens are dropped.
-PROBE, LOOKS_AT, NEXT_REPORT_NS, VISIT, ENDS, CLOSED, SOURCE_WORDS = range(FEED_WORDS, FEED_WORDS + 7)
+
+class SourceState(FeedState):
+    """`feed`: where it lies itself. `probe`: its location. `looks`: where the state of those is. `visit`: Python has
+    something to do (`_Visits`). `ends`: no more is to be sent, though there is more. `closed`: the tokens are dropped.
+    """
+
+    feed: int
+    probe: int
+    looks: int
+    next_report_ns: int
+    visit: int
+    ends: int
+    closed: int
 
 
 @kernel
-def _close(world, me, state):  # type: ignore[no-untyped-def]
+def _close(world: int, me: int, state: SourceState) -> None:
     """Drop the tokens: nothing more is to come from this worker."""
-    for stream in range(state[STREAMS]):
-        drop(world, me, state[stream])
-    state[CLOSED] = 1
-    if has_looked(words_at(state[LOOKS_AT], LOOKS_WORDS)):
-        state[VISIT] = 1
+    for stream in range(state.streams):
+        drop(world, me, state.tokens[stream])
+    state.closed = 1
+    if has_looked(record_at(state.looks, LooksState)):
+        state.visit = 1
 
 
 @kernel
-def _look(world, state, now_ns):  # type: ignore[no-untyped-def]
+def _look(world: int, state: SourceState, now_ns: int) -> None:
     """Note how late the oldest event not yet done is, and whether somebody asked for an end."""
-    if look(words_at(state[LOOKS_AT], LOOKS_WORDS), now_ns, lateness(state, now_ns)):
-        state[VISIT] = 1
+    if look(record_at(state.looks, LooksState), now_ns, lateness(state.feed, now_ns)):
+        state.visit = 1
     if is_ending(world):
-        state[ENDS] = 1
+        state.ends = 1
 
 
 @kernel
-def _send_rows(world, me, state):  # type: ignore[no-untyped-def]
+def _send_rows(world: int, me: int, state: SourceState) -> None:
     """Send each stream's rows up to its cursor, as one message at its token's time, where they lie."""
     cursors = cursors_of(state)
-    for stream in range(state[STREAMS]):
-        start, width = cursors[stream, TAKEN], cursors[stream, WIDTH]
-        rows = cursors[stream, AT] - start
+    for stream in range(state.streams):
+        start, width = cursors[stream].taken, cursors[stream].width
+        rows = cursors[stream].at - start
         if rows > 0:
             message = bare_message(world_at(world), width, rows)
-            columns = words_at(cursors[stream, COLUMNS], width)
-            shifts = words_at(cursors[stream, SHIFTS], width)
+            columns = words_at(cursors[stream].columns, width)
+            shifts = words_at(cursors[stream].shifts, width)
             for column in range(width):
                 address = columns[column] + 8 * start
                 if shifts[column] != 0:
                     address = shifted_texts(world_at(world), address, rows, shifts[column])
                 point_to(message, column, address)
-            send(world, me, state[stream], message, time_of_token(world, state[stream]))
+            send(world, me, state.tokens[stream], message, time_of_token(world, state.tokens[stream]))
 
 
 @entry
-def _offer(world, me):  # type: ignore[no-untyped-def]
+def _offer(world: int, me: int) -> int:
     """Note what is done, send what is due."""
-    state = state_of(world, me, SOURCE_WORDS)
-    start_ns = words_at(state[MEASURED], 2)[START_NS]
+    state = state_as(world, me, SourceState)
+    start_ns = record_at(state.measured, Measured).start_ns
     now_ns = monotonic_now_ns() - start_ns
     if now_ns < 0:
         return AGAIN
-    if state[UNDER_WAY] > 0:
-        note_done(state, now_ns, frontier_of(world_at(world), state[PROBE]))
-    if state[CLOSED] == 0 and state[IS_OPEN_LOOP] and now_ns >= words_at(state[LOOKS_AT], LOOKS_WORDS)[NEXT_LOOK_NS]:
+    if state.under_way > 0:
+        note_done(state.feed, now_ns, frontier_of(world_at(world), state.probe))
+    if state.closed == 0 and state.is_open_loop != 0 and now_ns >= record_at(state.looks, LooksState).next_look_ns:
         _look(world, state, now_ns)
-    if state[VISIT]:
+    if state.visit != 0:
         return NEEDS_ROOM
-    if state[CLOSED]:
+    if state.closed != 0:
         return DONE
-    if state[ENDS] or state[EVENT] >= state[EVENTS]:
+    if state.ends != 0 or state.event >= state.events:
         _close(world, me, state)
         return AGAIN
-    if is_far_ahead(state):
+    if is_far_ahead(state.feed):
         return DONE  # the probe will wake us
-    stop = stop_by(state, now_ns)
-    if stop <= state[EVENT]:
-        delay_ns = due_ns(state, state[EVENT]) - now_ns
+    stop = stop_by(state.feed, now_ns)
+    if stop <= state.event:
+        delay_ns = due_ns(state.feed, state.event) - now_ns
         if delay_ns <= SPIN_NS:
             return AGAIN
         wake_at(world, me, start_ns + now_ns + delay_ns - SPIN_NS // 2)
         return DONE
     if is_congested(world):
         return AGAIN
-    if not has_room(state):
+    if not has_room(state.feed):
         return NEEDS_ROOM
-    move_to(state, stop)
+    move_to(state.feed, stop)
     _send_rows(world, me, state)
-    told = sent(state, stop)
-    if told & RELEASES or now_ns >= state[NEXT_REPORT_NS]:
-        state[VISIT] = 1
+    told = sent(state.feed, stop)
+    if told & RELEASES or now_ns >= state.next_report_ns:
+        state.visit = 1
     if told & CLOSES:
         _close(world, me, state)
     else:
-        for stream in range(state[STREAMS]):
-            downgrade(world, me, state[stream], state[PROMISED])
+        for stream in range(state.streams):
+            downgrade(world, me, state.tokens[stream], state.promised)
     return AGAIN
 
 
 class _Visits:
     """What is done for a source in Python, a few times a second."""
 
-    def __init__(self, feed: Feed, looks: Looks, worker: Worker) -> None:
-        self._words = feed.words
+    def __init__(self, state: SourceState, feed: Feed, looks: Looks, worker: Worker) -> None:
+        self._state = state
         self._feed = feed
         self._looks = looks
         self._worker = worker
 
     def __call__(self) -> None:
         """Make room, give pages back, tell who waits for figures, and end the run if it is lost."""
-        words, feed = self._words, self._feed
-        words[VISIT] = 0
-        if not has_room(words):
+        state, feed = self._state, self._feed
+        state.visit = 0
+        if not has_room(feed.address):
             feed.make_room()
         feed.cursors.release()
         measurements = feed.measurements
         if self._looks.tell():
             measurements.dnf = True
             self._worker.ending.ask()
-            words[ENDS] = 1
+            state.ends = 1
         now_ns = time.monotonic_ns() - measurements.start_ns
-        if now_ns >= words[NEXT_REPORT_NS]:
-            words[NEXT_REPORT_NS] = now_ns + REPORT_NS
+        if now_ns >= state.next_report_ns:
+            state.next_report_ns = now_ns + REPORT_NS
             self._worker.report(measurements.offered)
 
 
 def compiled_source(context: OperatorContext, worker: Worker, feed: Feed, probe: Progress) -> Compiled:
-    """The source's logic on one worker. feed: of SOURCE_WORDS; probe: the engine's."""
+    """The source's logic on one worker. feed: with a SourceState; probe: the engine's."""
     assert isinstance(probe, Probe), "tokens have no other"
     looks = Looks(feed.measurements.backlog)
-    words = feed.words
-    words[PROBE], words[LOOKS_AT] = probe.location, address_of(looks.words)
-    words[NEXT_REPORT_NS] = REPORT_NS  # not at once: a visit in Python is a tenth of what a short run takes
+    state = feed.state
+    assert isinstance(state, SourceState)
+    state.feed, state.probe, state.looks = feed.address, probe.location, looks.state.address
+    state.next_report_ns = REPORT_NS  # not at once: a visit in Python is a tenth of what a short run takes
     context.run_on_advance(probe)
-    return Compiled(_offer, words, (feed, looks), _Visits(feed, looks, worker))
+    return Compiled(_offer, state.words, (feed, looks), _Visits(state, feed, looks, worker))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, Batch, Schema, int64, kernel, void
+from tokenring.engine.compiled import Record, Words, record_of, records_of
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, MappedFile, address_of, words_at
 from tokenring.nexmark.events import FLOOR
 from tokenring.nexmark.staging import StagedEvents, StagedStream
@@ -17,18 +18,39 @@ _RELEASE_ROWS = 1 << 17  # how many rows are read before their pages are given b
 _MADV_POPULATE_READ = 22  # of Linux 5.14; mmap names it from Python 3.14 on
 _MAPPED_SHARE = 4  # what is mapped ahead is at most one part of so many of this machine's memory
 
-# Words of a stream's row in the kernels' table. TAKEN: the row up to which its rows were sent. COLUMNS: the address of
-# the addresses of its WIDTH columns; SHIFTS: that of what makes their words of text count from the text space's start.
-# RELEASE_AT: the row from which on pages are to be given back.
-ROWS, AT, EVENTS, FLOORS, TIMES, IS_SORTED, TAKEN, COLUMNS, WIDTH, RELEASE_AT, SHIFTS = range(11)
-CURSOR_WORDS = 11
-GREATEST, LEAST = range(2)  # of a position, behind which the streams' rows follow
+
+class CursorRow(Record):
+    """A stream's. `taken`: the row up to which its rows were sent. `columns`: the address of the addresses of its
+    `width` columns; `shifts`: that of what makes their words of text count from the text space's start. `release_at`:
+    the row from which on pages are to be given back."""
+
+    rows: int
+    at: int
+    events: int
+    floors: int
+    times: int
+    is_sorted: int
+    taken: int
+    columns: int
+    width: int
+    release_at: int
+    shifts: int
+
+
+class Position(Record):
+    """The greatest time passed, and the least time ahead (NONE: no row). The streams' rows follow."""
+
+    greatest: int
+    least: int
+
+
+POSITION_WORDS = Position.size
 NONE = -1
 NEVER = 2**62  # beyond every event and row
 
 
 @kernel
-def rows_before(events, start, event):  # type: ignore[no-untyped-def]
+def rows_before(events: Words, start: int, event: int) -> int:
     """The first row from `start` on whose word in an ascending column (its event number, say) is not less than `event`:
     galloping, since it is near."""
     rows = len(events)
@@ -49,43 +71,43 @@ def rows_before(events, start, event):  # type: ignore[no-untyped-def]
 
 
 @kernel(void(TABLE, int64, WORDS))
-def move(table, stop, position):  # type: ignore[no-untyped-def]
+def move(table: Words, stop: int, words: Words) -> None:
     """Move every stream's cursor to its first row of event `stop` or later.
 
-    table: int64 (streams, CURSOR_WORDS). position: int64 (2 + streams,), filled with the greatest time passed and the
-    least time ahead (NONE if there is no such row), then the streams' new rows.
+    table: int64 (streams, words of a CursorRow). words: int64, filled with a Position and the streams' new rows.
     """
+    cursors, position = records_of(table, CursorRow), record_of(words, Position)
     greatest, least = NONE, NONE
-    for stream in range(table.shape[0]):
-        rows, at = table[stream, ROWS], table[stream, AT]
+    for stream in range(len(cursors)):
+        rows, at = cursors[stream].rows, cursors[stream].at
         if rows > 0:
-            end = rows_before(words_at(table[stream, EVENTS], rows), at, stop)
+            end = rows_before(words_at(cursors[stream].events, rows), at, stop)
             if end > at:
-                times = words_at(table[stream, TIMES], rows)
-                if table[stream, IS_SORTED]:
+                times = words_at(cursors[stream].times, rows)
+                if cursors[stream].is_sorted != 0:
                     greatest = max(greatest, times[end - 1])
                 else:
                     for row in range(at, end):
                         greatest = max(greatest, times[row])
             if end < rows:
-                ahead = words_at(table[stream, FLOORS], rows)[end]
+                ahead = words_at(cursors[stream].floors, rows)[end]
                 least = ahead if least == NONE else min(least, ahead)
-            table[stream, AT] = end
-        position[2 + stream] = table[stream, AT]
-    position[0], position[1] = greatest, least
+            cursors[stream].at = end
+        words[POSITION_WORDS + stream] = cursors[stream].at
+    position.greatest, position.least = greatest, least
 
 
 @kernel(int64(TABLE, int64))
-def first_beyond(table, time):  # type: ignore[no-untyped-def]
+def first_beyond(table: Words, time: int) -> int:
     """The event behind the last one that stands, or has one ahead of it, before `time`; NEVER if no row is left then.
     table: as in `move`."""
-    stop, is_left = 0, False
-    for stream in range(table.shape[0]):
-        rows, at = table[stream, ROWS], table[stream, AT]
+    cursors, stop, is_left = records_of(table, CursorRow), 0, False
+    for stream in range(len(cursors)):
+        rows, at = cursors[stream].rows, cursors[stream].at
         if rows > 0:
-            end = rows_before(words_at(table[stream, FLOORS], rows), at, time)
+            end = rows_before(words_at(cursors[stream].floors, rows), at, time)
             if end > at:
-                stop = max(stop, words_at(table[stream, EVENTS], rows)[end - 1] + 1)
+                stop = max(stop, words_at(cursors[stream].events, rows)[end - 1] + 1)
             is_left |= end < rows
     return stop if is_left else NEVER
 
@@ -189,19 +211,19 @@ class Cursor:
         names = dict.fromkeys((*columns, "date_time", "event", floors))
         mapped = {column: _Column(stream, column) for column in names}
         self.schema = Schema.of({column: "string?" if stream.is_text(column) else "int64" for column in columns})
-        self.row = [0] * CURSOR_WORDS
-        self.row[RELEASE_AT] = _RELEASE_ROWS
-        self.row[ROWS], self.row[IS_SORTED] = rows, floors == "date_time"
-        for word, column in ((EVENTS, "event"), (FLOORS, floors), (TIMES, "date_time")):
-            self.row[word] = address_of(mapped[column].words)
+        self.row = CursorRow()
+        self.row.release_at = _RELEASE_ROWS
+        self.row.rows, self.row.is_sorted = rows, floors == "date_time"
+        self.row.events, self.row.floors = address_of(mapped["event"].words), address_of(mapped[floors].words)
+        self.row.times = address_of(mapped["date_time"].words)
         self._mapped = list(mapped.values())
         self._events = mapped["event"].words
         self._columns = tuple(mapped[column].words for column in columns)
         self._heaps = tuple(mapped[column].heap for column in columns) if self.schema.has_text else ()
         self._addresses = np.array([address_of(words) for words in self._columns], np.int64)
-        self.row[COLUMNS], self.row[WIDTH] = address_of(self._addresses), len(columns)
+        self.row.columns, self.row.width = address_of(self._addresses), len(columns)
         self._shifts = np.array([mapped[column].shift for column in columns], np.int64)
-        self.row[SHIFTS] = address_of(self._shifts)
+        self.row.shifts = address_of(self._shifts)
         self.is_in_space = bool((self._shifts >= 0).all())
         """Whether all texts are in the text space."""
 
@@ -222,24 +244,25 @@ class Cursor:
 
 
 class Cursors:
-    """All streams' cursors on one worker: `table` (streams, CURSOR_WORDS), and after a move the `position`, with the
-    greatest time passed and the least time ahead (NONE: no row)."""
+    """All streams' cursors on one worker: `table` has a CursorRow of each; after a move, a Position lies in
+    `words`, with the streams' rows behind it."""
 
     def __init__(self, cursors: Sequence[Cursor]) -> None:
         self.streams = list(cursors)
-        self.table = np.array([cursor.row for cursor in cursors], np.int64)
-        self.position = np.zeros(2 + len(cursors), np.int64)
-        self._view = self.position.data
+        self.table = np.array([cursor.row.words for cursor in cursors], np.int64)
+        self.rows = CursorRow.of_table(self.table)
+        self.words = np.zeros(POSITION_WORDS + len(cursors), np.int64)
+        self._position = Position(self.words)
 
     @property
     def greatest(self) -> int:
         """The greatest time passed by the last move."""
-        return self._view[GREATEST]
+        return self._position.greatest
 
     @property
     def least(self) -> int:
         """The least time ahead."""
-        return self._view[LEAST]
+        return self._position.least
 
     def first_event_beyond(self, time: int) -> int:
         """The event from which on all rows ahead are of `time` or later; NEVER if none are."""
@@ -247,8 +270,9 @@ class Cursors:
 
     def advance(self, event: int) -> list[int]:
         """Move on to `event`; returns the streams' new rows."""
-        move(self.table, event, self.position)
-        return self._view[2:].tolist()
+        move(self.table, event, self.words)
+        rows: list[int] = self.words[POSITION_WORDS:].tolist()
+        return rows
 
     def map_ahead(self, event: int) -> None:
         """Have the rows of the events before `event` mapped now, as a database's are once they are loaded, if they are
@@ -258,12 +282,12 @@ class Cursors:
         if sum(size for _, size in needed) <= memory // _MAPPED_SHARE:
             for file, size in needed:
                 file.map_ahead(size)
-            self.table[:, RELEASE_AT] = NEVER
+            self.rows["release_at"] = NEVER
 
     def release(self) -> None:
         """Give pages back of streams of which so many rows were sent."""
-        for cursor, row in zip(self.streams, self.table, strict=True):
-            taken = int(row[TAKEN])
-            if taken >= row[RELEASE_AT]:
-                row[RELEASE_AT] = taken + _RELEASE_ROWS
+        for cursor, row in zip(self.streams, self.rows, strict=True):
+            taken = int(row["taken"])
+            if taken >= row["release_at"]:
+                row["release_at"] = taken + _RELEASE_ROWS
                 cursor.release_before(taken)

@@ -3,46 +3,59 @@
 It is arithmetic over words, by kernels that a source in Python calls as well as one in the worker's inner loop.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from tokenring.engine import WORDS, boolean, int64, kernel, void
-from tokenring.engine.compiled import address_of, table_at, words_at
+from tokenring.engine import boolean, int64, kernel, void
+from tokenring.engine.compiled import Record, Words, address_of, record_at, records_at, room, table_at, words_at
 from tokenring.nexmark.measure import BINS, record
-from tokenring.nexmark.run.cursors import AT, CURSOR_WORDS, GREATEST, LEAST, NONE, RELEASE_AT, TAKEN, Cursors, move
-from tokenring.nexmark.run.pace import OFFERED, Measurements, Pace
+from tokenring.nexmark.run.cursors import NONE, POSITION_WORDS, CursorRow, Cursors, Position, move
+from tokenring.nexmark.run.pace import Measured, Measurements, Pace
 
 MOST_STREAMS = 8
-"""Of a source in the inner loop, whose words begin with the slots of its outputs' tokens."""
+"""Of a source in the inner loop."""
 
-# Words of a feed, behind the slots. BATCHES: the address of a ring of `BATCH_ROOM` batches under way, of BATCH_WORDS
-# each, `UNDER_WAY` of them from number `FIRST_BATCH` on. NS_PER_EVENT: a float64's bits. EVENT: the next one to be
-# sent. PROMISED: the time at which the outlets stand.
-(
-    TABLE,
-    STREAMS,
-    POSITION,
-    MEASURED,
-    BINS_AT,
-    EXTREMES_AT,
-    BATCHES,
-    BATCH_ROOM,
-    FIRST_BATCH,
-    UNDER_WAY,
-    EVENTS,
-    BLOCK,
-    OUTSTANDING,
-    WORKERS,
-    IS_OPEN_LOOP,
-    NS_PER_EVENT,
-    DISCARD_NS,
-    SHARE,
-    EVENT,
-    BLOCK_END,
-    PROMISED,
-    FEED_WORDS,
-) = range(MOST_STREAMS, MOST_STREAMS + 22)
 
-_BATCH_WORDS = 3  # greatest time up to here, first event, last event
+class FeedState(Record):
+    """`tokens`: the slots of the outputs' tokens, of a source in the inner loop. `batches`: the address of a ring of
+    `batch_room` Batches under way, `under_way` of them from number `first_batch` on. `ns_per_event`: a float64's bits.
+    `event`: the next one to be sent. `promised`: the time at which the outlets stand."""
+
+    tokens: Words = room(MOST_STREAMS)
+    table: int
+    streams: int
+    position: int
+    measured: int
+    bins_at: int
+    extremes_at: int
+    batches: int
+    batch_room: int
+    first_batch: int
+    under_way: int
+    events: int
+    block: int
+    outstanding: int
+    workers: int
+    is_open_loop: int
+    ns_per_event: Words = room(1)
+    discard_ns: int
+    share: int
+    event: int
+    block_end: int
+    promised: int
+
+
+class SentBatch(Record):
+    """Under way: the greatest time up to here, its first event, its last."""
+
+    greatest: int
+    first: int
+    last: int
+
+
+_BATCH_BYTES = 8 * SentBatch.size
+_CURSOR_WORDS = CursorRow.size
 _FIRST_ROOM = 64
 
 # Bits of what `sent` returns.
@@ -50,121 +63,134 @@ CLOSES, RELEASES = 1, 2
 
 
 @kernel
-def cursors_of(feed):  # type: ignore[no-untyped-def]
-    """The cursors' table."""
-    return table_at(feed[TABLE], feed[STREAMS], CURSOR_WORDS)
+def cursors_of(feed: FeedState) -> Sequence[CursorRow]:
+    """The streams' cursors."""
+    return records_at(feed.table, feed.streams, CursorRow)
 
 
 @kernel
-def _batch(feed, number):  # type: ignore[no-untyped-def]
+def _batch(feed: FeedState, number: int) -> SentBatch:
     """One of the batches under way, the oldest being number 0."""
-    at = (feed[FIRST_BATCH] + number) & (feed[BATCH_ROOM] - 1)
-    return words_at(feed[BATCHES] + 8 * _BATCH_WORDS * at, _BATCH_WORDS)
+    at = (feed.first_batch + number) & (feed.batch_room - 1)
+    return record_at(feed.batches + _BATCH_BYTES * at, SentBatch)
 
 
-@kernel(int64(WORDS, int64))
-def due_ns(feed, event):  # type: ignore[no-untyped-def]
-    """When an event is due, in ns after the start."""
-    return int(event * feed[NS_PER_EVENT : NS_PER_EVENT + 1].view(np.float64)[0])
+@kernel
+def _ns_per_event(feed: FeedState) -> float:
+    return feed.ns_per_event[:].view(np.float64)[0]
 
 
-@kernel(int64(WORDS, int64))
-def stop_by(feed, now_ns):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, int64))
+def due_ns(address: int, event: int) -> int:
+    """When an event is due, in ns after the start. address: of a feed's state, here as everywhere."""
+    return int(event * _ns_per_event(record_at(address, FeedState)))
+
+
+@kernel(int64(int64, int64))
+def stop_by(address: int, now_ns: int) -> int:
     """The first event that is not to be sent yet: of the block, and in an open loop of those that are due."""
-    stop = feed[BLOCK_END]
-    if feed[IS_OPEN_LOOP]:
-        stop = min(stop, int(now_ns / feed[NS_PER_EVENT : NS_PER_EVENT + 1].view(np.float64)[0]) + 1)
+    feed = record_at(address, FeedState)
+    stop = feed.block_end
+    if feed.is_open_loop != 0:
+        stop = min(stop, int(now_ns / _ns_per_event(feed)) + 1)
     return stop
 
 
-@kernel(boolean(WORDS))
-def is_far_ahead(feed):  # type: ignore[no-untyped-def]
+@kernel(boolean(int64))
+def is_far_ahead(address: int) -> bool:
     """Whether as many batches are under way as may be. Where times are out of order, a batch may have a time that our
     own next events still hold back: the probe cannot pass it until they are sent, so it must not hold them up."""
-    outstanding = feed[OUTSTANDING]
-    return feed[UNDER_WAY] >= outstanding and _batch(feed, outstanding - 1)[0] < feed[PROMISED]
+    feed = record_at(address, FeedState)
+    outstanding = feed.outstanding
+    return feed.under_way >= outstanding and _batch(feed, outstanding - 1).greatest < feed.promised
 
 
-@kernel(int64(WORDS, int64))
-def lateness(feed, now_ns):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, int64))
+def lateness(address: int, now_ns: int) -> int:
     """How long ago the oldest event that is not done was due."""
-    oldest = _batch(feed, 0)[1] if feed[UNDER_WAY] > 0 else feed[EVENT]
-    return now_ns - due_ns(feed, oldest)
+    feed = record_at(address, FeedState)
+    oldest = _batch(feed, 0).first if feed.under_way > 0 else feed.event
+    return now_ns - due_ns(address, oldest)
 
 
-@kernel(void(WORDS, int64, int64))
-def note_done(feed, now_ns, frontier):  # type: ignore[no-untyped-def]
+@kernel(void(int64, int64, int64))
+def note_done(address: int, now_ns: int, frontier: int) -> None:
     """Take batches that the probe has passed off the list, and record their latencies."""
-    while feed[UNDER_WAY] > 0:
+    feed = record_at(address, FeedState)
+    while feed.under_way > 0:
         batch = _batch(feed, 0)
-        if batch[0] >= frontier:
+        if batch.greatest >= frontier:
             break
-        feed[FIRST_BATCH] += 1
-        feed[UNDER_WAY] -= 1
-        if feed[IS_OPEN_LOOP]:
-            first_due_ns = due_ns(feed, batch[1])
-            if first_due_ns >= feed[DISCARD_NS]:
+        feed.first_batch += 1
+        feed.under_way -= 1
+        if feed.is_open_loop != 0:
+            first_due_ns = due_ns(address, batch.first)
+            if first_due_ns >= feed.discard_ns:
                 record(
-                    words_at(feed[BINS_AT], BINS), words_at(feed[EXTREMES_AT], 2),
-                    now_ns - first_due_ns, now_ns - due_ns(feed, batch[2]), batch[2] - batch[1] + 1,
+                    words_at(feed.bins_at, BINS), words_at(feed.extremes_at, 2),
+                    now_ns - first_due_ns, now_ns - due_ns(address, batch.last), batch.last - batch.first + 1,
                 )  # fmt: skip
 
 
-@kernel(void(WORDS, int64))
-def move_to(feed, event):  # type: ignore[no-untyped-def]
-    """Move the cursors to an event: what is to be sent of each stream is its rows from TAKEN up to AT."""
-    move(cursors_of(feed), event, words_at(feed[POSITION], 2 + feed[STREAMS]))
+@kernel(void(int64, int64))
+def move_to(address: int, event: int) -> None:
+    """Move the cursors to an event: what is to be sent of each stream is its rows from `taken` up to `at`."""
+    feed = record_at(address, FeedState)
+    table = table_at(feed.table, feed.streams, _CURSOR_WORDS)
+    move(table, event, words_at(feed.position, POSITION_WORDS + feed.streams))
 
 
 @kernel
-def _count_as_taken(feed):  # type: ignore[no-untyped-def]
+def _count_as_taken(feed: FeedState) -> bool:
     """Rows up to the cursors were sent, or are not ours; whether so many were read that pages can be given back."""
     cursors = cursors_of(feed)
     releases = False
-    for stream in range(feed[STREAMS]):
-        cursors[stream, TAKEN] = cursors[stream, AT]
-        releases |= cursors[stream, TAKEN] >= cursors[stream, RELEASE_AT]
+    for stream in range(feed.streams):
+        cursors[stream].taken = cursors[stream].at
+        releases |= cursors[stream].taken >= cursors[stream].release_at
     return releases
 
 
-@kernel(void(WORDS, int64))
-def enter_block(feed, block):  # type: ignore[no-untyped-def]
+@kernel(void(int64, int64))
+def enter_block(address: int, block: int) -> None:
     """Skip to a block of this worker's."""
-    feed[EVENT] = min(block * feed[BLOCK], feed[EVENTS])
-    feed[BLOCK_END] = min(feed[EVENT] + feed[BLOCK], feed[EVENTS])
-    move_to(feed, feed[EVENT])
+    feed = record_at(address, FeedState)
+    feed.event = min(block * feed.block, feed.events)
+    feed.block_end = min(feed.event + feed.block, feed.events)
+    move_to(address, feed.event)
     _count_as_taken(feed)
 
 
-@kernel(boolean(WORDS))
-def has_room(feed):  # type: ignore[no-untyped-def]
+@kernel(boolean(int64))
+def has_room(address: int) -> bool:
     """Whether one more batch can be under way; `Feed.make_room` otherwise."""
-    return feed[UNDER_WAY] < feed[BATCH_ROOM]
+    feed = record_at(address, FeedState)
+    return feed.under_way < feed.batch_room
 
 
-@kernel(int64(WORDS, int64))
-def sent(feed, stop):  # type: ignore[no-untyped-def]
+@kernel(int64(int64, int64))
+def sent(address: int, stop: int) -> int:
     """The events before `stop` were sent, for which there was room, and the cursors are there: go on to what is next.
     Returns CLOSES if nothing is, RELEASES if pages can be given back (`Cursors.release`), as bits."""
-    position = words_at(feed[POSITION], 2)
-    measured = words_at(feed[MEASURED], 1)
+    feed = record_at(address, FeedState)
+    position, measured = record_at(feed.position, Position), record_at(feed.measured, Measured)
     told = RELEASES if _count_as_taken(feed) else 0
-    first = feed[EVENT]
-    feed[EVENT] = stop
-    measured[OFFERED] += stop - first
-    greatest = position[GREATEST]
+    first = feed.event
+    feed.event = stop
+    measured.offered += stop - first
+    greatest = position.greatest
     if greatest != NONE:
-        if feed[UNDER_WAY] > 0:
-            greatest = max(greatest, _batch(feed, feed[UNDER_WAY] - 1)[0])
-        feed[UNDER_WAY] += 1
-        batch = _batch(feed, feed[UNDER_WAY] - 1)
-        batch[0], batch[1], batch[2] = greatest, first, stop - 1
-    if stop == feed[BLOCK_END]:
-        enter_block(feed, first // feed[BLOCK] + feed[WORKERS])
-    if position[LEAST] == NONE or feed[EVENT] >= feed[EVENTS]:
-        measured[OFFERED] = feed[SHARE]  # the rest, if any, are events that the query does not read
+        if feed.under_way > 0:
+            greatest = max(greatest, _batch(feed, feed.under_way - 1).greatest)
+        feed.under_way += 1
+        batch = _batch(feed, feed.under_way - 1)
+        batch.greatest, batch.first, batch.last = greatest, first, stop - 1
+    if stop == feed.block_end:
+        enter_block(address, first // feed.block + feed.workers)
+    if position.least == NONE or feed.event >= feed.events:
+        measured.offered = feed.share  # the rest, if any, are events that the query does not read
         return told | CLOSES
-    feed[PROMISED] = position[LEAST]
+    feed.promised = position.least
     return told
 
 
@@ -177,41 +203,47 @@ def share(pace: Pace, worker: int, peers: int) -> int:
 
 
 class Feed:
-    """One worker's words, and what they point to."""
+    """One worker's state, and what it points to."""
 
     def __init__(
-        self, cursors: Cursors, pace: Pace, measurements: Measurements, worker: int, peers: int, words: int = FEED_WORDS
+        self,
+        cursors: Cursors,
+        pace: Pace,
+        measurements: Measurements,
+        worker: int,
+        peers: int,
+        kind: type[FeedState] = FeedState,
     ) -> None:
-        """words: how many there are, some of them for whoever has the feed."""
+        """kind: of its state, of which more may be for whoever has the feed."""
         self.cursors = cursors
         self.pace = pace
         self.measurements = measurements
-        self.words = np.zeros(words, np.int64)
-        self.view = self.words.data
-        self._batches = np.zeros((_FIRST_ROOM, _BATCH_WORDS), np.int64)
+        self.state = kind()
+        self.address = self.state.address
+        self._batches = SentBatch.new_table(_FIRST_ROOM)
         self._write(worker, peers)
         cursors.map_ahead(pace.events)
-        enter_block(self.words, worker)
+        enter_block(self.address, worker)
 
     def _write(self, worker: int, peers: int) -> None:
-        words, cursors, pace = self.words, self.cursors, self.pace
+        state, cursors, pace = self.state, self.cursors, self.pace
         measurements = self.measurements
         histogram = measurements.histogram
-        words[TABLE], words[STREAMS] = address_of(cursors.table), len(cursors.table)
-        words[POSITION], words[MEASURED] = address_of(cursors.position), address_of(measurements.words)
-        words[BINS_AT], words[EXTREMES_AT] = address_of(histogram.bins), address_of(histogram.extremes)
-        words[BATCHES], words[BATCH_ROOM] = address_of(self._batches), _FIRST_ROOM
-        words[EVENTS], words[BLOCK], words[OUTSTANDING] = pace.events, pace.block, pace.outstanding
-        words[WORKERS], words[SHARE] = peers, share(pace, worker, peers)
+        state.table, state.streams = address_of(cursors.table), len(cursors.table)
+        state.position, state.measured = address_of(cursors.words), measurements.measured.address
+        state.bins_at, state.extremes_at = address_of(histogram.bins), address_of(histogram.extremes)
+        state.batches, state.batch_room = address_of(self._batches), _FIRST_ROOM
+        state.events, state.block, state.outstanding = pace.events, pace.block, pace.outstanding
+        state.workers, state.share = peers, share(pace, worker, peers)
         if pace.rate is not None:
-            words[IS_OPEN_LOOP], words[DISCARD_NS] = 1, pace.discard_ns
-            words[NS_PER_EVENT : NS_PER_EVENT + 1].view(np.float64)[0] = 1e9 / pace.rate
+            state.is_open_loop, state.discard_ns = 1, pace.discard_ns
+            state.ns_per_event.view(np.float64)[0] = 1e9 / pace.rate
 
     def make_room(self) -> None:
         """Let more batches be under way."""
-        words, room = self.words, len(self._batches)
-        first = int(words[FIRST_BATCH]) % room
-        grown = np.zeros((2 * room, _BATCH_WORDS), np.int64)
-        grown[:room] = np.roll(self._batches, -first, axis=0)
+        state, room = self.state, len(self._batches)
+        first = state.first_batch % room
+        grown = SentBatch.new_table(2 * room)
+        grown[:room] = np.roll(self._batches, -first)
         self._batches = grown
-        words[BATCHES], words[BATCH_ROOM], words[FIRST_BATCH] = address_of(grown), 2 * room, 0
+        state.batches, state.batch_room, state.first_batch = address_of(grown), 2 * room, 0

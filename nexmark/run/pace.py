@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from tokenring.engine.compiled import Record
 from tokenring.nexmark.measure import Backlog, Histogram
 from tokenring.operators.migrate import Placement
 
@@ -12,8 +11,12 @@ REPORT_NS = 200_000_000
 SPIN_NS = 300_000
 """What is due sooner is waited for without sleep."""
 
-# Words of measurements, which kernels read and write.
-OFFERED, START_NS = range(2)
+
+class Measured(Record):
+    """How many events were offered so far; and the instant before which nothing is sent (monotonic clock)."""
+
+    offered: int
+    start_ns: int
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class Measurements:
     nothing about how the backlog grows."""
 
     def __init__(self, from_ns: int = 0) -> None:
-        self.words = np.array([0, NOT_YET], np.int64)
-        self._view = self.words.data
+        self.measured = Measured()
+        self.measured.start_ns = NOT_YET
         self.histogram = Histogram()
         self.backlog = Backlog(from_ns)
         self.placement: Placement | None = None
@@ -50,14 +53,14 @@ class Measurements:
     @property
     def offered(self) -> int:
         """Events offered so far."""
-        return self._view[OFFERED]
+        return self.measured.offered
 
     @property
     def start_ns(self) -> int:
         """To be set, alike on all workers, once the dataflow is built: nothing is sent before that instant
         (time.monotonic_ns)."""
-        return self._view[START_NS]
+        return self.measured.start_ns
 
     @start_ns.setter
     def start_ns(self, start_ns: int) -> None:
-        self._view[START_NS] = start_ns
+        self.measured.start_ns = start_ns

@@ -33,35 +33,38 @@ from tokenring.engine.compiled import (
     peek,
     point_to,
     rows_of,
-    state_of,
+    state_as,
     take,
     time_of,
     words_at,
     world_at,
 )
-from tokenring.engine.compiled import drop as drop_token
 from tokenring.nexmark.queries import SENT_AT
+from tokenring.operators.mechanisms import Beginning, drop_first
 
-_FIRST, _POSITIONS, _WIDTH, _WORDS = range(4)  # of the state; FIRST: the slot of the token it begins with
+
+class SentAt(Beginning):
+    """Where the positions of the columns are, and how many come."""
+
+    positions: int
+    width: int
 
 
 @entry
-def _note_times(world, me):  # type: ignore[no-untyped-def]
-    state, words = state_of(world, me, _WORDS), world_at(world)
-    if state[_FIRST] >= 0:
-        drop_token(world, me, state[_FIRST])
-        state[_FIRST] = -1
+def _note_times(world: int, me: int) -> int:
+    state, graph = state_as(world, me, SentAt), world_at(world)
+    drop_first(world, me, state)
     while True:
         message = peek(world, me, 0)
         if message == 0:
             return DONE
         rows = rows_of(message)
-        made = alias_of(words, message, state[_POSITIONS], state[_WIDTH] + 1)
+        made = alias_of(graph, message, state.positions, state.width + 1)
         if latest_of(message) > time_of(message):  # a burst, whose keys are its messages' times
-            point_to(made, state[_WIDTH], keys_of(message))
+            point_to(made, state.width, keys_of(message))
         else:
-            column = claim(words, 8 * rows)
-            point_to(made, state[_WIDTH], column)
+            column = claim(graph, 8 * rows)
+            point_to(made, state.width, column)
             words_at(column, rows)[:] = time_of(message)
         take(world, me, 0)
         answer(world, me, 0, 0, made)
@@ -77,8 +80,9 @@ def with_sent_at(stream: Stream) -> Stream:
     made = builder.output(schema)
 
     def compiled(context: OperatorContext) -> Compiled:
-        state = np.array([0, address_of(positions), width], np.int64)
-        return Compiled(_note_times, state, (state, positions))
+        state = SentAt()
+        state.positions, state.width = address_of(positions), width
+        return Compiled(_note_times, state.words, (state, positions))
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()

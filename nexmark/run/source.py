@@ -11,17 +11,14 @@ from collections.abc import Callable
 
 from tokenring.engine import OperatorContext, OutputPort, Scope, Stream, Worker
 from tokenring.engine.compiled import Compiled
-from tokenring.nexmark.run.compiled_source import SOURCE_WORDS, compiled_source
-from tokenring.nexmark.run.cursors import AT, TAKEN, Cursor, Cursors
+from tokenring.nexmark.run.compiled_source import SourceState, compiled_source
+from tokenring.nexmark.run.cursors import Cursor, Cursors
 from tokenring.nexmark.run.feed import (
     CLOSES,
-    EVENT,
-    EVENTS,
-    FEED_WORDS,
     MOST_STREAMS,
-    PROMISED,
     RELEASES,
     Feed,
+    FeedState,
     due_ns,
     has_room,
     is_far_ahead,
@@ -51,16 +48,16 @@ def nexmark_source(
     probes: list[Progress] = []
     way = mechanism_of(scope)
 
-    def feed(context: OperatorContext, words: int) -> Feed:
-        return Feed(Cursors(cursors), pace, measurements, context.worker_index, context.peers, words)
+    def feed(context: OperatorContext, kind: type[FeedState]) -> Feed:
+        return Feed(Cursors(cursors), pace, measurements, context.worker_index, context.peers, kind)
 
     def construct(context: OperatorContext, *outlets: Outlet) -> Callable[..., None]:
-        own = feed(context, FEED_WORDS)
+        own = feed(context, FeedState)
         batches = MicroBatches(own.cursors, pace.micro_batch_ns, probes[0]) if way.one_at_a_time else None
         return _Feeder(context, worker, own, outlets, probes[0], batches)
 
     def compiled(context: OperatorContext) -> Compiled:
-        return compiled_source(context, worker, feed(context, SOURCE_WORDS), probes[0])
+        return compiled_source(context, worker, feed(context, SourceState), probes[0])
 
     schemas = tuple(cursor.schema for cursor in cursors)
     times = ("date_time",) * len(schemas)
@@ -84,7 +81,7 @@ class _Feeder:
         self._context = context
         self._worker = worker
         self._feed = feed
-        self._words, self._view = feed.words, feed.view
+        self._address, self._state = feed.address, feed.state
         self._cursors = feed.cursors
         self._outlets = outlets
         self._batches = batches
@@ -104,15 +101,15 @@ class _Feeder:
             return
         if self._is_open_loop and now_ns >= self._measurements.backlog.next_look_ns and self._gives_up(now_ns):
             return
-        words, view = self._words, self._view
-        if is_far_ahead(words):
+        address, state = self._address, self._state
+        if is_far_ahead(address):
             return  # the probe will wake us
-        stop, event = stop_by(words, now_ns), view[EVENT]
-        if event >= view[EVENTS]:
+        stop, event = stop_by(address, now_ns), state.event
+        if event >= state.events:
             self._close()
             return
         if stop <= event:
-            self._wait_for(due_ns(words, event) - now_ns)
+            self._wait_for(due_ns(address, event) - now_ns)
             return
         if self._batches is not None:
             stop = min(stop, self._batches.stop(event))
@@ -135,16 +132,15 @@ class _Feeder:
             self._context.activate()
 
     def _send(self, stop: int, outputs: tuple[OutputPort, ...]) -> None:
-        words, cursors = self._words, self._cursors
-        if not has_room(words):
+        address, cursors = self._address, self._cursors
+        if not has_room(address):
             self._feed.make_room()
-        move_to(words, stop)
-        for cursor, row, outlet, output in zip(
-            cursors.streams, cursors.table.tolist(), self._outlets, outputs, strict=True
-        ):
-            if row[AT] > row[TAKEN]:
-                outlet.send(output, cursor.take(row[TAKEN], row[AT]))
-        told = sent(words, stop)
+        move_to(address, stop)
+        rows = zip(cursors.rows["taken"].tolist(), cursors.rows["at"].tolist(), strict=True)
+        for cursor, (taken, at), outlet, output in zip(cursors.streams, rows, self._outlets, outputs, strict=True):
+            if at > taken:
+                outlet.send(output, cursor.take(taken, at))
+        told = sent(address, stop)
         if told & RELEASES:
             cursors.release()
         if told & CLOSES:
@@ -156,7 +152,7 @@ class _Feeder:
         """Say that nothing of an earlier time is to come from this worker."""
         least = self._cursors.least
         if self._batches is not None:
-            least = self._view[PROMISED] = self._batches.start_of(least)
+            least = self._state.promised = self._batches.start_of(least)
         for outlet in self._outlets:
             outlet.advance(least)
 
@@ -167,13 +163,13 @@ class _Feeder:
 
     def _probe_moved(self) -> None:
         """Note what is done, and go on."""
-        note_done(self._words, time.monotonic_ns() - self._measurements.start_ns, self._probe.frontier)
+        note_done(self._address, time.monotonic_ns() - self._measurements.start_ns, self._probe.frontier)
         if self._outlets:
             self._context.activate()
 
     def _gives_up(self, now_ns: int) -> bool:
         """Note how late the oldest event not yet done is. End the run if it is lost, or if another worker says so."""
-        if self._measurements.backlog.note(now_ns, lateness(self._words, now_ns)):
+        if self._measurements.backlog.note(now_ns, lateness(self._address, now_ns)):
             self._measurements.dnf = True
             self._worker.ending.ask()
         elif not self._worker.ending.asked:

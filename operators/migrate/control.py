@@ -17,7 +17,7 @@ from tokenring.operators.migrate.bins import MOST_BINS
 from tokenring.operators.migrate.following import beside_those_that_follow, mark_following
 from tokenring.operators.migrate.mover import CHANGES, Mover
 from tokenring.operators.migrate.plans import Step
-from tokenring.operators.migrate.steer import ASK_KNOWN, ASK_REACHED, KNOWN, NEVER, REACHED
+from tokenring.operators.migrate.steer import NEVER
 from tokenring.operators.migrate.steering import Steering, come_to
 
 _SOON_NS, _LATE_NS = 5_000_000, 40_000_000  # between two moves of the token: then the lead is too short, or too long
@@ -70,11 +70,11 @@ class Control:
     def asked(self) -> None:
         """One of F's came to a threshold: it asks no more, the source looks."""
         for steering in self._steerings():
-            words = steering.words
-            if words[ASK_REACHED] != NEVER and (steering.is_over or come_to(words) >= words[ASK_REACHED]):
-                words[ASK_REACHED] = NEVER
-            if words[ASK_KNOWN] != NEVER and words[KNOWN] > words[ASK_KNOWN]:
-                words[ASK_KNOWN] = NEVER
+            state = steering.state
+            if state.ask_reached != NEVER and (steering.is_over or come_to(state) >= state.ask_reached):
+                state.ask_reached = NEVER
+            if state.ask_known != NEVER and state.known > state.ask_known:
+                state.ask_known = NEVER
         self.activate()
 
     def construct(self, context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
@@ -112,15 +112,15 @@ class Control:
 
     def _look(self, token: Token, output: OutputPort) -> None:
         steerings = self._steerings()
-        words = [steering.words for steering in steerings]
-        while self.under_way and all([one[KNOWN] > self.under_way[0][0] for one in words]):
+        states = [steering.state for steering in steerings]
+        while self.under_way and all([one.known > self.under_way[0][0] for one in states]):
             self.done.append(Done(*self.under_way.popleft(), monotonic_ns()))
             self.begun = self.begun if self.under_way else None
         if all([steering.is_over for steering in steerings]):
             token.drop()
             self._end()
             return
-        reached = max([come_to(one) for one in words])
+        reached = max([come_to(one) for one in states])
         if reached + self._lead // 2 >= token.time:
             self._advance(token, output, reached)
         if self.steps and not self.under_way and not self.stands and token.time < MAX_TIME:
@@ -128,9 +128,9 @@ class Control:
             self.begun = self.steps.popleft()
             self._give(token, output, time, list(self.begun.items()))
             token.downgrade(time + 1)
-        for one in words:
-            one[ASK_REACHED] = NEVER if one[REACHED] == COMPLETE else token.time - self._lead // 2
-            one[ASK_KNOWN] = self.under_way[0][0] if self.under_way else NEVER
+        for one in states:
+            one.ask_reached = NEVER if one.reached == COMPLETE else token.time - self._lead // 2
+            one.ask_known = self.under_way[0][0] if self.under_way else NEVER
 
     def _advance(self, token: Token, output: OutputPort, reached: Time) -> None:
         now_ns = monotonic_ns()

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tokenring.operators.migrate.mover import Mover
-from tokenring.operators.migrate.steer import FOLLOWS
 from tokenring.operators.migrate.steering import Steering
 
 
@@ -26,13 +25,13 @@ def mark_following(operators: Sequence[Any], steered: Mapping[int, Steering]) ->
                 seen.add(at)
                 to_do += [one.origin.operator for one in operators[at].inputs]
     for steering in behind if len(behind) < len(steered) else ():
-        steering.words[FOLLOWS] = 1
+        steering.state.follows = 1
 
 
 def beside_those_that_follow(movers: Sequence[Mover]) -> list[Steering]:
     """The F's that are behind no others, of operators of which another is."""
     found = []
     for mover in movers:
-        if any([steering.words[FOLLOWS] for steering in mover.steerings]):
-            found += [steering for steering in mover.steerings if not steering.words[FOLLOWS]]
+        if any([steering.state.follows for steering in mover.steerings]):
+            found += [steering for steering in mover.steerings if not steering.state.follows]
     return found

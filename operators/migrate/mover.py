@@ -17,9 +17,9 @@ from sortedcontainers import SortedDict
 from tokenring.engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Probe, Schema, Time, Token
 from tokenring.operators.migrate.bins import MOST_BINS, Bins, Leaving
 from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table, require_movable
-from tokenring.operators.migrate.steer import ASK_MOVED, KNOWN, NEVER, REACHED
+from tokenring.operators.migrate.steer import NEVER
 from tokenring.operators.migrate.steering import TO, Steering, with_column
-from tokenring.operators.migrate.versions import CONFIGURED, Versions
+from tokenring.operators.migrate.versions import Versions
 
 CHANGES = Schema("bin worker")
 """Of the control stream: from the message's time on, `bin` is with `worker`."""
@@ -87,7 +87,7 @@ class Mover:
             for reference, batch in changes:
                 time = reference.time
                 moved = zip(batch["bin"].tolist(), batch["worker"].tolist(), strict=True)
-                self.versions.add(time, moved, min([int(steering.words[KNOWN]) for steering in self.steerings]))
+                self.versions.add(time, moved, min([steering.state.known for steering in self.steerings]))
                 if time not in pending:
                     pending[time] = monotonic_ns(), [reference.retain(output) for output in range(len(outputs))]
             self._configured = changes.frontier
@@ -122,14 +122,14 @@ class Mover:
                 steering.woken()
 
     def _configure(self) -> None:
-        self.versions.words[CONFIGURED] = COMPLETE if self._is_open else self._configured
+        self.versions.state.configured = COMPLETE if self._is_open else self._configured
 
     def _wait_for(self, time: Time) -> None:
         """Run M again when all rows before `time` have passed F; from then on, whenever the operator is further."""
         passed = True
         for steering in self.steerings:
-            if steering.words[REACHED] < time:
-                steering.words[ASK_MOVED] = time
+            if steering.state.reached < time:
+                steering.state.ask_moved = time
                 passed = False
         self._listen(passed)
 
@@ -188,9 +188,9 @@ class Mover:
     def asked(self) -> None:
         """F came to a time that M waits for: F asks no more, M looks."""
         for steering in self.steerings:
-            words = steering.words
-            if words[ASK_MOVED] != NEVER and words[REACHED] >= words[ASK_MOVED]:
-                words[ASK_MOVED] = NEVER
+            state = steering.state
+            if state.ask_moved != NEVER and state.reached >= state.ask_moved:
+                state.ask_moved = NEVER
                 self.woken()
 
 

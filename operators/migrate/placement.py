@@ -11,7 +11,6 @@ from tokenring.operators.migrate.bins import Bins
 from tokenring.operators.migrate.control import Control
 from tokenring.operators.migrate.mover import CHANGES, Mover
 from tokenring.operators.migrate.plans import FLUID, Step, drained, evened, require_plan, steps_between
-from tokenring.operators.migrate.steer import REACHED
 
 Change = tuple[Time, int, int]
 """A time, a bin, and the worker that has it from then on."""
@@ -250,7 +249,7 @@ class Placement:
         time = self._control.under_way[0][0]
         for mover in self.movers:
             for steering in mover.steerings:
-                if (frontier := int(steering.words[REACHED])) < time:
+                if (frontier := steering.state.reached) < time:
                     return Waiting(time, mover.name, frontier)
         return None
 

@@ -10,6 +10,10 @@ from tokenring.engine.columns import hash_keys
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
+    HashedColumn,
+    Record,
+    RunningGraph,
+    Words,
     addresses_of,
     alias_of,
     answer,
@@ -25,70 +29,78 @@ from tokenring.engine.compiled import (
     peek,
     point_to,
     postpone,
+    record_at,
+    records_at,
     route,
     rows_of,
-    state_of,
-    table_at,
+    state_as,
     take,
     take_apart,
     time_of,
     words_at,
     world_at,
 )
-from tokenring.operators.migrate.versions import (
-    AS_HASHED,
-    BUSY,
-    CONFIGURED,
-    COUNT,
-    FROM,
-    LOADS,
-    SEEN,
-    TABLES,
-    TIMES,
-    TO,
-    VERSION_WORDS,
-    is_sampled,
-)
+from tokenring.operators.migrate.versions import Busy, VersionState, is_sampled
 
 ROWS, READY = range(2)  # the inputs
 
-# Words of the state. FIRST: the slot of the token it begins with. KEY: the key's column, -1 if it is hashed; TOLD: then
-# the address of (position, whether it is text, whether it is float64) of each of KEYS columns. REACHED: the frontier of
-# the rows; KNOWN: that of what is ready; GREATEST: the greatest time that came. Python is asked when REACHED or
-# GREATEST comes to ASK_REACHED, REACHED alone to ASK_MOVED, KNOWN beyond ASK_KNOWN; NEVER: it is not.
-FIRST, VERSIONS, BINS, WIDTH, POSITIONS, KEY, TOLD, KEYS, TEXTS, REACHED, KNOWN, GREATEST = range(12)
-# FOLLOWS: whether the rows were routed before, by another; then it is GREATEST alone that comes to ASK_REACHED. STOOD:
-# how many messages waited behind the last look at what may go on, which was at STOOD_KNOWN and STOOD_CONFIGURED.
-ASK_REACHED, ASK_MOVED, ASK_KNOWN, FOLLOWS, STOOD, STOOD_KNOWN, STOOD_CONFIGURED, WORDS = range(12, 20)
 NEVER = -1
-_POSITION, _IS_TEXT, _IS_FLOAT, TOLD_WORDS = range(4)
+
+
+class SteerState(Record):
+    """`first`: the slot of the token it begins with. `key`: the key's column, -1 if it is hashed; `told`: then where a
+    HashedColumn of each of `keys` columns is. `reached`: the frontier of the rows; `known`: that of what is ready;
+    `greatest`: the greatest time that came. Python is asked when `reached` or `greatest` comes to `ask_reached`,
+    `reached` alone to `ask_moved`, `known` beyond `ask_known`; NEVER: it is not. `follows`: whether the rows were
+    routed before, by another; then it is `greatest` alone that comes to `ask_reached`. `stood`: how many messages
+    waited behind the last look at what may go on, which was at `stood_known` and `stood_configured`."""
+
+    first: int
+    versions: int
+    bins: int
+    width: int
+    positions: int
+    key: int
+    told: int
+    keys: int
+    texts: int
+    reached: int
+    known: int
+    greatest: int
+    ask_reached: int
+    ask_moved: int
+    ask_known: int
+    follows: int
+    stood: int
+    stood_known: int
+    stood_configured: int
 
 
 @kernel
-def _keys_at(world, state, message):  # type: ignore[no-untyped-def]
+def _keys_at(world: int, state: SteerState, message: int) -> int:
     """The address of what each row's bin is made of: the column, or a hash."""
     rows = rows_of(message)
-    if state[KEY] >= 0:
-        return addresses_of(message)[state[KEY]]
-    words, count = world_at(world), state[KEYS]
-    told = table_at(state[TOLD], count, TOLD_WORDS)
-    room = claim(words, 8 * 3 * count)
+    if state.key >= 0:
+        return addresses_of(message)[state.key]
+    graph, count = world_at(world), state.keys
+    told = records_at(state.told, count, HashedColumn)
+    room = claim(graph, 8 * 3 * count)
     columns, heaps = words_at(room, count), words_at(room + 8 * count, count)
     floats = words_at(room + 16 * count, count)
     for at in range(count):
-        columns[at] = addresses_of(message)[told[at, _POSITION]]
-        heaps[at] = state[TEXTS] if told[at, _IS_TEXT] else 0
-        floats[at] = told[at, _IS_FLOAT]
-    hashes = claim(words, 8 * rows)
+        columns[at] = addresses_of(message)[told[at].position]
+        heaps[at] = state.texts if told[at].is_text != 0 else 0
+        floats[at] = told[at].is_float
+    hashes = claim(graph, 8 * rows)
     hash_keys(columns, heaps, floats, words_at(hashes, rows))
     return hashes
 
 
 @kernel
-def _version_at(versions, time):  # type: ignore[no-untyped-def]
+def _version_at(versions: VersionState, time: int) -> int:
     """The number of the version in force at a time."""
-    count = versions[COUNT]
-    times = words_at(versions[TIMES], count)
+    count = versions.count
+    times = words_at(versions.times, count)
     version = count - 1
     while times[version] > time:
         version -= 1
@@ -96,37 +108,37 @@ def _version_at(versions, time):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _steered(world, state, message, version):  # type: ignore[no-untyped-def]
+def _steered(world: int, state: SteerState, message: int, version: int) -> int:
     """The message with a column more: what its rows go by."""
-    words, rows, bins = world_at(world), rows_of(message), state[BINS]
-    versions = words_at(state[VERSIONS], VERSION_WORDS)
-    made = alias_of(words, message, state[POSITIONS], state[WIDTH] + 1)
+    graph, rows, bins = world_at(world), rows_of(message), state.bins
+    versions = record_at(state.versions, VersionState)
+    made = alias_of(graph, message, state.positions, state.width + 1)
     at = _keys_at(world, state, message)
     keys = words_at(at, rows)
-    if versions[AS_HASHED]:
-        point_to(made, state[WIDTH], at)  # an exchange by the key goes where the bin is
+    if versions.as_hashed != 0:
+        point_to(made, state.width, at)  # an exchange by the key goes where the bin is
     else:
-        column = claim(words, 8 * rows)
-        point_to(made, state[WIDTH], column)
+        column = claim(graph, 8 * rows)
+        point_to(made, state.width, column)
         target = words_at(column, rows)
-        table = words_at(versions[TABLES] + 8 * bins * version, bins)
+        table = words_at(versions.tables + 8 * bins * version, bins)
         for row in range(rows):
             target[row] = table[route(keys[row], bins)]
-    versions[SEEN] += 1
-    if is_sampled(versions[SEEN]):
-        loads = words_at(versions[LOADS], bins)
+    versions.seen += 1
+    if is_sampled(versions.seen):
+        loads = words_at(versions.loads, bins)
         for row in range(rows):
             loads[route(keys[row], bins)] += 1
     return made
 
 
 @kernel
-def _part_of_rows(words, message, stays, count, wanted):  # type: ignore[no-untyped-def]
+def _part_of_rows(graph: RunningGraph, message: int, stays: Words, count: int, wanted: int) -> int:
     """A message of those rows of which `stays` is `wanted`, `count` of them, at no time yet."""
     rows, origin = len(stays), addresses_of(message)
-    part = bare_message(words, len(origin), count)
+    part = bare_message(graph, len(origin), count)
     for column in range(len(origin)):
-        room = claim(words, 8 * count)
+        room = claim(graph, 8 * count)
         point_to(part, column, room)
         source, target, at = words_at(origin[column], rows), words_at(room, count), 0
         for row in range(rows):
@@ -137,18 +149,18 @@ def _part_of_rows(words, message, stays, count, wanted):  # type: ignore[no-unty
 
 
 @kernel
-def _pass_stayers(world, me, state, known, version):  # type: ignore[no-untyped-def]
+def _pass_stayers(world: int, me: int, state: SteerState, known: int, version: int) -> bool:
     """Send on the rows of a message of one time, the next one, whose bins stay where they are until then, and let the
     others wait behind all."""
-    words, message = world_at(world), peek(world, me, ROWS)
-    versions, bins = words_at(state[VERSIONS], VERSION_WORDS), state[BINS]
+    graph, message = world_at(world), peek(world, me, ROWS)
+    versions, bins = record_at(state.versions, VersionState), state.bins
     rows, time = rows_of(message), time_of(message)
-    busy, keys = table_at(versions[BUSY], bins, 2), words_at(_keys_at(world, state, message), rows)
-    stays = words_at(claim(words, 8 * rows), rows)
+    busy, keys = records_at(versions.busy, bins, Busy), words_at(_keys_at(world, state, message), rows)
+    stays = words_at(claim(graph, 8 * rows), rows)
     count = 0
     for row in range(rows):
         here = busy[route(keys[row], bins)]
-        stays[row] = time < here[FROM] or here[TO] < known
+        stays[row] = time < here.since or here.until < known
         count += stays[row]
     if count == 0:
         postpone(world, me, ROWS)
@@ -157,19 +169,19 @@ def _pass_stayers(world, me, state, known, version):  # type: ignore[no-untyped-
         take(world, me, ROWS)
         answer(world, me, ROWS, 0, made)
     else:
-        going = _steered(world, state, _part_of_rows(words, message, stays, count, 1), version)
-        keep_back(world, me, ROWS, _part_of_rows(words, message, stays, rows - count, 0))
+        going = _steered(world, state, _part_of_rows(graph, message, stays, count, 1), version)
+        keep_back(world, me, ROWS, _part_of_rows(graph, message, stays, rows - count, 0))
         answer(world, me, ROWS, 0, going)
     return count < rows
 
 
 @kernel
-def _pass_on(world, me, state, known):  # type: ignore[no-untyped-def]
+def _pass_on(world: int, me: int, state: SteerState, known: int) -> bool:
     """Send on what is before `known`, and let the rest wait in its order; whether bursts were taken apart."""
-    versions = words_at(state[VERSIONS], VERSION_WORDS)
+    versions = record_at(state.versions, VersionState)
     waiting = messages_waiting(world, me, ROWS)
-    configured = versions[CONFIGURED]
-    stood = state[STOOD] if state[STOOD_KNOWN] == known and state[STOOD_CONFIGURED] == configured else 0
+    configured = versions.configured
+    stood = state.stood if state.stood_known == known and state.stood_configured == configured else 0
     blocked, apart, at, stand = False, False, 0, 0
     while at < waiting:
         message = peek(world, me, ROWS)
@@ -182,7 +194,7 @@ def _pass_on(world, me, state, known):  # type: ignore[no-untyped-def]
         at += 1
         latest = latest_of(message)
         if configured < COMPLETE:  # else all stands, or is over, and nobody asks how far rows are
-            state[GREATEST] = max(state[GREATEST], latest)
+            state.greatest = max(state.greatest, latest)
         version = _version_at(versions, time_of(message))
         if apart:
             postpone(world, me, ROWS)  # behind the parts
@@ -198,26 +210,26 @@ def _pass_on(world, me, state, known):  # type: ignore[no-untyped-def]
             blocked, stand = True, stand + 1
         elif _pass_stayers(world, me, state, known, version):
             blocked, stand = True, stand + 1
-    state[STOOD], state[STOOD_KNOWN], state[STOOD_CONFIGURED] = 0 if apart else stand, known, configured
+    state.stood, state.stood_known, state.stood_configured = 0 if apart else stand, known, configured
     return apart
 
 
 @entry
-def steer(world, me):  # type: ignore[no-untyped-def]
+def steer(world: int, me: int) -> int:
     """Route what may be routed, and ask for Python where a threshold was come to."""
-    state = state_of(world, me, WORDS)
-    if state[FIRST] >= 0:
-        drop(world, me, state[FIRST])
-        state[FIRST] = -1
+    state = state_as(world, me, SteerState)
+    if state.first >= 0:
+        drop(world, me, state.first)
+        state.first = -1
     known = frontier_at(world, me, READY)
     while _pass_on(world, me, state, known):
         pass
-    state[KNOWN], state[REACHED] = known, frontier_at(world, me, ROWS)
-    come_to = state[GREATEST] if state[FOLLOWS] else max(state[REACHED], state[GREATEST])
-    if state[ASK_REACHED] != NEVER and come_to >= state[ASK_REACHED]:
+    state.known, state.reached = known, frontier_at(world, me, ROWS)
+    come_to = state.greatest if state.follows != 0 else max(state.reached, state.greatest)
+    if state.ask_reached != NEVER and come_to >= state.ask_reached:
         return NEEDS_ROOM
-    if state[ASK_MOVED] != NEVER and state[REACHED] >= state[ASK_MOVED]:
+    if state.ask_moved != NEVER and state.reached >= state.ask_moved:
         return NEEDS_ROOM
-    if state[ASK_KNOWN] != NEVER and known > state[ASK_KNOWN]:
+    if state.ask_known != NEVER and known > state.ask_known:
         return NEEDS_ROOM
     return DONE

@@ -17,37 +17,17 @@ from tokenring.engine import (
     TokenRef,
 )
 from tokenring.engine.columns import Kind
-from tokenring.engine.compiled import Compiled, address_of, heap_of_words
+from tokenring.engine.compiled import Compiled, HashedColumn, address_of, heap_of_words
 from tokenring.operators.migrate.bins import is_hashed
-from tokenring.operators.migrate.steer import (
-    ASK_KNOWN,
-    ASK_MOVED,
-    ASK_REACHED,
-    BINS,
-    FOLLOWS,
-    GREATEST,
-    KEY,
-    KEYS,
-    KNOWN,
-    NEVER,
-    POSITIONS,
-    REACHED,
-    TEXTS,
-    TOLD,
-    TOLD_WORDS,
-    VERSIONS,
-    WIDTH,
-    WORDS,
-    steer,
-)
-from tokenring.operators.migrate.versions import CONFIGURED, Versions
+from tokenring.operators.migrate.steer import NEVER, SteerState, steer
+from tokenring.operators.migrate.versions import Versions
 
 TO = "#to"
 """The column that rows go by: it does not cross."""
 
 
 class Steering:
-    """One worker's F of one input: its words, and what to do when they ask."""
+    """One worker's F of one input: its state, and what to do when it asks."""
 
     def __init__(self, schema: Schema, key: Sequence[str]) -> None:
         """schema: of the rows that come; key: the columns of the operator's key among them."""
@@ -61,39 +41,39 @@ class Steering:
         """Runs it in the next step."""
         self.is_beside = False
         """Whether another input of its operator gets rows that others have routed, and this one does not."""
-        self.words = np.zeros(WORDS, np.int64)
+        self.state = SteerState()
         kinds: list[Kind] = [schema.kind(name) for name in key]
         positions = [schema.position(name) for name in key]
         told = [(at, kind.is_text, kind.is_float) for at, kind in zip(positions, kinds, strict=True)]
         self._positions = np.array([*range(len(schema)), 0], np.int64)
-        self._told = np.array(told, np.int64).reshape(-1, TOLD_WORDS)
-        words = self.words
-        words[WIDTH], words[POSITIONS] = len(schema), address_of(self._positions)
-        words[KEY] = -1 if is_hashed(kinds) else schema.position(key[0])
-        words[TOLD], words[KEYS] = address_of(self._told), len(key)
-        words[GREATEST] = words[ASK_REACHED] = words[ASK_MOVED] = words[ASK_KNOWN] = NEVER
+        self._told = np.array(told, np.int64).reshape(-1, HashedColumn.size)
+        state = self.state
+        state.width, state.positions = len(schema), address_of(self._positions)
+        state.key = -1 if is_hashed(kinds) else schema.position(key[0])
+        state.told, state.keys = address_of(self._told), len(key)
+        state.greatest = state.ask_reached = state.ask_moved = state.ask_known = NEVER
 
     def compiled(self, context: OperatorContext, versions: Versions, asked: Callable[[], None]) -> Compiled:
         """The operator in the inner loop. asked: called when a threshold was come to, which it is to move."""
-        words, self.woken = self.words, context.activate
-        words[VERSIONS], words[BINS] = address_of(versions.words), versions.bins.count
+        state, self.woken = self.state, context.activate
+        state.versions, state.bins = versions.state.address, versions.bins.count
         texts = heap_of_words()
-        words[TEXTS] = address_of(texts) if len(texts) else 0
-        return Compiled(steer, words, (words, versions, texts, self), asked)
+        state.texts = address_of(texts) if len(texts) else 0
+        return Compiled(steer, state.words, (state, versions, texts, self), asked)
 
     @property
     def is_over(self) -> bool:
         """Whether it keeps the control stream open no more: no rows come. Beside an input that follows others, also
         where rows that have come wait for state to arrive: that may wait for the end of those others (behind an outer
         join, which sends its last rows then), and they for the control stream's."""
-        words = self.words
+        state = self.state
         return bool(
-            words[FOLLOWS] or words[REACHED] >= MAX_TIME or (self.is_beside and not self.origin.less_than(MAX_TIME))
+            state.follows or state.reached >= MAX_TIME or (self.is_beside and not self.origin.less_than(MAX_TIME))
         )
 
     def constructor(self, versions: Versions, asked: Callable[[], None]) -> Callable[..., Callable[..., None]]:
         """The same in Python, where the inner loop cannot have it."""
-        words, schema, bins = self.words, self.schema, versions.bins
+        state, schema, bins = self.state, self.schema, versions.bins
 
         def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
             token.drop()
@@ -122,13 +102,13 @@ class Steering:
                         token.drop()
                 held[:] = still
                 for reference, batch in rows:
-                    if versions.words[CONFIGURED] < COMPLETE:
-                        words[GREATEST] = max(int(words[GREATEST]), reference.time)
+                    if versions.state.configured < COMPLETE:
+                        state.greatest = max(state.greatest, reference.time)
                     rest = pass_on(reference, batch, known, output)
                     if rest.rows:
                         held.append((reference.retain(), rest))
-                words[KNOWN], words[REACHED] = known, rows.frontier
-                if _asks(words):
+                state.known, state.reached = known, rows.frontier
+                if _asks(state):
                     asked()
 
             return logic
@@ -136,18 +116,18 @@ class Steering:
         return construct
 
 
-def come_to(words: np.ndarray) -> int:
-    """How far the rows of an F with these words are, as the control stream is to know it."""
-    reached = 0 if words[FOLLOWS] else int(words[REACHED]) % COMPLETE
-    return max(reached, int(words[GREATEST]))
+def come_to(state: SteerState) -> int:
+    """How far the rows of an F in this state are, as the control stream is to know it."""
+    reached = 0 if state.follows else state.reached % COMPLETE
+    return max(reached, state.greatest)
 
 
-def _asks(words: np.ndarray) -> bool:
-    come_to = words[GREATEST] if words[FOLLOWS] else max(words[REACHED], words[GREATEST])
+def _asks(state: SteerState) -> bool:
+    come_to = state.greatest if state.follows else max(state.reached, state.greatest)
     return (
-        (words[ASK_REACHED] != NEVER and come_to >= words[ASK_REACHED])
-        or (words[ASK_MOVED] != NEVER and words[REACHED] >= words[ASK_MOVED])
-        or (words[ASK_KNOWN] != NEVER and words[KNOWN] > words[ASK_KNOWN])
+        (state.ask_reached != NEVER and come_to >= state.ask_reached)
+        or (state.ask_moved != NEVER and state.reached >= state.ask_moved)
+        or (state.ask_known != NEVER and state.known > state.ask_known)
     )
 
 

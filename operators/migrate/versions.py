@@ -5,17 +5,34 @@ from collections.abc import Iterable
 import numpy as np
 
 from tokenring.engine import COMPLETE, boolean, int64, kernel
-from tokenring.engine.compiled import address_of, key_of_worker
+from tokenring.engine.compiled import Record, address_of, key_of_worker
 from tokenring.operators.migrate.bins import Bins
 
-# Words of what kernels read. COUNT: of versions, the oldest first, in force from TIMES on. TABLES: the address of the
-# first one's row of a word a bin, an exchange's key that goes to the bin's worker. LOADS: rows seen a bin, of one
-# message in SAMPLED; SEEN: messages.
-# AS_HASHED: whether all bins are where an exchange by the key would have them, now and as far as is known.
-# CONFIGURED: before it, all changes are known here. BUSY: the address of two words a bin, between whose times it may
-# change its worker with state that has not arrived: FROM the least, TO the greatest of its changes.
-COUNT, TIMES, TABLES, LOADS, SEEN, AS_HASHED, CONFIGURED, BUSY, VERSION_WORDS = range(9)
-FROM, TO = range(2)
+
+class VersionState(Record):
+    """`count`: of versions, the oldest first, in force from `times` on. `tables`: the address of the first one's row of
+    a word a bin, an exchange's key that goes to the bin's worker. `loads`: rows seen a bin, of one message in SAMPLED;
+    `seen`: messages. `as_hashed`: whether all bins are where an exchange by the key would have them, now and as far as
+    is known. `configured`: before it, all changes are known here. `busy`: where a Busy of each bin is."""
+
+    count: int
+    times: int
+    tables: int
+    loads: int
+    seen: int
+    as_hashed: int
+    configured: int
+    busy: int
+
+
+class Busy(Record):
+    """Between which times a bin may change its worker with state that has not arrived: the least of its changes, and
+    the greatest."""
+
+    since: int
+    until: int
+
+
 GOLDEN = 0x61C8864680B583EB
 """Of 2^64: multiples of it are spread evenly, so that messages which take turns are sampled alike."""
 SAMPLED = 16
@@ -24,7 +41,7 @@ ALWAYS = -1  # when the first version began
 
 
 @kernel(boolean(int64))
-def is_sampled(seen):  # type: ignore[no-untyped-def]
+def is_sampled(seen: int) -> bool:
     """Whether the rows of the message of this number are counted."""
     return ((seen * GOLDEN) >> 60) & (SAMPLED - 1) == 0
 
@@ -41,17 +58,18 @@ class Versions:
         self._tables = self._keys[np.vstack([workers, workers])]
         self.loads = np.zeros(bins.count, np.int64)
         """Rows seen, a bin: of a sample."""
-        self._busy = np.tile(np.array([COMPLETE, ALWAYS], np.int64), (bins.count, 1))
-        self.words = np.zeros(VERSION_WORDS, np.int64)
-        self.words[BUSY] = address_of(self._busy)
-        self.words[COUNT], self.words[LOADS] = 1, address_of(self.loads)
+        self._busy = Busy.new_table(bins.count)
+        self._busy["since"], self._busy["until"] = COMPLETE, ALWAYS
+        self.state = VersionState()
+        self.state.busy = address_of(self._busy)
+        self.state.count, self.state.loads = 1, address_of(self.loads)
         self._hashed = np.arange(bins.count) * peers // bins.count if bins.count % peers == 0 else None
         self._link()
 
     def _link(self) -> None:
-        self.words[TIMES], self.words[TABLES] = address_of(self._times), address_of(self._tables)
+        self.state.times, self.state.tables = address_of(self._times), address_of(self._tables)
         hashed = self._hashed if len(self._workers) == 1 else None
-        self.words[AS_HASHED] = hashed is not None and np.array_equal(self._workers[0], hashed)
+        self.state.as_hashed = hashed is not None and np.array_equal(self._workers[0], hashed)
 
     def add(self, time: int, moved: Iterable[tuple[int, int]], ready: int) -> None:
         """From `time` on, which is no earlier than any before, these bins are with these workers: (bin, worker). ready:
@@ -65,12 +83,12 @@ class Versions:
                 self._tables = np.vstack((self._tables, np.zeros_like(self._tables)))
         for number, worker in moved:
             self._workers[last][number] = worker
-            if self._busy[number, TO] < ready:
-                self._busy[number, FROM] = time
-            self._busy[number, TO] = time
+            if self._busy[number]["until"] < ready:
+                self._busy[number]["since"] = time
+            self._busy[number]["until"] = time
         self._times[last], self._tables[last] = time, self._keys[self._workers[last]]
         self._link()
-        self.words[COUNT] = last + 1
+        self.state.count = last + 1
 
     def begin_next(self) -> None:
         """No row of a time before the second version's comes any more: that one is the first now."""
@@ -78,22 +96,22 @@ class Versions:
         count = len(self._workers)
         self._times[:count], self._tables[:count] = self._times[1 : count + 1], self._tables[1 : count + 1]
         self._times[0] = ALWAYS
-        self.words[COUNT] = count
+        self.state.count = count
         self._link()
 
     def stays(self, numbers: np.ndarray, time: int, ready: int) -> np.ndarray:
         """Whether rows of these bins, at a time, need not wait for state, all of which has arrived before `ready`: of
         int64 (rows,), bool (rows,)."""
-        if time < ready or time >= self.words[CONFIGURED]:
+        if time < ready or time >= self.state.configured:
             return np.full(len(numbers), time < ready)
         busy = self._busy[numbers]
-        still: np.ndarray = (time < busy[:, FROM]) | (busy[:, TO] < ready)
+        still: np.ndarray = (time < busy["since"]) | (busy["until"] < ready)
         return still
 
     def saw(self, numbers: np.ndarray) -> None:
         """A message with rows of these bins was routed: int64 (rows,)."""
-        self.words[SEEN] += 1
-        if is_sampled(int(self.words[SEEN])):
+        self.state.seen += 1
+        if is_sampled(self.state.seen):
             np.add.at(self.loads, numbers, 1)
 
     @property

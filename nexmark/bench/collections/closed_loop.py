@@ -4,6 +4,8 @@ is done.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import OperatorContext, Probe, Schema, Scope, Stream, kernel
@@ -11,6 +13,8 @@ from tokenring.engine.compiled import (
     AGAIN,
     DONE,
     Compiled,
+    Record,
+    Words,
     address_of,
     column_of,
     downgrade,
@@ -20,9 +24,10 @@ from tokenring.engine.compiled import (
     is_congested,
     monotonic_now_ns,
     new_message,
+    records_at,
+    room,
     send,
-    state_of,
-    table_at,
+    state_as,
     time_of_token,
     wake_at,
     words_at,
@@ -37,165 +42,176 @@ MOST_EPOCHS = 1 << 20
 AT_REST = 1 << 60
 """The time at which a worker stands that has sent everything."""
 
-# Words of the state, behind the tokens' slots. RECORDS: that are loaded, of each stream. NEXT: the own record that is
-# loaded next, then the own change that is sent next. EPOCH: the time that is to be sent next, or is under way.
-# SENT_NS: when it was sent, 0 where it was not.
-(
-    STREAMS,
-    RECORDS,
-    KEYS,
-    VALUES,
-    ONLY_ADDS,
-    ME,
-    PEERS,
-    PROBE,
-    START_NS,
-    NEXT,
-    EPOCH,
-    SENT_NS,
-    LOADED_NS,
-    PHASE,
-    PHASES,
-    PHASES_AT,
-    NOTES_AT,
-    ENDS,
-    CLOSED,
-    STATE_WORDS,
-) = range(MOST_STREAMS, MOST_STREAMS + 20)
 
-# Columns of a phase. EPOCH_ROWS: over all workers. MOST_CHANGES: when it ends at the latest, this worker's. CHANGES,
-# EPOCHS: that were done. BEGAN_NS, ENDED_NS: by the clock.
-EPOCH_ROWS, LASTS_NS, MOST_CHANGES, CHANGES, EPOCHS, BEGAN_NS, ENDED_NS, PHASE_COLUMNS = range(8)
+class LoopState(Record):
+    """`tokens`: their slots. `records`: that are loaded, of each stream. `next`: the own record that is loaded next,
+    then the own change that is sent next. `epoch`: the time that is to be sent next, or is under way. `sent_ns`: when
+    it was sent, 0 where it was not. `phases`, `notes`: where the Phases are, and what is noted of their epochs."""
+
+    tokens: Words = room(MOST_STREAMS)
+    streams: int
+    records: int
+    keys: int
+    values: int
+    only_adds: int
+    me: int
+    peers: int
+    probe: int
+    start_ns: int
+    next: int
+    epoch: int
+    sent_ns: int
+    loaded_ns: int
+    phase: int
+    phase_count: int
+    phases: int
+    notes: int
+    ends: int
+    closed: int
+
+
+class Phase(Record):
+    """`epoch_rows`: over all workers. `most_changes`: when it ends at the latest, this worker's. `changes`, `epochs`:
+    that were done. `began_ns`, `ended_ns`: by the clock."""
+
+    epoch_rows: int
+    lasts_ns: int
+    most_changes: int
+    changes: int
+    epochs: int
+    began_ns: int
+    ended_ns: int
+
 
 _LOADED_AT_ONCE = 1 << 15
 _POLL_NS = 1_000_000
 
 
 @kernel
-def _load(world, me, state):  # type: ignore[no-untyped-def]
+def _load(world: int, me: int, state: LoopState) -> None:
     """Send the next own records of each stream at time 0."""
-    first = state[NEXT]
-    count = min(_LOADED_AT_ONCE, state[RECORDS] - first)
-    own = (count - 1 - (state[ME] - first) % state[PEERS]) // state[PEERS] + 1
-    first += (state[ME] - first) % state[PEERS]
-    for stream in range(state[STREAMS]):
+    first = state.next
+    count = min(_LOADED_AT_ONCE, state.records - first)
+    own = (count - 1 - (state.me - first) % state.peers) // state.peers + 1
+    first += (state.me - first) % state.peers
+    for stream in range(state.streams):
         if own > 0:
             message = new_message(world, me, stream, own)
             keys, values, times = column_of(message, 0), column_of(message, 1), column_of(message, 2)
             for i in range(own):
-                number = first + i * state[PEERS]
-                keys[i] = key_of(number, stream, state[KEYS])
-                values[i] = value_of(number, stream, state[VALUES])
+                number = first + i * state.peers
+                keys[i] = key_of(number, stream, state.keys)
+                values[i] = value_of(number, stream, state.values)
                 times[i] = 1
-            send(world, me, state[stream], message, 0)
-    state[NEXT] += count
+            send(world, me, state.tokens[stream], message, 0)
+    state.next += count
 
 
 @kernel
-def _change_of(state, number):  # type: ignore[no-untyped-def]
+def _change_of(state: LoopState, number: int) -> tuple[int, int, int]:
     """(stream, record, how often it is added) of an own change: one record comes, then the oldest goes."""
-    if state[ONLY_ADDS]:
-        return 0, state[RECORDS] + number * state[PEERS] + state[ME], 1
-    of_all = number // 2 * state[PEERS] + state[ME]
-    stream, record = of_all % state[STREAMS], of_all // state[STREAMS]
+    if state.only_adds != 0:
+        return 0, state.records + number * state.peers + state.me, 1
+    of_all = number // 2 * state.peers + state.me
+    stream, record = of_all % state.streams, of_all // state.streams
     if number % 2 == 0:
-        return stream, state[RECORDS] + record, 1
+        return stream, state.records + record, 1
     return stream, record, -1
 
 
 @kernel
-def _share(state, rows):  # type: ignore[no-untyped-def]
+def _share(state: LoopState, rows: int) -> int:
     """How many of an epoch's changes are this worker's: the turn goes round."""
-    return (rows + (state[ME] - state[EPOCH]) % state[PEERS]) // state[PEERS]
+    return (rows + (state.me - state.epoch) % state.peers) // state.peers
 
 
 @kernel
-def _send_epoch(world, me, state, rows):  # type: ignore[no-untyped-def]
+def _send_epoch(world: int, me: int, state: LoopState, rows: int) -> None:
     """Send own changes at the token's time, each stream's as one message."""
-    time = time_of_token(world, state[0])
-    for stream in range(state[STREAMS]):
+    time = time_of_token(world, state.tokens[0])
+    for stream in range(state.streams):
         found = 0
         for at in range(rows):
-            found += _change_of(state, state[NEXT] + at)[0] == stream
+            found += _change_of(state, state.next + at)[0] == stream
         if found > 0:
             message = new_message(world, me, stream, found)
             keys, values, times = column_of(message, 0), column_of(message, 1), column_of(message, 2)
             found = 0
             for at in range(rows):
-                to, record, often = _change_of(state, state[NEXT] + at)
+                to, record, often = _change_of(state, state.next + at)
                 if to == stream:
-                    keys[found] = key_of(record, stream, state[KEYS])
-                    values[found] = value_of(record, stream, state[VALUES])
+                    keys[found] = key_of(record, stream, state.keys)
+                    values[found] = value_of(record, stream, state.values)
                     times[found] = often
                     found += 1
-            send(world, me, state[stream], message, time)
-    state[NEXT] += rows
+            send(world, me, state.tokens[stream], message, time)
+    state.next += rows
 
 
 @kernel
-def _stand_at(world, me, state, time):  # type: ignore[no-untyped-def]
-    for stream in range(state[STREAMS]):
-        downgrade(world, me, state[stream], time)
+def _stand_at(world: int, me: int, state: LoopState, time: int) -> None:
+    for stream in range(state.streams):
+        downgrade(world, me, state.tokens[stream], time)
 
 
 @kernel
-def _note_done(state, phases, now_ns):  # type: ignore[no-untyped-def]
+def _note_done(state: LoopState, phases: Sequence[Phase], now_ns: int) -> None:
     """An epoch is done: how long it took; whether the phase is."""
-    phase = phases[state[PHASE]]
-    notes = words_at(state[NOTES_AT] + 8 * MOST_EPOCHS * state[PHASE], MOST_EPOCHS)
-    notes[phase[EPOCHS]] = now_ns - state[SENT_NS]
-    phase[EPOCHS] += 1
-    phase[ENDED_NS] = now_ns
-    state[EPOCH] += 1
-    state[SENT_NS] = 0
-    is_over = now_ns - phase[BEGAN_NS] >= phase[LASTS_NS] or phase[CHANGES] >= phase[MOST_CHANGES]
-    if is_over or phase[EPOCHS] == MOST_EPOCHS:
-        state[PHASE] += 1
+    phase = phases[state.phase]
+    notes = words_at(state.notes + 8 * MOST_EPOCHS * state.phase, MOST_EPOCHS)
+    notes[phase.epochs] = now_ns - state.sent_ns
+    phase.epochs += 1
+    phase.ended_ns = now_ns
+    state.epoch += 1
+    state.sent_ns = 0
+    is_over = now_ns - phase.began_ns >= phase.lasts_ns or phase.changes >= phase.most_changes
+    if is_over or phase.epochs == MOST_EPOCHS:
+        state.phase += 1
 
 
 @entry
-def _go_on(world, me):  # type: ignore[no-untyped-def]
+def _go_on(world: int, me: int) -> int:
     """Load, then send epoch after epoch."""
-    state = state_of(world, me, STATE_WORDS)
+    state = state_as(world, me, LoopState)
     now_ns = monotonic_now_ns()
-    if state[CLOSED]:
+    if state.closed != 0:
         return DONE
-    if state[START_NS] == 0 or now_ns < state[START_NS]:
+    if state.start_ns == 0 or now_ns < state.start_ns:
         return AGAIN
-    phases = table_at(state[PHASES_AT], state[PHASES], PHASE_COLUMNS)
-    if state[EPOCH] == 0:
-        if state[NEXT] < state[RECORDS]:
+    phases = records_at(state.phases, state.phase_count, Phase)
+    if state.epoch == 0:
+        if state.next < state.records:
             if not is_congested(world):
                 _load(world, me, state)
             return AGAIN
-        if time_of_token(world, state[0]) == 0:
+        if time_of_token(world, state.tokens[0]) == 0:
             _stand_at(world, me, state, 1)
             return AGAIN
-        if frontier_of(world_at(world), state[PROBE]) < 1:
+        if frontier_of(world_at(world), state.probe) < 1:
             return DONE  # the probe will wake us
-        state[LOADED_NS], state[EPOCH], state[NEXT] = monotonic_now_ns(), 1, 0
-    if state[SENT_NS] != 0:
-        if frontier_of(world_at(world), state[PROBE]) <= state[EPOCH]:
+        state.loaded_ns, state.epoch, state.next = monotonic_now_ns(), 1, 0
+    if state.sent_ns != 0:
+        if frontier_of(world_at(world), state.probe) <= state.epoch:
             return DONE
         _note_done(state, phases, now_ns)
-    if state[PHASE] == state[PHASES]:
-        if state[ENDS]:
-            for stream in range(state[STREAMS]):
-                drop(world, me, state[stream])
-            state[CLOSED] = 1
+    if state.phase == state.phase_count:
+        if state.ends != 0:
+            for stream in range(state.streams):
+                drop(world, me, state.tokens[stream])
+            state.closed = 1
             return AGAIN
-        if time_of_token(world, state[0]) != AT_REST:
+        if time_of_token(world, state.tokens[0]) != AT_REST:
             _stand_at(world, me, state, AT_REST)
         wake_at(world, me, now_ns + _POLL_NS)
         return DONE
-    phase = phases[state[PHASE]]
-    state[SENT_NS] = monotonic_now_ns()
-    if phase[BEGAN_NS] == 0:
-        phase[BEGAN_NS] = state[SENT_NS]
-    rows = _share(state, phase[EPOCH_ROWS])
-    phase[CHANGES] += rows
+    phase = phases[state.phase]
+    state.sent_ns = monotonic_now_ns()
+    if phase.began_ns == 0:
+        phase.began_ns = state.sent_ns
+    rows = _share(state, phase.epoch_rows)
+    phase.changes += rows
     _send_epoch(world, me, state, rows)
-    _stand_at(world, me, state, state[EPOCH] + 1)
+    _stand_at(world, me, state, state.epoch + 1)
     return AGAIN
 
 
@@ -215,18 +231,18 @@ class ClosedLoop:
     ) -> None:
         """records: that are loaded, of each stream; sizes: of how many keys and values; phases: changes of an epoch,
         seconds, and the changes after which it ends, all over all workers; worker: its index, of how many."""
-        self.state = np.zeros(STATE_WORDS, np.int64)
-        self.phases = np.zeros((len(phases), PHASE_COLUMNS), np.int64)
+        self.state = LoopState()
+        self.phases = Phase.new_table(len(phases))
         self.notes = np.empty((len(phases), MOST_EPOCHS), np.int64)
         index, peers = worker
         for row, (rows, seconds, most) in zip(self.phases, phases, strict=True):
-            row[EPOCH_ROWS], row[LASTS_NS], row[MOST_CHANGES] = rows, int(seconds * 1e9), most // peers
+            row["epoch_rows"], row["lasts_ns"], row["most_changes"] = rows, int(seconds * 1e9), most // peers
         state = self.state
-        state[STREAMS], state[RECORDS], state[ONLY_ADDS] = streams, records, only_adds
-        state[KEYS], state[VALUES] = sizes
-        state[ME], state[PEERS] = index, peers
-        state[PHASES] = len(phases)
-        state[PHASES_AT], state[NOTES_AT] = address_of(self.phases), address_of(self.notes)
+        state.streams, state.records, state.only_adds = streams, records, only_adds
+        state.keys, state.values = sizes
+        state.me, state.peers = index, peers
+        state.phase_count = len(phases)
+        state.phases, state.notes = address_of(self.phases), address_of(self.notes)
         self._probe: Probe | None = None
         builder = scope.operator("records")
         self.streams: list[Stream] = [builder.output(ROWS) for _ in range(streams)]
@@ -234,9 +250,9 @@ class ClosedLoop:
 
     def _construct(self, context: OperatorContext) -> Compiled:
         assert self._probe is not None
-        self.state[PROBE] = self._probe.location
+        self.state.probe = self._probe.location
         context.run_on_advance(self._probe)
-        return Compiled(_go_on, self.state, (self.phases, self.notes))
+        return Compiled(_go_on, self.state.words, (self.phases, self.notes))
 
     def watch(self, probe: Probe) -> None:
         """What tells that an epoch is done."""
@@ -244,17 +260,17 @@ class ClosedLoop:
 
     def start_at(self, instant_ns: int) -> None:
         """Begin to load then (time.monotonic_ns)."""
-        self.state[START_NS] = instant_ns
+        self.state.start_ns = instant_ns
 
     def end(self) -> None:
         """Let the dataflow end; all phases are over."""
-        self.state[ENDS] = 1
+        self.state.ends = 1
 
     @property
     def loaded_s(self) -> float:
         """How long it took until what was loaded was done."""
-        return float(self.state[LOADED_NS] - self.state[START_NS]) / 1e9
+        return float(self.state.loaded_ns - self.state.start_ns) / 1e9
 
     def latencies_ns(self, phase: int) -> np.ndarray:
         """Of each epoch of a phase, in order."""
-        return self.notes[phase, : self.phases[phase, EPOCHS]]
+        return self.notes[phase, : self.phases[phase]["epochs"]]

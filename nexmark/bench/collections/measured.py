@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Config, Worker, execute
-from tokenring.nexmark.bench.collections.closed_loop import AT_REST, BEGAN_NS, CHANGES, ENDED_NS, ClosedLoop
+from tokenring.nexmark.bench.collections.closed_loop import AT_REST, ClosedLoop
 from tokenring.nexmark.bench.collections.imports import IMPORT, measured_imports
 from tokenring.nexmark.bench.collections.interactive import INTERACTIVE, measured_interactive
 from tokenring.nexmark.bench.collections.records import latency_row
@@ -73,9 +73,9 @@ def _work(worker: Worker, workload: Workload, seconds: float) -> dict[str, Any]:
     noted = [
         {
             "latencies_ns": loop.latencies_ns(number).copy(),
-            "changes": int(row[CHANGES]),
-            "began_ns": int(row[BEGAN_NS]),
-            "ended_ns": int(row[ENDED_NS]),
+            "changes": int(row["changes"]),
+            "began_ns": int(row["began_ns"]),
+            "ended_ns": int(row["ended_ns"]),
         }
         for number, row in enumerate(loop.phases)
     ]

@@ -1,13 +1,13 @@
 """The word source in the worker's inner loop: by the same schedule, batched or a message for each time."""
 
-import numpy as np
-
 from tokenring.engine import OperatorContext, Probe, Worker, kernel
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
     NEEDS_ROOM,
     Compiled,
+    Record,
+    Words,
     address_of,
     column_of,
     downgrade,
@@ -19,9 +19,11 @@ from tokenring.engine.compiled import (
     monotonic_now_ns,
     new_message,
     point_to,
+    record_at,
+    room,
     send,
     send_each,
-    state_of,
+    state_as,
     time_of_token,
     wake_at,
     words_at,
@@ -29,161 +31,162 @@ from tokenring.engine.compiled import (
 )
 from tokenring.nexmark.bench.experiments.word_ring import RING_WORDS, WordMeasurements, ring_of_words
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule, due_at, due_until, record_words, stamp
-from tokenring.nexmark.measure import BINS, LOOKS_WORDS, NEXT_LOOK_NS, Looks, has_looked, look
-from tokenring.nexmark.run import OFFERED, SPIN_NS, START_NS
+from tokenring.nexmark.measure import BINS, Looks, LooksState, has_looked, look
+from tokenring.nexmark.run import SPIN_NS, Measured
 from tokenring.operators.mechanisms import Progress
 
-# Words of the state. RING: the address of the words. PROBE: its location. NEXT: the word to be sent next; PASSED: how
-# many the probe has passed. VISIT: Python has something to do. ENDS: no more is to be sent, though there is more.
-# WAITING: the greatest time of each batch under way, of those that differ, UNDER_WAY of them.
-(
-    TOKEN,
-    RING,
-    MEASURED,
-    BINS_AT,
-    EXTREMES_AT,
-    AFTER_BINS_AT,
-    AFTER_EXTREMES_AT,
-    LOOKS_AT,
-    PROBE,
-    ME,
-    PEERS,
-    PS_PER_WORD,
-    QUANTUM_LOG2,
-    SHARE,
-    MOST,
-    OUTSTANDING,
-    FIRST_MEASURED,
-    EACH_TIME,
-    NEXT,
-    PASSED,
-    VISIT,
-    ENDS,
-    CLOSED,
-    UNDER_WAY,
-    WAITING,
-) = range(25)
 _MOST_WAITING = 8
-STATE_WORDS = WAITING + _MOST_WAITING
+
+
+class WordsState(Record):
+    """`ring`: the address of the words. `probe`: its location. `next`: the word to be sent next; `passed`: how many the
+    probe has passed. `visit`: Python has something to do. `ends`: no more is to be sent, though there is more.
+    `waiting`: the greatest time of each batch under way, of those that differ, `under_way` of them."""
+
+    token: int
+    ring: int
+    measured: int
+    bins: int
+    extremes: int
+    after_bins: int
+    after_extremes: int
+    looks: int
+    probe: int
+    me: int
+    peers: int
+    ps_per_word: int
+    quantum_log2: int
+    share: int
+    most: int
+    outstanding: int
+    first_measured: int
+    each_time: int
+    next: int
+    passed: int
+    visit: int
+    ends: int
+    closed: int
+    under_way: int
+    waiting: Words = room(_MOST_WAITING)
 
 
 @kernel
-def _due_ns(state, word):  # type: ignore[no-untyped-def]
-    return due_at(word, state[ME], state[PEERS], state[PS_PER_WORD])
+def _due_ns(state: WordsState, word: int) -> int:
+    return due_at(word, state.me, state.peers, state.ps_per_word)
 
 
 @kernel
-def _due_by(state, now_ns):  # type: ignore[no-untyped-def]
-    return due_until(now_ns, state[ME], state[PEERS], state[PS_PER_WORD])
+def _due_by(state: WordsState, now_ns: int) -> int:
+    return due_until(now_ns, state.me, state.peers, state.ps_per_word)
 
 
 @kernel
-def _time_of(state, word):  # type: ignore[no-untyped-def]
-    return _due_ns(state, word) >> state[QUANTUM_LOG2] << state[QUANTUM_LOG2]
+def _time_of(state: WordsState, word: int) -> int:
+    return _due_ns(state, word) >> state.quantum_log2 << state.quantum_log2
 
 
 @kernel
-def _close(world, me, state):  # type: ignore[no-untyped-def]
+def _close(world: int, me: int, state: WordsState) -> None:
     """Drop the token: nothing more is to come from this worker."""
-    drop(world, me, state[TOKEN])
-    state[CLOSED] = 1
-    if has_looked(words_at(state[LOOKS_AT], LOOKS_WORDS)):
-        state[VISIT] = 1
+    drop(world, me, state.token)
+    state.closed = 1
+    if has_looked(record_at(state.looks, LooksState)):
+        state.visit = 1
 
 
 @kernel
-def _note_done(state, now_ns, frontier):  # type: ignore[no-untyped-def]
+def _note_done(state: WordsState, now_ns: int, frontier: int) -> None:
     """Record the latencies of what the probe has passed."""
     gone = 0
-    while gone < state[UNDER_WAY] and state[WAITING + gone] < frontier:
+    while gone < state.under_way and state.waiting[gone] < frontier:
         gone += 1
     if gone > 0:
-        state[UNDER_WAY] -= gone
-        for i in range(state[UNDER_WAY]):
-            state[WAITING + i] = state[WAITING + gone + i]
-    first = max(state[PASSED], state[FIRST_MEASURED])
-    state[PASSED] = min(state[NEXT], _due_by(state, frontier - 1))  # a word's time is never after it is due
-    if first < state[PASSED]:
+        state.under_way -= gone
+        for i in range(state.under_way):
+            state.waiting[i] = state.waiting[gone + i]
+    first = max(state.passed, state.first_measured)
+    state.passed = min(state.next, _due_by(state, frontier - 1))  # a word's time is never after it is due
+    if first < state.passed:
         record_words(
-            words_at(state[BINS_AT], BINS), words_at(state[EXTREMES_AT], 2),
-            words_at(state[AFTER_BINS_AT], BINS), words_at(state[AFTER_EXTREMES_AT], 2),
-            now_ns, first, state[PASSED] - 1, state[ME], state[PEERS], state[PS_PER_WORD], state[QUANTUM_LOG2],
+            words_at(state.bins, BINS), words_at(state.extremes, 2),
+            words_at(state.after_bins, BINS), words_at(state.after_extremes, 2),
+            now_ns, first, state.passed - 1, state.me, state.peers, state.ps_per_word, state.quantum_log2,
         )  # fmt: skip
 
 
 @kernel
-def _is_far_ahead(world, state):  # type: ignore[no-untyped-def]
+def _is_far_ahead(world: int, state: WordsState) -> bool:
     """Whether as much is under way as may be. What our own next word still holds back does not count: the probe cannot
     pass it until that word is sent. So no more than one batch more than that is ever under way."""
-    outstanding = state[OUTSTANDING]
-    if state[UNDER_WAY] < outstanding:
+    outstanding = state.outstanding
+    if state.under_way < outstanding:
         return False
-    return state[WAITING + outstanding - 1] < time_of_token(world, state[TOKEN])
+    return state.waiting[outstanding - 1] < time_of_token(world, state.token)
 
 
 @kernel
-def _send(world, me, state, stop):  # type: ignore[no-untyped-def]
+def _send(world: int, me: int, state: WordsState, stop: int) -> None:
     """Send the words before `stop`."""
-    first = state[NEXT]
+    first = state.next
     message = new_message(world, me, 0, stop - first)
-    point_to(message, 0, state[RING] + 8 * (first % RING_WORDS))
-    stamp(column_of(message, 1), first, state[ME], state[PEERS], state[PS_PER_WORD], state[QUANTUM_LOG2])
-    if state[EACH_TIME]:
-        send_each(world, me, state[TOKEN], message, 1)
+    point_to(message, 0, state.ring + 8 * (first % RING_WORDS))
+    stamp(column_of(message, 1), first, state.me, state.peers, state.ps_per_word, state.quantum_log2)
+    if state.each_time != 0:
+        send_each(world, me, state.token, message, 1)
     else:
-        send(world, me, state[TOKEN], message, time_of_token(world, state[TOKEN]))
-    state[NEXT] = stop
-    words_at(state[MEASURED], 2)[OFFERED] += stop - first
+        send(world, me, state.token, message, time_of_token(world, state.token))
+    state.next = stop
+    record_at(state.measured, Measured).offered += stop - first
     greatest = _time_of(state, stop - 1)
-    last = WAITING + state[UNDER_WAY] - 1
-    if state[UNDER_WAY] == 0 or state[last] != greatest:  # no frontier passes one of two alike without the other
-        state[last + 1] = greatest
-        state[UNDER_WAY] += 1
-    if stop < state[SHARE]:
-        downgrade(world, me, state[TOKEN], _time_of(state, stop))
+    last = state.under_way - 1
+    if last < 0 or state.waiting[last] != greatest:  # no frontier passes one of two alike without the other
+        state.waiting[last + 1] = greatest
+        state.under_way += 1
+    if stop < state.share:
+        downgrade(world, me, state.token, _time_of(state, stop))
     else:
         _close(world, me, state)
 
 
 @kernel
-def _look(world, state, now_ns):  # type: ignore[no-untyped-def]
+def _look(world: int, state: WordsState, now_ns: int) -> None:
     """Note how late the oldest word not yet done is, and whether somebody asked for an end."""
-    if look(words_at(state[LOOKS_AT], LOOKS_WORDS), now_ns, now_ns - _due_ns(state, state[PASSED])):
-        state[VISIT] = 1
+    if look(record_at(state.looks, LooksState), now_ns, now_ns - _due_ns(state, state.passed)):
+        state.visit = 1
     if is_ending(world):
-        state[ENDS] = 1
+        state.ends = 1
 
 
 @entry
-def _offer(world, me):  # type: ignore[no-untyped-def]
+def _offer(world: int, me: int) -> int:
     """Note what is done, send what is due."""
-    state = state_of(world, me, STATE_WORDS)
-    start_ns = words_at(state[MEASURED], 2)[START_NS]
+    state = state_as(world, me, WordsState)
+    start_ns = record_at(state.measured, Measured).start_ns
     now_ns = monotonic_now_ns() - start_ns
     if now_ns < 0:
         return AGAIN
-    if state[PASSED] < state[NEXT]:
-        _note_done(state, now_ns, frontier_of(world_at(world), state[PROBE]))
-    if state[CLOSED] == 0 and now_ns >= words_at(state[LOOKS_AT], LOOKS_WORDS)[NEXT_LOOK_NS]:
+    if state.passed < state.next:
+        _note_done(state, now_ns, frontier_of(world_at(world), state.probe))
+    if state.closed == 0 and now_ns >= record_at(state.looks, LooksState).next_look_ns:
         _look(world, state, now_ns)
-    if state[VISIT]:
+    if state.visit != 0:
         return NEEDS_ROOM
-    if state[CLOSED]:
+    if state.closed != 0:
         return DONE
-    if state[ENDS] or state[NEXT] >= state[SHARE]:
+    if state.ends != 0 or state.next >= state.share:
         _close(world, me, state)
         return AGAIN
     if _is_far_ahead(world, state):
         return DONE  # the probe will wake us
     due = _due_by(state, now_ns)
-    if due <= state[NEXT]:
-        delay_ns = _due_ns(state, state[NEXT]) - now_ns
+    if due <= state.next:
+        delay_ns = _due_ns(state, state.next) - now_ns
         if delay_ns <= SPIN_NS:
             return AGAIN
         wake_at(world, me, start_ns + now_ns + delay_ns - SPIN_NS // 2)
         return DONE
     if not is_congested(world):
-        _send(world, me, state, min(due, state[NEXT] + state[MOST], state[SHARE]))
+        _send(world, me, state, min(due, state.next + state.most, state.share))
     return AGAIN
 
 
@@ -202,23 +205,23 @@ def compiled_words(
     assert isinstance(probe, Probe), "tokens have no other"
     assert outstanding < _MOST_WAITING
     looks, ring = Looks(measurements.backlog), ring_of_words(schedule, most)
-    state = np.zeros(STATE_WORDS, np.int64)
+    state = WordsState()
     latency, after = measurements.histogram, measurements.after_quantum
-    state[RING], state[MEASURED] = address_of(ring), address_of(measurements.words)
-    state[BINS_AT], state[EXTREMES_AT] = address_of(latency.bins), address_of(latency.extremes)
-    state[AFTER_BINS_AT], state[AFTER_EXTREMES_AT] = address_of(after.bins), address_of(after.extremes)
-    state[LOOKS_AT], state[PROBE] = address_of(looks.words), probe.location
-    state[ME], state[PEERS], state[SHARE] = schedule.worker, schedule.peers, schedule.share
-    state[PS_PER_WORD], state[QUANTUM_LOG2] = schedule.ps_per_word, schedule.quantum_log2
-    state[MOST], state[OUTSTANDING], state[EACH_TIME] = most, outstanding, each_time
-    state[FIRST_MEASURED] = schedule.due_by(discard_ns - 1)
+    state.ring, state.measured = address_of(ring), measurements.measured.address
+    state.bins, state.extremes = address_of(latency.bins), address_of(latency.extremes)
+    state.after_bins, state.after_extremes = address_of(after.bins), address_of(after.extremes)
+    state.looks, state.probe = looks.state.address, probe.location
+    state.me, state.peers, state.share = schedule.worker, schedule.peers, schedule.share
+    state.ps_per_word, state.quantum_log2 = schedule.ps_per_word, schedule.quantum_log2
+    state.most, state.outstanding, state.each_time = most, outstanding, each_time
+    state.first_measured = schedule.due_by(discard_ns - 1)
 
     def visit() -> None:
-        state[VISIT] = 0
+        state.visit = 0
         if looks.tell():
             measurements.dnf = True
             worker.ending.ask()
-            state[ENDS] = 1
+            state.ends = 1
 
     context.run_on_advance(probe)
-    return Compiled(_offer, state, (measurements, looks, ring), visit)
+    return Compiled(_offer, state.words, (measurements, looks, ring), visit)

@@ -17,7 +17,7 @@ from tokenring.engine.compiled import Compiled
 from tokenring.nexmark.bench.experiments.compiled_words import compiled_words
 from tokenring.nexmark.bench.experiments.word_ring import RING_WORDS, WordMeasurements, ring_of_words
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule, record_words, stamp
-from tokenring.nexmark.run import OFFERED, SPIN_NS
+from tokenring.nexmark.run import SPIN_NS
 from tokenring.operators.mechanisms import Outlet, Progress, mechanism_of
 
 WORDS_SCHEMA = Schema("word time")
@@ -129,7 +129,7 @@ class _Feeder:
         words = self._ring[at : at + stop - first]
         self._outlet.send(output, Batch.wrap(WORDS_SCHEMA, (words, times), stop - first))
         self._next = stop
-        self._measurements.words[OFFERED] += stop - first
+        self._measurements.measured.offered += stop - first
         waiting, greatest = self._waiting, schedule.time_of(stop - 1)
         if not waiting or waiting[-1] != greatest:  # no frontier passes one of two that are alike without the other
             waiting.append(greatest)

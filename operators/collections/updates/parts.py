@@ -306,7 +306,7 @@ def _asked_by(spine: SpineState) -> tuple[int, int]:
 
 @kernel
 def _add_table(spine: SpineState, table: Words, rows: int) -> None:
-    """Add a table's first rows; merges go on in proportion. None are no addition; where nobody reads, nothing is kept."""
+    """Add a table's first rows; merges go on in proportion. None are no addition; where nobody reads, none are kept."""
     if rows == 0:
         return
     taken, since = _asked_by(spine)

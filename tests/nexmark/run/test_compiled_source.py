@@ -16,7 +16,7 @@ from tests.nexmark.run_helpers import expected, run
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.nexmark.measure.verdict import BEHIND_NS, LOOK_EVERY_NS, Backlog
 from tokenring.nexmark.run import compiled_source, cursors
-from tokenring.nexmark.run.feed import UNDER_WAY, Feed
+from tokenring.nexmark.run.feed import Feed
 from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging.staged import StagedEvents
@@ -122,9 +122,9 @@ def test_more_batches_under_way_than_there_is_room_for(folder: Path) -> None:
         build(group, seen.declare)
         for _ in range(400):
             group.workers[0].step()
-        assert feeds[0].view[UNDER_WAY] > 300
+        assert feeds[0].state.under_way > 300
         group.run()
-        assert feeds[0].view[UNDER_WAY] == 0
+        assert feeds[0].state.under_way == 0
     assert sum(one.offered for one in seen.measurements) == EVENTS
 
 

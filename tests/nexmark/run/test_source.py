@@ -18,7 +18,7 @@ from tests.nexmark.helpers import seal_generated
 from tests.nexmark.run_helpers import hand_made
 from tokenring.engine import InputPort, OperatorContext, Scope, Worker
 from tokenring.nexmark.events.generator import GeneratorConfig
-from tokenring.nexmark.run.cursors import NONE, TAKEN, Cursor, Cursors
+from tokenring.nexmark.run.cursors import NONE, Cursor, Cursors
 from tokenring.nexmark.run.pace import NOT_YET, Measurements, Pace
 from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging.staged import StagedEvents
@@ -198,7 +198,7 @@ def test_few_events_are_mapped_ahead_and_stay_mapped(tmp_path: Path) -> None:
     assert resident_bytes(folder) - before >= 3 * 8 * rows  # its price, date_time and event
     mapped = resident_bytes(folder)
     cursors.advance(events.events)
-    cursors.table[0, TAKEN] = rows
+    cursors.rows["taken"][0] = rows
     cursors.release()
     assert resident_bytes(folder) == mapped
 
