@@ -11,7 +11,19 @@ from tokenring.engine.columns.kinds import MOST_DIGITS, Kind, decimal_of
 from tokenring.engine.columns.offered import table_of
 from tokenring.engine.columns.text_kernels import heap_address, lay_out
 from tokenring.engine.errors import SchemaError
-from tokenring.shm.kernels import LENGTH_MASK, TABLE, WORDS, address_of, bytes_at, copy_text, int64, kernel, words_at
+from tokenring.shm.kernels import (
+    LENGTH_MASK,
+    TABLE,
+    WORDS,
+    Words,
+    address_of,
+    bytes_at,
+    copy_text,
+    int64,
+    kernel,
+    signed,
+    words_at,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -200,7 +212,7 @@ def heap_addresses(batch: "Batch") -> np.ndarray:
 
 
 @kernel(int64(WORDS, WORDS, int64, int64, int64, TABLE))
-def append(columns, heaps, start, stop, at, memory):  # type: ignore[no-untyped-def]
+def append(columns: Words, heaps: Words, start: int, stop: int, at: int, memory: Words) -> int:
     """Copy rows from `start` to `stop` into memory, from row `at` on. Returns -1; or, having done nothing, the first
     column whose texts have no room.
 
@@ -209,7 +221,7 @@ def append(columns, heaps, start, stop, at, memory):  # type: ignore[no-untyped-
     """
     for column in range(len(columns)):
         if heaps[column] != 0:
-            words, wanted = words_at(columns[column], stop), np.int64(0)
+            words, wanted = words_at(columns[column], stop), signed(0)
             for row in range(start, stop):
                 wanted += words[row] & LENGTH_MASK if words[row] >= 0 else 0
             if memory[column, _USED] + wanted > memory[column, _ROOM]:

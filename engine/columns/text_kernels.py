@@ -12,11 +12,14 @@ from tokenring.shm.kernels import (
     LENGTH_MASK,
     TABLE,
     WORDS,
+    Words,
     boolean,
     bytes_at,
     copy_text,
     int64,
     kernel,
+    signed,
+    unsigned,
     void,
     words_at,
 )
@@ -26,31 +29,31 @@ _SIGN, _INFINITY = -(2**63), 0x7FF << 52
 
 
 @kernel
-def text_hash(word, heap):  # type: ignore[no-untyped-def]
+def text_hash(word: int, heap: int) -> int:
     """A hash of a text's bytes, from its word and the address of its heap; equal texts have equal ones anywhere."""
-    h = np.uint64(0x9E3779B97F4A7C15)
+    h = unsigned(0x9E3779B97F4A7C15)
     if word < 0:
-        return np.int64(h)
+        return signed(h)
     length = word & LENGTH_MASK
     text = bytes_at(heap + (word >> LENGTH_BITS), length)
-    h ^= np.uint64(length)
+    h ^= unsigned(length)
     at = 0
     while at + 8 <= length:
-        part = np.uint64(0)
+        part = unsigned(0)
         for i in range(8):
-            part |= np.uint64(text[at + i]) << np.uint64(8 * i)
-        h = (h ^ part) * np.uint64(0xBF58476D1CE4E5B9)
-        h ^= h >> np.uint64(29)
+            part |= unsigned(text[at + i]) << unsigned(8 * i)
+        h = (h ^ part) * unsigned(0xBF58476D1CE4E5B9)
+        h ^= h >> unsigned(29)
         at += 8
-    part = np.uint64(0)
+    part = unsigned(0)
     for i in range(length - at):
-        part |= np.uint64(text[at + i]) << np.uint64(8 * i)
-    h = (h ^ part) * np.uint64(0x94D049BB133111EB)
-    return np.int64(h ^ (h >> np.uint64(32)))
+        part |= unsigned(text[at + i]) << unsigned(8 * i)
+    h = (h ^ part) * unsigned(0x94D049BB133111EB)
+    return signed(h ^ (h >> unsigned(32)))
 
 
 @kernel
-def text_equal(first, first_heap, second, second_heap):  # type: ignore[no-untyped-def]
+def text_equal(first: int, first_heap: int, second: int, second_heap: int) -> bool:
     """Whether two texts are the same, from their words and the addresses of their heaps; null is equal to null."""
     if first < 0 or second < 0:
         return first < 0 and second < 0
@@ -68,7 +71,7 @@ def text_equal(first, first_heap, second, second_heap):  # type: ignore[no-untyp
 
 
 @kernel(int64(COLUMN))
-def text_bytes(words):  # type: ignore[no-untyped-def]
+def text_bytes(words: Words) -> int:
     """How many bytes `gather` writes for these words at most: a text that repeats the one before it is written once."""
     total, before = 0, -1
     for i in range(len(words)):
@@ -79,7 +82,7 @@ def text_bytes(words):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(COLUMN, int64, WORDS, int64, int64, TABLE))
-def gather(words, heap, gathered, target, at, seen):  # type: ignore[no-untyped-def]
+def gather(words: Words, heap: int, gathered: Words, target: int, at: int, seen: Words) -> int:
     """Copy texts out of the heap at address `heap` to the one at `target`, from its byte `at` on; `gathered` gets their
     words there. Returns the first free byte behind them.
 
@@ -101,7 +104,7 @@ def gather(words, heap, gathered, target, at, seen):  # type: ignore[no-untyped-
 
 
 @kernel
-def shift(words, by, shifted):  # type: ignore[no-untyped-def]
+def shift(words: Words, by: int, shifted: Words) -> None:
     """Words into a heap as words into another, in which the same bytes are farther from the start; `by`: how far, as
     what is added to a word."""
     for i in range(len(words)):
@@ -109,9 +112,9 @@ def shift(words, by, shifted):  # type: ignore[no-untyped-def]
 
 
 @kernel(boolean(COLUMN, int64, int64, WORDS))
-def shift_below(words, by, limit, shifted):  # type: ignore[no-untyped-def]
+def shift_below(words: Words, by: int, limit: int, shifted: Words) -> bool:
     """`shift`; whether all words, so shifted, are less than `limit`."""
-    greatest = np.int64(-1)
+    greatest = signed(-1)
     for i in range(len(words)):
         word = words[i] + by if words[i] >= 0 else words[i]
         shifted[i] = word
@@ -120,7 +123,7 @@ def shift_below(words, by, limit, shifted):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(COLUMN, int64, WORDS, int64))
-def lay_out(words, heap, offsets, target):  # type: ignore[no-untyped-def]
+def lay_out(words: Words, heap: int, offsets: Words, target: int) -> int:
     """Copy texts one after the other, as Arrow wants them: text i is at offsets[i] ... offsets[i + 1]. With `target` 0
     only the offsets are written. Returns the bytes taken."""
     at = 0
@@ -135,7 +138,7 @@ def lay_out(words, heap, offsets, target):  # type: ignore[no-untyped-def]
 
 
 @kernel(boolean(COLUMN, int64, int64, int64, WORDS))
-def equal_to(words, heap, constant, constant_heap, found):  # type: ignore[no-untyped-def]
+def equal_to(words: Words, heap: int, constant: int, constant_heap: int, found: Words) -> bool:
     """Write 1 to `found` where a text is the constant one, 0 elsewhere; True if any was."""
     some = False
     for i in range(len(words)):
@@ -146,7 +149,7 @@ def equal_to(words, heap, constant, constant_heap, found):  # type: ignore[no-un
 
 
 @kernel(boolean(COLUMN, int64, COLUMN, int64, WORDS))
-def equal_rows(words, heap, others, other_heap, found):  # type: ignore[no-untyped-def]
+def equal_rows(words: Words, heap: int, others: Words, other_heap: int, found: Words) -> bool:
     """Write 1 to `found` where two columns have the same text, 0 elsewhere; True if any was. Null is no text."""
     some = False
     for i in range(len(words)):
@@ -157,7 +160,7 @@ def equal_rows(words, heap, others, other_heap, found):  # type: ignore[no-untyp
 
 
 @kernel(void(WORDS, WORDS, WORDS, WORDS))
-def hash_keys(columns, heaps, floats, hashes):  # type: ignore[no-untyped-def]
+def hash_keys(columns: Words, heaps: Words, floats: Words, hashes: Words) -> None:
     """A hash of each row's key, equal for equal keys on every worker.
 
     columns: int64 (columns,), their addresses; heaps: the same of those of text, 0 for others; floats: 1 for those of
@@ -175,8 +178,8 @@ def hash_keys(columns, heaps, floats, hashes):  # type: ignore[no-untyped-def]
                 magnitude = word & ~_SIGN
                 if magnitude == 0 or magnitude > _INFINITY:
                     word = min(magnitude, _INFINITY + 1)
-            mixed = (np.uint64(hashes[row]) ^ np.uint64(word)) * np.uint64(0xBF58476D1CE4E5B9)
-            hashes[row] = np.int64(mixed ^ (mixed >> np.uint64(29)))
+            mixed = (unsigned(hashes[row]) ^ unsigned(word)) * unsigned(0xBF58476D1CE4E5B9)
+            hashes[row] = signed(mixed ^ (mixed >> unsigned(29)))
 
 
 def heap_address(heap: np.ndarray) -> int:

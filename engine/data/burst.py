@@ -15,11 +15,11 @@ import numpy as np
 from tokenring.engine.columns import Batch
 from tokenring.engine.native import OWN_TIMES
 from tokenring.engine.progress import CHANGE_WORDS, ChangeLog
-from tokenring.shm.kernels import COLUMN, WORDS, boolean, int64, kernel
+from tokenring.shm.kernels import COLUMN, WORDS, Words, boolean, int64, kernel
 
 
 @kernel(boolean(COLUMN))
-def is_ascending(keys):  # type: ignore[no-untyped-def]
+def is_ascending(keys: Words) -> bool:
     """Whether no key is less than the one before it."""
     steps_back = 0
     for i in range(1, len(keys)):  # without a way out of the loop, LLVM vectorises it
@@ -28,14 +28,14 @@ def is_ascending(keys):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _log_one(log, word, location, delta, time):  # type: ignore[no-untyped-def]
+def _log_one(log: Words, word: int, location: int, delta: int, time: int) -> None:
     for unused in range(word, word + CHANGE_WORDS):
         log[unused] = 0
     log[word], log[word + 1], log[word + 2] = location, delta, time
 
 
 @kernel(int64(WORDS, int64, int64, int64, COLUMN, int64))
-def _log_each(log, at, location, delta, keys, time):  # type: ignore[no-untyped-def]
+def _log_each(log: Words, at: int, location: int, delta: int, keys: Words, time: int) -> int:
     """Log `delta` at one location for each distinct key, from change number `at` on: at the keys, or all at `time`.
     Returns the number of changes."""
     word = first = at * CHANGE_WORDS
@@ -53,7 +53,7 @@ def _log_each(log, at, location, delta, keys, time):  # type: ignore[no-untyped-
 
 
 @kernel(int64(WORDS, int64, int64, COLUMN, int64, WORDS, WORDS))
-def _log_routed(log, at, location, keys, time, routes, last):  # type: ignore[no-untyped-def]
+def _log_routed(log: Words, at: int, location: int, keys: Words, time: int, routes: Words, last: Words) -> int:
     """The same, +1 each, for rows that were exchanged: a message for each distinct key of each worker's rows. routes:
     row i's worker; last: int64 scratch of (workers,)."""
     word = first = at * CHANGE_WORDS

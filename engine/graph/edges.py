@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine.times import COMPLETE, MAX_TIME, PathSummary
-from tokenring.shm.kernels import WORDS, int64, kernel
+from tokenring.shm.kernels import WORDS, Words, int64, kernel
 
 
 @kernel(int64(WORDS, int64, int64))
-def _rank(edges, size, links):  # type: ignore[no-untyped-def]
+def _rank(edges: Words, size: int, links: int) -> int:
     """Fill in ranks (those before a location have lesser ones), and the locations by rank; how many could be ranked."""
     outs = size + 1 + 2 * links
     ranks, order = outs + size + 1 + links, outs + 2 * size + 1 + links
@@ -40,7 +40,7 @@ def _rank(edges, size, links):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, WORDS, int64))
-def fill_row(edges, row, target):  # type: ignore[no-untyped-def]
+def fill_row(edges: Words, row: Words, target: int) -> int:
     """Write the least delays to `target` into a row that is all COMPLETE."""
     size = len(row)
     links = edges[size]

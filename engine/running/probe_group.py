@@ -7,11 +7,11 @@ import numpy as np
 from tokenring.engine.errors import GraphError
 from tokenring.engine.running.probe import Probe
 from tokenring.engine.times import COMPLETE, Time
-from tokenring.shm.kernels import COLUMN, int64, kernel
+from tokenring.shm.kernels import COLUMN, Words, int64, kernel
 
 
 @kernel(int64(COLUMN, COLUMN, int64, int64, int64))
-def _first_below(words, positions, count, start, time):  # type: ignore[no-untyped-def]
+def _first_below(words: Words, positions: Words, count: int, start: int, time: int) -> int:
     """The first of `count` positions, from `start` on and around, whose word is less than `time`; -1 if none."""
     for i in range(count):
         at = start + i

@@ -7,17 +7,17 @@ import numpy as np
 from tokenring.engine.errors import GraphError
 from tokenring.engine.graph import Graph, Location
 from tokenring.engine.native import World, messages_under_way, print_of
-from tokenring.shm.kernels import WORDS, int64, kernel
+from tokenring.shm.kernels import WORDS, Words, int64, kernel
 
 
 @kernel(int64(int64, WORDS))
-def _messages(world, locations):  # type: ignore[no-untyped-def]
+def _messages(world: int, locations: Words) -> int:
     """`messages_under_way` for callers in Python."""
     return messages_under_way(world, locations)
 
 
 @kernel(int64(int64, WORDS))
-def _print_of(world, locations):  # type: ignore[no-untyped-def]
+def _print_of(world: int, locations: Words) -> int:
     """`print_of` for callers in Python."""
     return print_of(world, locations)
 

@@ -4,7 +4,7 @@ the text space.
 base: the text space's address; common: the first word that is not of its common part, 0 or more; null is less.
 """
 
-from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, bytes_at, kernel
+from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, Words, bytes_at, kernel
 from tokenring.shm.memory import load_unaligned
 
 _EACH_BYTE, _LOW_BITS = 0x0101010101010101, 0x7F7F7F7F7F7F7F7F
@@ -12,7 +12,7 @@ _NUMBERS = 0x0001020304050607  # of bytes, so that the product with 1 << 8 * n h
 
 
 @kernel
-def is_all_common(column, common):  # type: ignore[no-untyped-def]
+def is_all_common(column: Words, common: int) -> bool:
     """Whether no word of a column needs bytes to be copied."""
     greatest = common - 1
     for i in range(len(column)):
@@ -21,7 +21,7 @@ def is_all_common(column, common):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def private_bytes(column, common):  # type: ignore[no-untyped-def]
+def private_bytes(column: Words, common: int) -> int:
     """The bytes of a column's texts that are not common."""
     total = 0
     for i in range(len(column)):
@@ -31,7 +31,7 @@ def private_bytes(column, common):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def moved_bytes(column, common):  # type: ignore[no-untyped-def]
+def moved_bytes(column: Words, common: int) -> int:
     """The bytes that `move_private` copies of a column, whether or not it has been moved before."""
     before, total = -1, 0
     for i in range(len(column)):
@@ -44,7 +44,7 @@ def moved_bytes(column, common):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def move_text(word, base, at):  # type: ignore[no-untyped-def]
+def move_text(word: int, base: int, at: int) -> int:
     """Copy a text to offset `at`; returns its word there."""
     length = word & LENGTH_MASK
     source, copy = bytes_at(base + (word >> LENGTH_BITS), length), bytes_at(base + at, length)
@@ -54,7 +54,7 @@ def move_text(word, base, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def move_private(column, base, common, at):  # type: ignore[no-untyped-def]
+def move_private(column: Words, base: int, common: int, at: int) -> int:
     """Copy the texts of a column that are not common to offset `at` and behind it, and write down their words there;
     one that repeats the one before it is copied once. Returns the offset behind them."""
     before, moved = -1, -1
@@ -69,7 +69,7 @@ def move_private(column, base, common, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def find_octet(address, start, length, octet, times):  # type: ignore[no-untyped-def]
+def find_octet(address: int, start: int, length: int, octet: int, times: int) -> int:
     """Where in a text at an address, from `start` on, this byte is for the n-th time, n >= 1; `length` if it is not.
     """
     at, wanted = start, octet * _EACH_BYTE

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
+import numpy as np
+
 from tokenring.engine.errors import GraphMismatchError, UsageError
 from tokenring.engine.graph import Graph
 from tokenring.shm.memory import (
@@ -126,7 +128,7 @@ class Agreement:
         """Whether that was said."""
         return bool(self._line(self._me)[WORKER_FINISHED])
 
-    def _line(self, worker: int):  # type: ignore[no-untyped-def]
+    def _line(self, worker: int) -> np.ndarray:
         return self._segment.words[self._segment.layout.worker(worker) :]
 
     def _address(self, worker: int) -> int:

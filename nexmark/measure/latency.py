@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tokenring.engine import WORDS, int64, kernel, void
+from tokenring.engine.compiled import Words
 
 _SUB_BITS = 5  # 32 bins an octave: 3 % resolution
 _OCTAVES = 40
@@ -14,7 +15,7 @@ SPREAD = 64
 
 
 @kernel
-def bin_of(value):  # type: ignore[no-untyped-def]
+def bin_of(value: int) -> int:
     """The bin of a value in ns (negative counts as 0)."""
     value = max(value, 0)
     octave = 0
@@ -26,7 +27,7 @@ def bin_of(value):  # type: ignore[no-untyped-def]
 
 
 @kernel(void(WORDS, WORDS, int64, int64, int64))
-def record(bins, extremes, first_ns, last_ns, count):  # type: ignore[no-untyped-def]
+def record(bins: Words, extremes: Words, first_ns: int, last_ns: int, count: int) -> None:
     """Add `count` latencies spaced evenly from first_ns to last_ns. bins: int64 (BINS,); extremes: int64 (2,) of sum
     and maximum.
     """

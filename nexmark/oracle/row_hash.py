@@ -9,40 +9,41 @@ import pyarrow as pa
 import pyarrow.types as types
 
 from tokenring.engine import COLUMN, WORDS, int64, kernel, void
+from tokenring.engine.compiled import Words, signed, unsigned
 from tokenring.engine.raw import bytes_at
 
 _SEEDS = (0x243F6A8885A308D3, 0x13198A2E03707344)
-_NULL = np.int64(0x0A4093822299F31D)
+_NULL = signed(0x0A4093822299F31D)
 
 
 @kernel
-def _mixed(hash_so_far, value):  # type: ignore[no-untyped-def]
+def _mixed(hash_so_far: int, value: int) -> int:
     """Both in one, by the finaliser of splitmix64."""
-    h = (np.uint64(hash_so_far) ^ np.uint64(value)) + np.uint64(0x9E3779B97F4A7C15)
-    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64(h ^ (h >> np.uint64(31)))
+    h = (unsigned(hash_so_far) ^ unsigned(value)) + unsigned(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> unsigned(30))) * unsigned(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> unsigned(27))) * unsigned(0x94D049BB133111EB)
+    return signed(h ^ (h >> unsigned(31)))
 
 
 @kernel(void(WORDS, COLUMN))
-def _fold_words(hashes, values):  # type: ignore[no-untyped-def]
+def _fold_words(hashes: Words, values: Words) -> None:
     for i in range(len(hashes)):
         hashes[i] = _mixed(hashes[i], values[i])
 
 
 @kernel(void(WORDS, COLUMN, int64))
-def _fold_texts(hashes, offsets, data):  # type: ignore[no-untyped-def]
+def _fold_texts(hashes: Words, offsets: Words, data: int) -> None:
     """offsets: int64 (rows + 1,) into the bytes at address `data`."""
     for i in range(len(hashes)):
         length = offsets[i + 1] - offsets[i]
         text = bytes_at(data + offsets[i], length)
         h = _mixed(hashes[i], length)
-        part = np.uint64(0)
+        part = unsigned(0)
         for at in range(length):
-            part = (part << np.uint64(8)) | np.uint64(text[at])
+            part = (part << unsigned(8)) | unsigned(text[at])
             if at & 7 == 7 or at == length - 1:
-                h = _mixed(h, np.int64(part))
-                part = np.uint64(0)
+                h = _mixed(h, signed(part))
+                part = unsigned(0)
         hashes[i] = h
 
 

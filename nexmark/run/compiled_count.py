@@ -4,7 +4,7 @@ from tokenring.engine.compiled import DONE, entry, peek, rows_of, state_of, take
 
 
 @entry
-def count_rows(world, me):  # type: ignore[no-untyped-def]
+def count_rows(world: int, me: int) -> int:
     """Count the rows that came."""
     own = state_of(world, me, 1)
     while True:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, COMPLETE, WORDS, Batch, Schema, Time, int64, kernel, tuple_of
+from tokenring.engine.compiled import Words
 from tokenring.operators.aggregates.pane_state import BEFORE_ALL, PaneState, ends_of, too_late
 from tokenring.operators.folds import ALL, BLOCK, Accumulators, Plan, bounds
 from tokenring.operators.mechanisms import Give, distinct
@@ -13,7 +14,7 @@ _RUNS = 64
 
 
 @kernel(tuple_of(int64, 2)(COLUMN, int64, int64, int64, WORDS, WORDS))
-def cut_runs(times, at, step, offset, starts, ends):  # type: ignore[no-untyped-def]
+def cut_runs(times: Words, at: int, step: int, offset: int, starts: Words, ends: Words) -> tuple[int, int]:
     """Stretches of rows of one pane, from row `at` on: their starts, with the stop of the last, and their panes' ends.
     Returns (how many, next row): next row < len(times) if there was no more room.
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Kind, Schema, int64, kernel
+from tokenring.engine.compiled import Words
 from tokenring.operators.folds.plan import Plan, counted_columns
 from tokenring.operators.state import Keys, chain, grown, members_of
 
@@ -12,7 +13,7 @@ _PAIR = ("slot", "value")
 
 
 @kernel(int64(COLUMN, COLUMN, int64, WORDS, WORDS))
-def _mark(pairs, slots, flag, flags, new):  # type: ignore[no-untyped-def]
+def _mark(pairs: Words, slots: Words, flag: int, flags: Words, new: Words) -> int:
     """Flag pairs; writes the slots of those that were not yet, returns how many."""
     found = 0
     for i in range(len(pairs)):

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Schema, int64, kernel, void
-from tokenring.engine.compiled import claim, words_at, world_at
+from tokenring.engine.compiled import Words, claim, words_at, world_at
 from tokenring.operators.state import Keys, grown, wrapped
 
 
 @kernel(void(COLUMN, WORDS))
-def _use(groups, uses):  # type: ignore[no-untyped-def]
+def _use(groups: Words, uses: Words) -> None:
     for group in groups:
         uses[group] += 1
 
 
 @kernel(int64(COLUMN, WORDS, WORDS))
-def leave_groups(groups, uses, unused):  # type: ignore[no-untyped-def]
+def leave_groups(groups: Words, uses: Words, unused: Words) -> int:
     """Each of these groups has a pane less: fill in those that have none any more; returns how many."""
     found = 0
     for group in groups:
@@ -28,7 +28,7 @@ def leave_groups(groups, uses, unused):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def groups_in_use(world, uses, count):  # type: ignore[no-untyped-def]
+def groups_in_use(world: int, uses: Words, count: int) -> Words:
     """The groups that some pane has, of which there are `count`, in order."""
     used = words_at(claim(world_at(world), 8 * count), count)
     found, group = 0, 0

@@ -1,8 +1,8 @@
 """The kernels of aggregation: fold columns into words of state by slot, or by run of rows with one slot."""
 
-import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, float64, int64, kernel, readonly, void
+from tokenring.engine.compiled import Words, signed, unsigned
 from tokenring.operators.state import overflows
 
 COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT, \
@@ -15,24 +15,24 @@ _FLOATS = readonly(float64)
 
 
 @kernel(boolean(int64, COLUMN, COLUMN, TABLE, int64))
-def fold_words(operation, slots, values, state, number):  # type: ignore[no-untyped-def]
+def fold_words(operation: int, slots: Words, values: Words, state: Words, number: int) -> bool:
     """Fold int64 values (uint64 bits for SUM_UNSIGNED) into state[slots, number]; False if a sum left its range, and
     the state means nothing then. COUNT looks at no values."""
-    wrong = np.uint64(0)
+    wrong = unsigned(0)
     if operation == SUM:
         for i in range(len(slots)):
-            before, value = np.uint64(state[slots[i], number]), np.uint64(values[i])
+            before, value = unsigned(state[slots[i], number]), unsigned(values[i])
             total = before + value  # unsigned numbers are defined to wrap
             wrong |= (before ^ total) & (value ^ total)
-            state[slots[i], number] = np.int64(total)
-        return wrong >> np.uint64(63) == np.uint64(0)
+            state[slots[i], number] = signed(total)
+        return wrong >> unsigned(63) == unsigned(0)
     if operation == SUM_UNSIGNED:
         for i in range(len(slots)):
-            before, value = np.uint64(state[slots[i], number]), np.uint64(values[i])
+            before, value = unsigned(state[slots[i], number]), unsigned(values[i])
             total = before + value
-            wrong |= np.uint64(total < before)
-            state[slots[i], number] = np.int64(total)
-        return wrong == np.uint64(0)
+            wrong |= unsigned(total < before)
+            state[slots[i], number] = signed(total)
+        return wrong == unsigned(0)
     if operation == MIN:
         for i in range(len(slots)):
             state[slots[i], number] = min(state[slots[i], number], values[i])
@@ -46,7 +46,7 @@ def fold_words(operation, slots, values, state, number):  # type: ignore[no-unty
 
 
 @kernel(void(int64, COLUMN, _FLOATS, float64[:, ::1], int64))
-def fold_floats(operation, slots, values, state, number):  # type: ignore[no-untyped-def]
+def fold_floats(operation: int, slots: Words, values: Words, state: Words, number: int) -> None:
     """Fold float64 values into state[slots, number]. The least and greatest pass over NaN, which is what they start
     with."""
     if operation == SUM_FLOAT:
@@ -65,7 +65,9 @@ def fold_floats(operation, slots, values, state, number):  # type: ignore[no-unt
 
 
 @kernel(int64(int64, COLUMN, COLUMN, TABLE, int64, WORDS, WORDS))
-def fold_order(operation, slots, orders, state, number, held, winners):  # type: ignore[no-untyped-def]
+def fold_order(
+    operation: int, slots: Words, orders: Words, state: Words, number: int, held: Words, winners: Words
+) -> int:
     """For FIRST and LAST: which slots get a new row. state[slots, number]: the order of the row that is kept; held,
     int64 (slots,): 0 outside of calls. winners, int64 (2, rows) as one array: slots, then their rows. Returns how many
     slots."""
@@ -87,7 +89,7 @@ def fold_order(operation, slots, orders, state, number, held, winners):  # type:
 
 
 @kernel
-def _least(values):  # type: ignore[no-untyped-def]
+def _least(values: Words) -> int:
     best = values[0]
     for i in range(len(values)):
         best = min(best, values[i])
@@ -95,7 +97,7 @@ def _least(values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _greatest(values):  # type: ignore[no-untyped-def]
+def _greatest(values: Words) -> int:
     best = values[0]
     for i in range(len(values)):
         best = max(best, values[i])
@@ -103,7 +105,7 @@ def _greatest(values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _total(values):  # type: ignore[no-untyped-def]
+def _total(values: Words) -> int:
     total = 0
     for i in range(len(values)):
         total += values[i]
@@ -111,7 +113,7 @@ def _total(values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fold_stretch(operation, values, start, stop, state, slot, number):  # type: ignore[no-untyped-def]
+def _fold_stretch(operation: int, values: Words, start: int, stop: int, state: Words, slot: int, number: int) -> bool:
     """Fold rows start .. stop - 1 into one slot, for COUNT, SUM, MIN and MAX: loops over whole arrays, so that LLVM
     vectorises them. False if a sum left its range."""
     if operation == COUNT:
@@ -138,7 +140,7 @@ def _fold_stretch(operation, values, start, stop, state, slot, number):  # type:
 
 
 @kernel(boolean(int64, int64, WORDS, WORDS, COLUMN, TABLE, int64))
-def fold_runs(operation, runs, starts, slots, values, state, number):  # type: ignore[no-untyped-def]
+def fold_runs(operation: int, runs: int, starts: Words, slots: Words, values: Words, state: Words, number: int) -> bool:
     """Fold rows starts[r] .. starts[r + 1] - 1 into state[slots[r], number], for COUNT, SUM, MIN and MAX. False if a
     sum left its range."""
     for r in range(runs):
@@ -148,7 +150,7 @@ def fold_runs(operation, runs, starts, slots, values, state, number):  # type: i
 
 
 @kernel
-def bounds(values):  # type: ignore[no-untyped-def]
+def bounds(values: Words) -> tuple[int, int]:
     """The least and the greatest; a loop over the whole array, so that LLVM vectorises it."""
     low, high = values[0], values[0]
     for i in range(len(values)):
@@ -158,7 +160,7 @@ def bounds(values):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(COLUMN, int64, int64, int64, COLUMN, TABLE, int64))
-def fold_inside(times, start, end, operation, values, state, slot):  # type: ignore[no-untyped-def]
+def fold_inside(times: Words, start: int, end: int, operation: int, values: Words, state: Words, slot: int) -> int:
     """Fold blocks of rows into one slot by the first fold, as `fold_runs` does, as long as all times of a block are in
     start .. end - 1. Returns how many rows were folded; -1 if a sum left its range."""
     at = 0
@@ -174,7 +176,7 @@ def fold_inside(times, start, end, operation, values, state, slot):  # type: ign
 
 
 @kernel(int64(COLUMN, WORDS, int64, WORDS))
-def distinct_slots(slots, stamps, stamp, found):  # type: ignore[no-untyped-def]
+def distinct_slots(slots: Words, stamps: Words, stamp: int, found: Words) -> int:
     """Write each slot once, in the order of first appearance; stamps[slots] are made `stamp`. Returns how many."""
     count = 0
     for i in range(len(slots)):

@@ -3,13 +3,14 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Schema, kernel, void
+from tokenring.engine.compiled import Words
 from tokenring.operators.state import Keys
 
 _NODE = Schema("node")
 
 
 @kernel(void(COLUMN, COLUMN, WORDS, WORDS))
-def _by_slot(slots, targets, offsets, ordered):  # type: ignore[no-untyped-def]
+def _by_slot(slots: Words, targets: Words, offsets: Words, ordered: Words) -> None:
     """A counting sort of targets by slot. offsets: zeros, one for each slot and two more; from then on those of slot i
     lie at ordered[offsets[i]:offsets[i + 1]].
     """

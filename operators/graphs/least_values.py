@@ -23,6 +23,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.compiled import Words
 from tokenring.operators.graphs.adjacency import Adjacency
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.state import MOST, grown, require_rows
@@ -35,7 +36,7 @@ under way, the frontier skips the rounds between."""
 
 
 @kernel(int64(TABLE, COLUMN, COLUMN, WORDS, int64))
-def _improve(state, slots, values, changed, count):  # type: ignore[no-untyped-def]
+def _improve(state: Words, slots: Words, values: Words, changed: Words, count: int) -> int:
     """Keep lesser values; append slots that have got one to `changed` after its first `count`; returns the new count.
 
     state: int64 (slots, 2) of (value, whether the slot is in `changed`).
@@ -52,7 +53,7 @@ def _improve(state, slots, values, changed, count):  # type: ignore[no-untyped-d
 
 
 @kernel(int64(COLUMN, COLUMN, TABLE, int64))
-def _edges_of(changed, offsets, state, upto):  # type: ignore[no-untyped-def]
+def _edges_of(changed: Words, offsets: Words, state: Words, upto: int) -> int:
     """The number of edges that begin at the first `upto` changed slots."""
     edges = 0
     for i in range(upto):
@@ -62,7 +63,9 @@ def _edges_of(changed, offsets, state, upto):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(COLUMN, int64, COLUMN, COLUMN, TABLE, int64, WORDS, WORDS))
-def _propose(changed, upto, offsets, targets, state, step, nodes, values):  # type: ignore[no-untyped-def]
+def _propose(
+    changed: Words, upto: int, offsets: Words, targets: Words, state: Words, step: int, nodes: Words, values: Words
+) -> int:
     """Write (node, value) for each edge of the first `upto` changed slots, which are changed no more."""
     row = 0
     for i in range(upto):

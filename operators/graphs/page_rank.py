@@ -21,6 +21,7 @@ from tokenring.engine import (
     readonly,
     void,
 )
+from tokenring.engine.compiled import Words
 from tokenring.operators.graphs.adjacency import Adjacency
 from tokenring.operators.graphs.components import ends
 from tokenring.operators.migrate import state_moves
@@ -32,13 +33,13 @@ _FLOAT_COLUMN = readonly(float64)
 
 
 @kernel(void(COLUMN, _FLOAT_COLUMN, _FLOATS))
-def _add(slots, shares, sums):  # type: ignore[no-untyped-def]
+def _add(slots: Words, shares: Words, sums: Words) -> None:
     for i in range(len(slots)):
         sums[slots[i]] += shares[i]
 
 
 @kernel(void(COLUMN, _FLOAT_COLUMN, _FLOATS))
-def _spread(offsets, ranks, shares):  # type: ignore[no-untyped-def]
+def _spread(offsets: Words, ranks: Words, shares: Words) -> None:
     """Write, for each edge in the order of `offsets`, its part of its node's rank."""
     for slot in range(len(offsets) - 1):
         for at in range(offsets[slot], offsets[slot + 1]):

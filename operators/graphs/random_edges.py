@@ -3,14 +3,14 @@
 import numpy as np
 
 from tokenring.engine import WORDS, Batch, Schema, int64, kernel, void
-from tokenring.engine.compiled import signed, unsigned
+from tokenring.engine.compiled import Words, signed, unsigned
 from tokenring.operators.state import mixed
 
 _EDGE = Schema("src dst")
 
 
 @kernel(void(int64, int64, int64, int64, WORDS, WORDS))
-def _make(nodes, first, step, seed, src, dst):  # type: ignore[no-untyped-def]
+def _make(nodes: int, first: int, step: int, seed: int, src: Words, dst: Words) -> None:
     salt = signed(mixed(seed))
     for i in range(len(src)):
         number = 2 * (first + i * step)

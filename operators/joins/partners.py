@@ -23,24 +23,25 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.compiled import Words, signed, unsigned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, can_match, present
 from tokenring.operators.migrate import has_bins, key_words, saving_of
 from tokenring.operators.rows import has_known_end, is_filtered, read_first, rows_known
 
 _MOST_KEYS = 1 << 19  # of more, none is looked for
 _BITS = 22  # log2 of the filter's size: 8 bits a key, half a MiB; one row in twenty passes that has no partner
-_FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
+_FIRST, _SECOND = unsigned(0x9E3779B97F4A7C15), unsigned(0xC2B2AE3D27D4EB4F)
 _PIECE_ROWS = 4096  # after which it is asked whether it pays
 _KEYS = Schema.of({"key": "int64"})
 
 
 @kernel
-def _bit(word, factor):  # type: ignore[no-untyped-def]
-    return np.int64((np.uint64(word) * factor) >> np.uint64(64 - _BITS))
+def _bit(word: int, factor: int) -> int:
+    return signed((unsigned(word) * factor) >> unsigned(64 - _BITS))
 
 
 @kernel(int64(COLUMN, WORDS))
-def add_keys(words, bits):  # type: ignore[no-untyped-def]
+def add_keys(words: Words, bits: Words) -> int:
     """Keep keys, int64 (n,), in a filter, int64 (1 << _BITS - 6,)."""
     for word in words:
         for factor in (_FIRST, _SECOND):
@@ -50,7 +51,7 @@ def add_keys(words, bits):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(COLUMN, WORDS, WORDS))
-def with_partners(words, bits, chosen):  # type: ignore[no-untyped-def]
+def with_partners(words: Words, bits: Words, chosen: Words) -> int:
     """Write the rows whose keys may be in a filter to `chosen`, int64 (rows,). Returns how many; -1 if more than half.
     """
     made = 0

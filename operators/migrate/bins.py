@@ -6,20 +6,20 @@ import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, UsageError, int64, kernel, void
 from tokenring.engine.columns import Kind, hash_keys, heap_address
-from tokenring.engine.compiled import address_of, route
+from tokenring.engine.compiled import Words, address_of, route
 
 MOST_BINS = 1 << 16
 _BLOCK = 1 << 14  # keys that are looked at together: what is found of them stays in a core's cache
 
 
 @kernel(void(COLUMN, int64, WORDS))
-def _bins_of(keys, count, bins):  # type: ignore[no-untyped-def]
+def _bins_of(keys: Words, count: int, bins: Words) -> None:
     for row in range(len(keys)):
         bins[row] = route(keys[row], count)
 
 
 @kernel(int64(COLUMN, int64, WORDS, int64, WORDS))
-def _find_leaving(keys, count, leave, first, found):  # type: ignore[no-untyped-def]
+def _find_leaving(keys: Words, count: int, leave: Words, first: int, found: Words) -> int:
     """Write the positions of keys whose bins leave, counted from `first`, to `found`; returns how many those are."""
     n = 0
     for row in range(len(keys)):

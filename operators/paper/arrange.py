@@ -22,6 +22,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import Moves, Table, offer, state_moves
 from tokenring.operators.state import Keys, grown, require_rows
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, word_tables
@@ -29,7 +30,7 @@ from tokenring.operators.time import require_total_order
 
 
 @kernel(int64(TABLE, COLUMN, COLUMN, WORDS, WORDS))
-def _add(table, slots, changes, net_slots, net_changes):  # type: ignore[no-untyped-def]
+def _add(table: Words, slots: Words, changes: Words, net_slots: Words, net_changes: Words) -> int:
     """Add changes to the totals; write each slot's net change, in order of first arrival; returns how many are not 0.
 
     table: int64 (slots, 2) of (total, 1 + row of net_*; 0 outside of calls); net_*: int64 (len(slots),).

@@ -19,7 +19,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
-from tokenring.engine.compiled import record_of
+from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, offer
 from tokenring.operators.state import LEAST, KeyCounts, Keys, grown, overflows, require_rows, slot_of
@@ -29,7 +29,10 @@ _COUNT, _TOTAL, _VALUES = range(3)  # words of a slot: how many values it has se
 
 
 @kernel(int64(WORDS, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
-def _roll(cells, tags, meta, rings, keys, values, start, averages, counts):  # type: ignore[no-untyped-def]
+def _roll(
+    cells: Words, tags: Words, meta: Words, rings: Words, keys: Words, values: Words, start: int, averages: Words,
+    counts: Words,
+) -> int:  # fmt: skip
     """Put values from `start` on into the rings of their keys, int64 (slots, 2 + length). Returns the row at which
     there was no room for its key, len(keys) if all are done; -1 if a sum left the range of int64."""
     length = rings.shape[1] - _VALUES

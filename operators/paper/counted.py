@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Schema, Time, boolean, int64, kernel
-from tokenring.engine.compiled import record_of
+from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.migrate import Leaving, Table, offer
 from tokenring.operators.state import KeyCounts, Keys, grown, slot_of
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, WaitingMoves, no_more, word_tables
@@ -15,7 +15,7 @@ BEGIN, END = range(2)
 
 
 @kernel(boolean(WORDS, WORDS, WORDS, COLUMN, COLUMN))
-def merge(kept_times, kept_words, bounds, times, words):  # type: ignore[no-untyped-def]
+def merge(kept_times: Words, kept_words: Words, bounds: Words, times: Words, words: Words) -> bool:
     """Merge rows into those kept, in order of time; False, and nothing done, if they are out of order themselves.
 
     bounds: int64 (begin, end) of what is kept, with room for the rows behind it. From the back, since what arrives
@@ -46,7 +46,7 @@ def merge(kept_times, kept_words, bounds, times, words):  # type: ignore[no-unty
 
 
 @kernel(int64(WORDS, WORDS, WORDS, WORDS, COLUMN, int64, WORDS))
-def count(cells, tags, meta, totals, words, start, counts):  # type: ignore[no-untyped-def]
+def count(cells: Words, tags: Words, meta: Words, totals: Words, words: Words, start: int, counts: Words) -> int:
     """Count rows from `start` on into `totals`, int64 (slots,); write what each one's word has come to. Returns the row
     at which there was no room for its word, len(words) if all are done."""
     for i in range(start, len(words)):
@@ -59,7 +59,7 @@ def count(cells, tags, meta, totals, words, start, counts):  # type: ignore[no-u
 
 
 @kernel(int64(WORDS, WORDS, int64))
-def finished(kept_times, bounds, upto):  # type: ignore[no-untyped-def]
+def finished(kept_times: Words, bounds: Words, upto: int) -> int:
     """Where the rows that are kept end whose times are `upto` or less."""
     low, high = bounds[BEGIN], bounds[END]
     if high > low and kept_times[high - 1] <= upto:

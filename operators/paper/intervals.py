@@ -8,6 +8,7 @@ here (yet); `meta`, the counts.
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel, void
+from tokenring.engine.compiled import Words, signed, unsigned
 from tokenring.operators.paper.timing_wheel import HELD, LEAST_TIME, TimingWheel, hold, leave, pass_by
 from tokenring.operators.state import MOST, grown
 
@@ -18,15 +19,15 @@ _FIRST_INTERVALS = 256
 
 
 @kernel
-def _home(table, key):  # type: ignore[no-untyped-def]
+def _home(table: Words, key: int) -> int:
     """Where a key's probe sequence starts. Multiplicative, which spreads runs of consecutive keys evenly, with few
     collisions; its constant is not the exchange's, so that the keys of one worker still use the whole table."""
-    folded = np.uint64(key) ^ (np.uint64(key) >> np.uint64(32))
-    return np.int64(((folded * np.uint64(0xD6E8FEB86659FD93)) >> np.uint64(32)) & np.uint64(table.shape[0] - 1))
+    folded = unsigned(key) ^ (unsigned(key) >> unsigned(32))
+    return signed(((folded * unsigned(0xD6E8FEB86659FD93)) >> unsigned(32)) & unsigned(table.shape[0] - 1))
 
 
 @kernel
-def _find(table, key):  # type: ignore[no-untyped-def]
+def _find(table: Words, key: int) -> int:
     """The row of an open interval, or of the free cell where it would go."""
     mask = table.shape[0] - 1
     at = _home(table, key)
@@ -36,7 +37,7 @@ def _find(table, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _remove(table, at):  # type: ignore[no-untyped-def]
+def _remove(table: Words, at: int) -> None:
     """Free a row and close the gap it leaves in its probe sequence (no tombstones)."""
     mask = table.shape[0] - 1
     gap, probe = at, (at + 1) & mask
@@ -51,7 +52,10 @@ def _remove(table, at):  # type: ignore[no-untyped-def]
 
 
 @kernel(boolean(TABLE, TABLE, TABLE, WORDS, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
-def open_intervals(table, entries, wheel, ends, meta, keys, starts, stops, thresholds, payloads):  # type: ignore[no-untyped-def]
+def open_intervals(
+    table: Words, entries: Words, wheel: Words, ends: Words, meta: Words, keys: Words, starts: Words, stops: Words,
+    thresholds: Words, payloads: Words,
+) -> bool:  # fmt: skip
     """Add intervals (columns of one length); False at a key that is open already (meta[DUPLICATE])."""
     for i in range(len(keys)):
         if stops[i] <= starts[i]:
@@ -67,7 +71,7 @@ def open_intervals(table, entries, wheel, ends, meta, keys, starts, stops, thres
 
 
 @kernel
-def _consider(table, at, time, value):  # type: ignore[no-untyped-def]
+def _consider(table: Words, at: int, time: int, value: int) -> None:
     # Whether an offer counts is a coin toss to the branch predictor, so it is computed, not jumped on.
     counts = (table[at, START] <= time) & (time < table[at, END]) & (value >= table[at, THRESHOLD])
     better = counts & ((table[at, HAS_BEST] == 0) | (value > table[at, BEST]))
@@ -76,7 +80,7 @@ def _consider(table, at, time, value):  # type: ignore[no-untyped-def]
 
 
 @kernel(void(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN))
-def make_offers(table, pending, meta, keys, times, values):  # type: ignore[no-untyped-def]
+def make_offers(table: Words, pending: Words, meta: Words, keys: Words, times: Words, values: Words) -> None:
     """Apply offers to open intervals; those whose interval is not here (yet) go to `pending`, int64 (n, 3)."""
     waiting = meta[PENDING]
     for i in range(len(keys)):
@@ -88,7 +92,7 @@ def make_offers(table, pending, meta, keys, times, values):  # type: ignore[no-u
 
 
 @kernel(void(TABLE, TABLE, WORDS, int64))
-def settle_pending(table, pending, meta, frontier):  # type: ignore[no-untyped-def]
+def settle_pending(table: Words, pending: Words, meta: Words, frontier: int) -> None:
     """Apply waiting offers whose interval has come; forget those before `frontier`, whose interval can no longer come.
     """
     kept = 0
@@ -104,7 +108,10 @@ def settle_pending(table, pending, meta, frontier):  # type: ignore[no-untyped-d
 
 
 @kernel(int64(TABLE, TABLE, TABLE, TABLE, WORDS, int64, WORDS, WORDS, WORDS, WORDS))
-def close_intervals(table, entries, wheel, due, ends, frontier, payloads, values, keys, stops):  # type: ignore[no-untyped-def]
+def close_intervals(
+    table: Words, entries: Words, wheel: Words, due: Words, ends: Words, frontier: int, payloads: Words, values: Words,
+    keys: Words, stops: Words,
+) -> int:  # fmt: skip
     """Close intervals whose end is at or before `frontier`, in order of their ends, until the outputs are full; returns
     rows written. keys, stops: empty where nobody asks for them.
     """
@@ -125,7 +132,7 @@ def close_intervals(table, entries, wheel, due, ends, frontier, payloads, values
 
 
 @kernel(void(TABLE, COLUMN, TABLE))
-def take_intervals(table, keys, rows):  # type: ignore[no-untyped-def]
+def take_intervals(table: Words, keys: Words, rows: Words) -> None:
     """Remove open intervals, whose ends are in no wheel any more; writes their words to `rows`, int64 (8, keys)."""
     for i in range(len(keys)):
         at = _find(table, keys[i])
@@ -135,7 +142,7 @@ def take_intervals(table, keys, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(void(TABLE, TABLE, TABLE, WORDS, TABLE))
-def put_intervals(table, entries, wheel, ends, rows):  # type: ignore[no-untyped-def]
+def put_intervals(table: Words, entries: Words, wheel: Words, ends: Words, rows: Words) -> None:
     """Add intervals that were open elsewhere, with their best offers. rows: as `take_intervals` writes them."""
     for i in range(rows.shape[1]):
         at = _find(table, rows[KEY, i])
@@ -145,7 +152,7 @@ def put_intervals(table, entries, wheel, ends, rows):  # type: ignore[no-untyped
 
 
 @kernel(void(TABLE, TABLE))
-def _rehash(old, new):  # type: ignore[no-untyped-def]
+def _rehash(old: Words, new: Words) -> None:
     for i in range(old.shape[0]):
         if old[i, TAKEN] != 0:
             at = _find(new, old[i, KEY])

@@ -13,6 +13,7 @@ it; `meta`, as named below.
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel
+from tokenring.engine.compiled import Words, signed, unsigned
 from tokenring.operators.state import LEAST, MOST, grown
 
 TIME, NUMBER, _NEXT = range(3)  # of an entry
@@ -30,20 +31,20 @@ _FEW = 24  # that are put in order by comparing
 
 
 @kernel
-def _bucket(bound, time):  # type: ignore[no-untyped-def]
+def _bucket(bound: int, time: int) -> int:
     """Where a time stands that is not before the bound; one that is, stands as the bound itself."""
-    place = np.uint64(max(time, bound) ^ LEAST)
-    differing = place ^ np.uint64(bound ^ LEAST)
+    place = unsigned(max(time, bound) ^ LEAST)
+    differing = place ^ unsigned(bound ^ LEAST)
     level = 0  # of the highest digit in which they differ
-    while differing >= np.uint64(_BUCKETS):
-        differing >>= np.uint64(_BITS)
-        place >>= np.uint64(_BITS)
+    while differing >= unsigned(_BUCKETS):
+        differing >>= unsigned(_BITS)
+        place >>= unsigned(_BITS)
         level += 1
-    return level * _BUCKETS + np.int64(place & np.uint64(_BUCKETS - 1))
+    return level * _BUCKETS + signed(place & unsigned(_BUCKETS - 1))
 
 
 @kernel
-def _insert(entries, wheel, bound, at):  # type: ignore[no-untyped-def]
+def _insert(entries: Words, wheel: Words, bound: int, at: int) -> None:
     time = entries[at, TIME]
     bucket = _bucket(bound, time)
     entries[at, _NEXT] = wheel[bucket, _FIRST]
@@ -52,7 +53,7 @@ def _insert(entries, wheel, bound, at):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def hold(entries, wheel, meta, time, number):  # type: ignore[no-untyped-def]
+def hold(entries: Words, wheel: Words, meta: Words, time: int, number: int) -> None:
     """Add an entry; there must be room for it."""
     at = meta[_FREE]
     if at >= 0:
@@ -67,7 +68,7 @@ def hold(entries, wheel, meta, time, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _take_out(entries, wheel, bucket, bound, due, meta):  # type: ignore[no-untyped-def]
+def _take_out(entries: Words, wheel: Words, bucket: int, bound: int, due: Words, meta: Words) -> None:
     """Empty a bucket: entries up to the bound are due, others find their place again."""
     at = wheel[bucket, _FIRST]
     wheel[bucket, _FIRST], wheel[bucket, _MINIMUM] = -1, MOST
@@ -85,26 +86,26 @@ def _take_out(entries, wheel, bucket, bound, due, meta):  # type: ignore[no-unty
 
 
 @kernel
-def _find_due(entries, wheel, due, meta, bound):  # type: ignore[no-untyped-def]
+def _find_due(entries: Words, wheel: Words, due: Words, meta: Words, bound: int) -> None:
     """Move the bound on; what it passes is due."""
-    place, differing = np.uint64(bound ^ LEAST), np.uint64(meta[_BOUND] ^ LEAST) ^ np.uint64(bound ^ LEAST)
+    place, differing = unsigned(bound ^ LEAST), unsigned(meta[_BOUND] ^ LEAST) ^ unsigned(bound ^ LEAST)
     meta[_BOUND] = bound
     level = 0
-    while differing >= np.uint64(_BUCKETS):  # whatever differs from the old bound in lower digits alone is passed
+    while differing >= unsigned(_BUCKETS):  # whatever differs from the old bound in lower digits alone is passed
         for bucket in range(level * _BUCKETS, (level + 1) * _BUCKETS):
             if wheel[bucket, _FIRST] >= 0:
                 _take_out(entries, wheel, bucket, bound, due, meta)
-        differing >>= np.uint64(_BITS)
-        place >>= np.uint64(_BITS)
+        differing >>= unsigned(_BITS)
+        place >>= unsigned(_BITS)
         level += 1
     first = level * _BUCKETS
-    for bucket in range(first, first + np.int64(place & np.uint64(_BUCKETS - 1)) + 1):
+    for bucket in range(first, first + signed(place & unsigned(_BUCKETS - 1)) + 1):
         if wheel[bucket, _FIRST] >= 0:
             _take_out(entries, wheel, bucket, bound, due, meta)
 
 
 @kernel
-def _least_held(wheel):  # type: ignore[no-untyped-def]
+def _least_held(wheel: Words) -> int:
     """The least time: that of the first bucket that is not empty, as each level comes before all above it."""
     for bucket in range(_LEVELS * _BUCKETS):
         if wheel[bucket, _FIRST] >= 0:
@@ -113,7 +114,7 @@ def _least_held(wheel):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _put_in_order(wheel, due, rows):  # type: ignore[no-untyped-def]
+def _put_in_order(wheel: Words, due: Words, rows: int) -> None:
     """Sort the first `rows` entries by time."""
     if rows <= _FEW:
         for i in range(1, rows):
@@ -126,33 +127,33 @@ def _put_in_order(wheel, due, rows):  # type: ignore[no-untyped-def]
     least, most = MOST, LEAST
     for i in range(rows):
         least, most = min(least, due[i, 0]), max(most, due[i, 0])
-    lowest, span = np.uint64(least), np.uint64(most) - np.uint64(least)
+    lowest, span = unsigned(least), unsigned(most) - unsigned(least)
     counts = wheel[_LEVELS * _BUCKETS :, 0]
-    shift = np.uint64(0)
+    shift = unsigned(0)
     source = 0
-    while span > np.uint64(0):
+    while span > unsigned(0):
         target = 2 - source
         counts[:] = 0
         for i in range(rows):
-            counts[((np.uint64(due[i, source]) - lowest) >> shift) & np.uint64((1 << _DIGIT) - 1)] += 1
+            counts[((unsigned(due[i, source]) - lowest) >> shift) & unsigned((1 << _DIGIT) - 1)] += 1
         total = 0
         for value in range(1 << _DIGIT):
             total, counts[value] = total + counts[value], total
         for i in range(rows):
-            digit = ((np.uint64(due[i, source]) - lowest) >> shift) & np.uint64((1 << _DIGIT) - 1)
+            digit = ((unsigned(due[i, source]) - lowest) >> shift) & unsigned((1 << _DIGIT) - 1)
             at = counts[digit]
             counts[digit] += 1
             due[at, target], due[at, target + 1] = due[i, source], due[i, source + 1]
         source = target
-        shift += np.uint64(_DIGIT)
-        span >>= np.uint64(_DIGIT)
+        shift += unsigned(_DIGIT)
+        span >>= unsigned(_DIGIT)
     if source == 2:
         for i in range(rows):
             due[i, 0], due[i, 1] = due[i, 2], due[i, 3]
 
 
 @kernel
-def pass_by(entries, wheel, due, meta, bound):  # type: ignore[no-untyped-def]
+def pass_by(entries: Words, wheel: Words, due: Words, meta: Words, bound: int) -> tuple[int, int]:
     """Move the bound on, never back, if all that was due has left. Returns the first of those that are due then, and
     where they end: rows of `due`, (time, number), in order of time."""
     if meta[_LEFT] == meta[_DUE]:
@@ -164,7 +165,7 @@ def pass_by(entries, wheel, due, meta, bound):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def leave(wheel, due, meta, rows):  # type: ignore[no-untyped-def]
+def leave(wheel: Words, due: Words, meta: Words, rows: int) -> None:
     """The first rows of those that are due are there no more."""
     meta[HELD] -= rows
     meta[_LEFT] += rows
@@ -172,7 +173,7 @@ def leave(wheel, due, meta, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(TABLE, TABLE, TABLE, WORDS, COLUMN, WORDS))
-def withdraw(entries, wheel, due, meta, chosen, numbers):  # type: ignore[no-untyped-def]
+def withdraw(entries: Words, wheel: Words, due: Words, meta: Words, chosen: Words, numbers: Words) -> int:
     """Remove the entries at places that are `chosen` (1, not 0), of which none is due; writes their numbers, and
     returns how many they were."""
     found = 0

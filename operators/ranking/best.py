@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel, void
+from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.ranking.top_state import comes_before
 from tokenring.operators.state import Keys, grown
@@ -18,7 +19,10 @@ NO_ROW, HAS_ROW = 0, -1
 
 
 @kernel(int64(TABLE, COLUMN, COLUMN, TABLE, int64, int64, WORDS, WORDS, int64))
-def win(orders, slots, rows, kept, equal_wins, each, winners, won, found):  # type: ignore[no-untyped-def]
+def win(
+    orders: Words, slots: Words, rows: Words, kept: Words, equal_wins: int, each: int, winners: Words, won: Words,
+    found: int,
+) -> int:  # fmt: skip
     """Which rows are the best of their slots, after all of them: written by slot, in order of first win, behind the
     `found` of those before them, until `end_wins`. With each: all that are the best when they come.
 
@@ -39,7 +43,7 @@ def win(orders, slots, rows, kept, equal_wins, each, winners, won, found):  # ty
 
 
 @kernel(void(COLUMN, TABLE))
-def end_wins(won, kept):  # type: ignore[no-untyped-def]
+def end_wins(won: Words, kept: Words) -> None:
     """Nobody has won yet of what comes next."""
     for slot in won:
         kept[slot, STATE] = HAS_ROW

@@ -10,18 +10,18 @@ import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Thins, int64, kernel, text_equal
 from tokenring.engine.columns import heap_address
-from tokenring.engine.compiled import address_of, words_at
+from tokenring.engine.compiled import Words, address_of, signed, unsigned, words_at
 from tokenring.operators.migrate import key_words
 from tokenring.operators.ranking.top_state import comes_before
 from tokenring.operators.time import order_words, ranked
 
 _CELL_BITS = 12  # so that the table stays in a core's innermost cache
 _PIECE_ROWS = 4096  # after which it is asked whether it pays
-_MIXED = np.uint64(0x9E3779B97F4A7C15)
+_MIXED = unsigned(0x9E3779B97F4A7C15)
 
 
 @kernel
-def _is_of_key(keys, row, other, rows):  # type: ignore[no-untyped-def]
+def _is_of_key(keys: Words, row: int, other: int, rows: int) -> bool:
     for column in range(len(keys)):
         words, heap = words_at(keys[column, 0], rows), keys[column, 1]
         one, two = words[row], words[other]
@@ -31,7 +31,7 @@ def _is_of_key(keys, row, other, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(COLUMN, TABLE, TABLE, int64, WORDS, WORDS))
-def thin(words, keys, orders, equal_wins, cells, best):  # type: ignore[no-untyped-def]
+def thin(words: Words, keys: Words, orders: Words, equal_wins: int, cells: Words, best: Words) -> int:
     """Rows of which each row that is left out has a better one, of the same key: they are written to `best`, of one key
     in order. Returns how many; -1 if more than half are.
 
@@ -43,7 +43,7 @@ def thin(words, keys, orders, equal_wins, cells, best):  # type: ignore[no-untyp
     for row in range(rows):
         if row % _PIECE_ROWS == 0 and 2 * made > row:
             return -1
-        home = np.int64((np.uint64(words[row]) * _MIXED) >> np.uint64(64 - _CELL_BITS))
+        home = signed((unsigned(words[row]) * _MIXED) >> unsigned(64 - _CELL_BITS))
         at = cells[home]
         if at < 0 or at >= made or words[row] != words[best[at]] or not _is_of_key(keys, row, best[at], rows):
             cells[home], best[made] = made, row

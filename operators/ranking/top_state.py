@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel
+from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import Table
 from tokenring.operators.state import HeapedColumns, Keys, RowStore, grown, joined
 from tokenring.operators.state.moving import Rows, tables_of
@@ -18,7 +19,7 @@ order, then what its owner keeps of it."""
 
 
 @kernel
-def comes_before(orders, i, block, row, equal_wins):  # type: ignore[no-untyped-def]
+def comes_before(orders: Words, i: int, block: Words, row: int, equal_wins: bool) -> bool:
     """Whether row i of `orders` is better than the one whose order stands in a block from word `row` on."""
     for at in range(orders.shape[1]):
         if orders[i, at] != block[row + at]:
@@ -27,7 +28,7 @@ def comes_before(orders, i, block, row, equal_wins):  # type: ignore[no-untyped-
 
 
 @kernel
-def place_row(orders, i, block, first, width, most, equal_wins):  # type: ignore[no-untyped-def]
+def place_row(orders: Words, i: int, block: Words, first: int, width: int, most: int, equal_wins: bool) -> int:
     """Put the order of row i among the rows of a block, of `width` words each from word `first` on, behind equal ones,
     or before them if equal_wins. Returns its place from 0; -1 if `most` others are better."""
     at = block[COUNT]
@@ -49,7 +50,7 @@ def place_row(orders, i, block, first, width, most, equal_wins):  # type: ignore
 
 
 @kernel
-def note_change(block, at, slot, touched, found):  # type: ignore[no-untyped-def]
+def note_change(block: Words, at: int, slot: int, touched: Words, found: int) -> int:
     """The ranks of a slot have changed from place `at` on: it is listed, once, behind the `found` of those before.
     Returns how many there are then."""
     if block[CHANGED] == 0:
@@ -61,7 +62,7 @@ def note_change(block, at, slot, touched, found):  # type: ignore[no-untyped-def
 
 
 @kernel(int64(TABLE, COLUMN, int64, int64, TABLE, WORDS, WORDS))
-def insert(orders, slots, most, equal_wins, blocks, put, touched):  # type: ignore[no-untyped-def]
+def insert(orders: Words, slots: Words, most: int, equal_wins: int, blocks: Words, put: Words, touched: Words) -> int:
     """Rank rows among the best of their slots.
 
     blocks, int64 (slots, HEADER + most rows): of each row also where among the slot's places it is stored. put, int64
@@ -85,7 +86,7 @@ def insert(orders, slots, most, equal_wins, blocks, put, touched):  # type: igno
 
 
 @kernel(int64(COLUMN, int64, int64, TABLE, WORDS, WORDS))
-def list_changed(slots, most, width, blocks, found, ranks):  # type: ignore[no-untyped-def]
+def list_changed(slots: Words, most: int, width: int, blocks: Words, found: Words, ranks: Words) -> int:
     """Write the places and ranks of slots' best rows, from the first changed rank on; nothing is changed then."""
     total = 0
     for slot in slots:

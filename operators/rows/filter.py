@@ -20,7 +20,7 @@ from tokenring.engine import (
     int64,
     kernel_for_columns,
 )
-from tokenring.engine.compiled import CompiledStage, stage_of
+from tokenring.engine.compiled import CompiledStage, Words, stage_of
 from tokenring.operators.expressions import Computation, Expression, Part, Step, Term, col, column_term, typed
 from tokenring.operators.rows.on_error import OnError, applied
 
@@ -214,7 +214,7 @@ def _key(value: float) -> int:
 
 
 @kernel_for_columns(lambda columns: int64(columns, TABLE, WORDS))
-def _select_for(columns, table, chosen):  # type: ignore[no-untyped-def]
+def _select_for(columns: Words, table: Words, chosen: Words) -> int:
     """Write the numbers of the rows that pass all comparisons; returns how many. A row of `table`: column, kind (0
     int64, 1 uint64, 2 float64), first and last key, whether a key between them passes (else: one outside).
     """

@@ -24,7 +24,7 @@ from tokenring.engine import (
     kernel,
     void,
 )
-from tokenring.engine.compiled import Compiled
+from tokenring.engine.compiled import Compiled, Words
 from tokenring.operators.mechanisms import can_be_compiled
 from tokenring.operators.migrate import Leaving, Staying, Table, has_bins, offer, saving_of, state_moves
 from tokenring.operators.state import Keys, RowStore, grown, require_newest
@@ -169,7 +169,7 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
 
 
 @kernel(void(TABLE, int64, COLUMN, COLUMN))
-def _put_column(rows, at, slots, column):  # type: ignore[no-untyped-def]
+def _put_column(rows: Words, at: int, slots: Words, column: Words) -> None:
     for i in range(len(column)):
         rows[slots[i], at] = column[i]
 

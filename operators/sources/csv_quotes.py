@@ -7,7 +7,7 @@ _QUOTE, _NEWLINE, _RETURN = ord('"'), ord("\n"), ord("\r")
 
 
 @kernel
-def _closing(address, at, size):  # type: ignore[no-untyped-def]
+def _closing(address: int, at: int, size: int) -> int:
     """Where the quoted value ends whose bytes begin at `at`: two quotes are one of the value's. `size` if nowhere."""
     octets = bytes_at(address, size)
     while True:
@@ -18,7 +18,7 @@ def _closing(address, at, size):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(int64, int64, int64, int64))
-def faulty_quote(address, size, delimiter, may_cross):  # type: ignore[no-untyped-def]
+def faulty_quote(address: int, size: int, delimiter: int, may_cross: int) -> int:
     """Where in `size` bytes of whole lines the first quoted value begins, behind its quote, that has no end, or unless
     they may that goes across lines; -1 if none does. A quote within a value that does not begin with one is no quote.
     """

@@ -3,9 +3,9 @@
 Sums are looked at beforehand: LLVM takes a sum never to overflow, and would optimise a look at it afterwards away.
 """
 
-import numpy as np
 
 from tokenring.engine import kernel
+from tokenring.engine.compiled import Words, signed
 
 MOST, LEAST = 2**63 - 1, -(2**63)
 """The range of int64."""
@@ -13,18 +13,18 @@ _AT_ONCE = 1 << 10
 
 
 @kernel
-def overflows(before, value):  # type: ignore[no-untyped-def]
+def overflows(before: int, value: int) -> bool:
     """Whether the sum of two int64 leaves their range."""
     return (value > 0 and before > MOST - value) or (value < 0 and before < LEAST - value)
 
 
 @kernel
-def all_equal(words):  # type: ignore[no-untyped-def]
+def all_equal(words: Words) -> bool:
     """Whether there are words, and all are the same; what is not is mostly seen at once."""
     rows = len(words)
     if rows == 0 or words[0] != words[rows - 1] or words[0] != words[rows >> 1]:
         return False
-    first, differing = words[0], np.int64(0)
+    first, differing = words[0], signed(0)
     for start in range(0, rows, _AT_ONCE):
         some = words[start : min(start + _AT_ONCE, rows)]
         for i in range(len(some)):  # from 0 on and without a way out, so that LLVM vectorises it

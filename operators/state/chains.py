@@ -6,10 +6,11 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, int64, kernel, void
+from tokenring.engine.compiled import Words
 
 
 @kernel(void(COLUMN, COLUMN, WORDS, WORDS))
-def chain(members, slots, first, following):  # type: ignore[no-untyped-def]
+def chain(members: Words, slots: Words, first: Words, following: Words) -> None:
     """Put members at the head of their slots' chains."""
     for i in range(len(members)):
         following[members[i]] = first[slots[i]]
@@ -17,7 +18,7 @@ def chain(members, slots, first, following):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(COLUMN, WORDS, WORDS, WORDS, WORDS))
-def _members(slots, first, following, members, which):  # type: ignore[no-untyped-def]
+def _members(slots: Words, first: Words, following: Words, members: Words, which: Words) -> int:
     """Write all that is chained to slots, and the positions in `slots` it belongs to, as far as there is room; returns
     how many there are."""
     found = 0

@@ -1,10 +1,11 @@
 """A binary heap of (time, number), the least time first, in an int64 table: for kernels that close things in time."""
 
 from tokenring.engine import kernel
+from tokenring.engine.compiled import Words
 
 
 @kernel
-def push(heap, size, end, key):  # type: ignore[no-untyped-def]
+def push(heap: Words, size: int, end: int, key: int) -> None:
     """Add an entry to the `size` there are; there must be room for it."""
     at = size
     while at > 0 and heap[(at - 1) >> 1, 0] > end:
@@ -15,7 +16,7 @@ def push(heap, size, end, key):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pop(heap, size):  # type: ignore[no-untyped-def]
+def pop(heap: Words, size: int) -> None:
     """Remove the least of `size` entries, heap[0].
 
     The gap sinks to a leaf, each time to where the lesser child was, and the last entry rises from there: it came from

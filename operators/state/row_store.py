@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Schema, int64, kernel, require_memory
+from tokenring.engine.compiled import Words
 from tokenring.engine.raw import LENGTH_MASK, address_of, copy_text
 from tokenring.operators.state.keys_kernels import move_texts
 from tokenring.operators.state.tables import grown
@@ -11,7 +12,7 @@ _FIRST_BYTES = 4096
 
 
 @kernel(int64(WORDS, COLUMN, COLUMN, COLUMN, int64, int64, int64))
-def _put_texts(stored, places, words, rows, heap, target, at):  # type: ignore[no-untyped-def]
+def _put_texts(stored: Words, places: Words, words: Words, rows: Words, heap: int, target: int, at: int) -> int:
     """Store the texts of `rows` at their places, and their bytes from byte `at` of `target` on; returns the next."""
     for i in range(len(places)):
         word = words[rows[i]]
@@ -23,7 +24,7 @@ def _put_texts(stored, places, words, rows, heap, target, at):  # type: ignore[n
 
 
 @kernel(int64(COLUMN, COLUMN))
-def _bytes_of(words, rows):  # type: ignore[no-untyped-def]
+def _bytes_of(words: Words, rows: Words) -> int:
     total = 0
     for row in rows:
         total += words[row] & LENGTH_MASK if words[row] >= 0 else 0

@@ -17,11 +17,12 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import saving_of, state_moves
 
 
 @kernel(int64(COLUMN, int64, int64, int64, WORDS))
-def fill_ends(times, step, offset, lateness, ends):  # type: ignore[no-untyped-def]
+def fill_ends(times: Words, step: int, offset: int, lateness: int, ends: Words) -> int:
     """Write the end of each time's pane plus `lateness`; returns the least. Times mostly grow: few divisions."""
     least = 2**63 - 1
     start, end = 0, 0

@@ -15,6 +15,7 @@ And what kernels see of memory besides, at an address: words, bytes, tables; and
 import ctypes
 import sys
 from collections.abc import MutableSequence
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -99,7 +100,7 @@ class _Declared(_StructureType):
         forms: dict[str, Any] = {each: begun.fields[each] for each in begun.names or ()}
         at, own, around = begun.itemsize // 8, list[tuple[str, Any]](), sys._getframe(1)
         form: Any
-        for field, kind in made.__annotations__.items():
+        for field, kind in get_annotations(made).items():
             if isinstance(kind, str):  # from __future__ import annotations
                 kind = eval(kind, around.f_globals, around.f_locals)
             is_told = told.get(field)

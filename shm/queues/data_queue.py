@@ -22,7 +22,19 @@ Contract
 
 import numpy as np
 
-from tokenring.shm.kernels import TABLE, WORDS, address_of, boolean, int64, kernel, kernel_for_columns, void
+from tokenring.shm.kernels import (
+    TABLE,
+    WORDS,
+    Words,
+    address_of,
+    boolean,
+    int64,
+    kernel,
+    kernel_for_columns,
+    signed,
+    unsigned,
+    void,
+)
 from tokenring.shm.memory import LINE_WORDS, MAX_WORKERS, Segment, load_acquire, load_word, store_release, store_word
 
 WRITE_ADDRESS, READ_ADDRESS, DATA_ADDRESS, CAPACITY, WRITE_POSITION, READ_POSITION, COMMITTED, MORE_STAMP = range(8)
@@ -91,13 +103,13 @@ def written_words(segment: Segment, sender: int, me: int, loopback: Loopback) ->
 
 
 @kernel(int64(int64, int64))
-def message_words(rows, columns):  # type: ignore[no-untyped-def]
+def message_words(rows: int, columns: int) -> int:
     """Words that a message occupies, header and padding included."""
     return HEADER_WORDS + columns * ((rows + PAD - 1) // PAD * PAD)
 
 
 @kernel(boolean(WORDS, int64))
-def has_room(queue, words):  # type: ignore[no-untyped-def]
+def has_room(queue: Words, words: int) -> bool:
     """Whether a message of `words` fits now, counting the skip before it if it would not be contiguous."""
     capacity, write = queue[CAPACITY], queue[WRITE_POSITION]
     offset = write & (capacity - 1)
@@ -109,7 +121,7 @@ def has_room(queue, words):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def begin(queue, words, channel, rows, columns, stamp):  # type: ignore[no-untyped-def]
+def begin(queue: Words, words: int, channel: int, rows: int, columns: int, stamp: int) -> int:
     """Write a message's header (after `has_room`); returns the address of its first column. Published by `commit_all`.
     """
     capacity = queue[CAPACITY]
@@ -133,7 +145,7 @@ def begin(queue, words, channel, rows, columns, stamp):  # type: ignore[no-untyp
 
 
 @kernel(void(TABLE))
-def commit_all(outgoing):  # type: ignore[no-untyped-def]
+def commit_all(outgoing: Words) -> None:
     """Make everything written so far visible to the receivers."""
     for worker in range(outgoing.shape[0]):
         position = outgoing[worker, WRITE_POSITION]
@@ -147,10 +159,10 @@ def commit_all(outgoing):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(int64, int64))
-def route(key, workers):  # type: ignore[no-untyped-def]
+def route(key: int, workers: int) -> int:
     """The worker that owns `key`: multiplicative hash, high bits scaled to the number of workers."""
-    mixed = (np.uint64(key) ^ (np.uint64(key) >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64(((mixed >> np.uint64(32)) * np.uint64(workers)) >> np.uint64(32))
+    mixed = (unsigned(key) ^ (unsigned(key) >> unsigned(32))) * unsigned(0x9E3779B97F4A7C15)
+    return signed(((mixed >> unsigned(32)) * unsigned(workers)) >> unsigned(32))
 
 
 def key_of_worker(worker: int, workers: int) -> int:
@@ -162,7 +174,10 @@ def key_of_worker(worker: int, workers: int) -> int:
 
 
 @kernel_for_columns(lambda columns: int64(columns, int64, int64, int64, TABLE, WORDS, TABLE, int64, int64))
-def partition_for(columns, key, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
+def partition_for(
+    columns: Words, key: int, start: int, stop: int, outgoing: Words, routes: Words, counts: Words, channel: int,
+    stamp: int,
+) -> int:  # fmt: skip
     """Exchange rows start..stop of `columns` by `columns[key]`, straight into the queues of their owners.
 
     columns: tuple of int64 arrays; routes: int64 scratch of at least stop - start; counts: int64 scratch of (3,
@@ -200,7 +215,7 @@ def partition_for(columns, key, start, stop, outgoing, routes, counts, channel, 
 
 
 @kernel_for_columns(lambda columns: boolean(columns, int64, int64, TABLE, int64, int64, int64))
-def send_for(columns, start, stop, outgoing, worker, channel, stamp):  # type: ignore[no-untyped-def]
+def send_for(columns: Words, start: int, stop: int, outgoing: Words, worker: int, channel: int, stamp: int) -> bool:
     """Copy rows start..stop to one worker's queue; False (nothing written) if it lacks room."""
     queue = outgoing[worker]
     rows = stop - start
@@ -216,7 +231,7 @@ def send_for(columns, start, stop, outgoing, worker, channel, stamp):  # type: i
 
 
 @kernel(void(TABLE))
-def release_all(incoming):  # type: ignore[no-untyped-def]
+def release_all(incoming: Words) -> None:
     """Give back the bytes of every message received so far."""
     for worker in range(incoming.shape[0]):
         position = incoming[worker, READ_POSITION]
@@ -228,7 +243,7 @@ def release_all(incoming):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(TABLE, WORDS))
-def receive(incoming, inbox):  # type: ignore[no-untyped-def]
+def receive(incoming: Words, inbox: Words) -> int:
     """Fill `inbox` (flat int64, INBOX_WORDS a message) with new messages; returns how many. Their bytes stay until
     `release_all`.
     """
@@ -267,7 +282,7 @@ def receive(incoming, inbox):  # type: ignore[no-untyped-def]
 
 
 @kernel(boolean(TABLE))
-def anything_waiting(incoming):  # type: ignore[no-untyped-def]
+def anything_waiting(incoming: Words) -> bool:
     """Whether a queue may hold something not yet received (for the last look before parking): surely if one does, and
     now and then if a bell was rung for what has been received already.
     """

@@ -11,20 +11,20 @@ FLAGS_IN_WORD = 64
 
 
 @kernel(void(int64, int64))
-def set_flag(first_address, worker):  # type: ignore[no-untyped-def]
+def set_flag(first_address: int, worker: int) -> None:
     """Set a worker's flag."""
     fetch_or(first_address + 8 * (worker >> 6), 1 << (worker & 63))
 
 
 @kernel(boolean(int64, int64))
-def clear_flag(first_address, worker):  # type: ignore[no-untyped-def]
+def clear_flag(first_address: int, worker: int) -> bool:
     """Clear a worker's flag; whether it was set, which only one of several learns that clear it at once."""
     bit = 1 << (worker & 63)
     return fetch_and(first_address + 8 * (worker >> 6), ~bit) & bit != 0
 
 
 @kernel(boolean(int64, int64))
-def any_set(first_address, workers):  # type: ignore[no-untyped-def]
+def any_set(first_address: int, workers: int) -> bool:
     """Whether the flag of any of so many workers is set."""
     for word in range((workers + FLAGS_IN_WORD - 1) >> 6):
         if load_acquire(first_address + 8 * word) != 0:
@@ -33,7 +33,7 @@ def any_set(first_address, workers):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(int64, int64, int64))
-def next_set(first_address, workers, start):  # type: ignore[no-untyped-def]
+def next_set(first_address: int, workers: int, start: int) -> int:
     """The next worker from `start` on whose flag is set; -1 if there is none."""
     worker = start
     while worker < workers:

@@ -1,6 +1,6 @@
 """Dealing a message's rows to few workers eight at a time, on processors that pack words (`can_pack`)."""
 
-from tokenring.shm.kernels import bytes_at, kernel, words_at
+from tokenring.shm.kernels import Words, bytes_at, kernel, words_at
 from tokenring.shm.memory import pack_eight, pack_rest
 from tokenring.shm.queues.data_queue import route
 
@@ -9,7 +9,7 @@ FEW_WORKERS = 8
 
 
 @kernel
-def deal(keys, start, stop, owners_at, counts):  # type: ignore[no-untyped-def]
+def deal(keys: int, start: int, stop: int, owners_at: int, counts: Words) -> None:
     """Write whose each of the rows start..stop is, a byte each at `owners_at` (and eight bytes behind), and count them
     in counts[0]."""
     workers = counts.shape[1]
@@ -29,7 +29,7 @@ def deal(keys, start, stop, owners_at, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def pack(target, origin, owners_at, owner, rows):  # type: ignore[no-untyped-def]
+def pack(target: int, origin: int, owners_at: int, owner: int, rows: int) -> None:
     """Copy those of the `rows` words at `origin` to `target`, one after another, that are the owner's."""
     whole = rows & ~7
     for row in range(0, whole, 8):

@@ -20,21 +20,21 @@ from tokenring.shm.queues.flags import any_set, clear_flag, next_set, set_flag
 
 
 @kernel(void(int64, int64))
-def begin_parking(first_address, worker):  # type: ignore[no-untyped-def]
+def begin_parking(first_address: int, worker: int) -> None:
     """Say that `worker` is about to sleep; what is looked at afterwards cannot be older than this."""
     set_flag(first_address, worker)
     fence()  # SYNC parking: parker's half
 
 
 @kernel(boolean(int64, int64))
-def any_parked(first_address, workers):  # type: ignore[no-untyped-def]
+def any_parked(first_address: int, workers: int) -> bool:
     """Whether somebody is parked or about to be; to be called after publishing work."""
     fence()  # SYNC parking: waker's half
     return any_set(first_address, workers)
 
 
 @kernel(int64(int64, int64, int64))
-def next_parked(first_address, workers, start):  # type: ignore[no-untyped-def]
+def next_parked(first_address: int, workers: int, start: int) -> int:
     """The next worker from `start` on that is parked and that we, alone, have undertaken to wake; -1 if none."""
     worker = next_set(first_address, workers, start)
     while worker >= 0 and not clear_flag(first_address, worker):
@@ -43,7 +43,7 @@ def next_parked(first_address, workers, start):  # type: ignore[no-untyped-def]
 
 
 @kernel(void())
-def fence_now():  # type: ignore[no-untyped-def]
+def fence_now() -> None:
     """`fence` for callers in Python."""
     fence()
 

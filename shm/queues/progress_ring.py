@@ -17,7 +17,7 @@ Contract
 
 import numpy as np
 
-from tokenring.shm.kernels import WORDS, address_of, int64, kernel
+from tokenring.shm.kernels import WORDS, Words, address_of, int64, kernel
 from tokenring.shm.memory import (
     LINE_WORDS,
     RECORD_WORDS,
@@ -57,7 +57,7 @@ def attach_ring(segment: Segment, me: int) -> np.ndarray:
 
 
 @kernel(int64(WORDS))
-def slowest_read_position(ring):  # type: ignore[no-untyped-def]
+def slowest_read_position(ring: Words) -> int:
     """The least read position of all workers."""
     slowest = load_acquire(ring[READERS_ADDRESS])  # SYNC ring-release: acquire, pairs with `release`
     for worker in range(1, ring[RING_WORKERS]):
@@ -68,7 +68,7 @@ def slowest_read_position(ring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def claim(ring, count):  # type: ignore[no-untyped-def]
+def claim(ring: Words, count: int) -> int:
     """Reserve `count` consecutive slots; the first position, or -1 if the slowest reader is too far behind."""
     capacity = ring[RING_MASK] + 1
     while True:
@@ -82,7 +82,7 @@ def claim(ring, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def publish(ring, changes, start, count):  # type: ignore[no-untyped-def]
+def publish(ring: Words, changes: Words, start: int, count: int) -> bool:
     """Publish `count` changes (flat int64, CHANGE_WORDS each) from change `start` as one atomic batch; False
     if full.
     """
@@ -105,7 +105,7 @@ def publish(ring, changes, start, count):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS))
-def available(ring):  # type: ignore[no-untyped-def]
+def available(ring: Words) -> int:
     """Records in the batch at the read position; 0 if none is published there yet."""
     position = ring[RING_READ_POSITION]
     record = ring[RECORDS_ADDRESS] + (position & ring[RING_MASK]) * RECORD_BYTES
@@ -115,25 +115,25 @@ def available(ring):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def record_address(ring, index):  # type: ignore[no-untyped-def]
+def record_address(ring: Words, index: int) -> int:
     """Where record `index` of the batch at the read position lies (after `available` said that it is there)."""
     return ring[RECORDS_ADDRESS] + ((ring[RING_READ_POSITION] + index) & ring[RING_MASK]) * RECORD_BYTES
 
 
 @kernel
-def record_word(ring, index, word):  # type: ignore[no-untyped-def]
+def record_word(ring: Words, index: int, word: int) -> int:
     """Word `word` of record `index` of the batch at the read position."""
     return load_word(record_address(ring, index) + 8 * word)
 
 
 @kernel
-def advance(ring, count):  # type: ignore[no-untyped-def]
+def advance(ring: Words, count: int) -> None:
     """Step the private read position over a batch; its slots stay ours until `release`."""
     ring[RING_READ_POSITION] += count
 
 
 @kernel
-def release(ring):  # type: ignore[no-untyped-def]
+def release(ring: Words) -> None:
     """Give the slots before the read position back to the writers."""
     at = ring[READERS_ADDRESS] + ring[RING_ME] * LINE_BYTES
     store_release(at, ring[RING_READ_POSITION])  # SYNC ring-release: release, pairs with `slowest_read_position`
@@ -166,6 +166,6 @@ def check(ring: np.ndarray) -> None:
 
 
 @kernel(int64(int64))
-def load_position(address):  # type: ignore[no-untyped-def]
+def load_position(address: int) -> int:
     """A position word, with acquire."""
     return load_acquire(address)

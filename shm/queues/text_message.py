@@ -9,7 +9,7 @@ Columns and heaps are given by address, int64 of shape (columns,); a heap of 0 s
 one kernel serves all schemas: next to copying text, looking up an address costs nothing.
 """
 
-from tokenring.shm.kernels import COLUMN, LENGTH_MASK, TABLE, WORDS, boolean, copy_text, int64, kernel
+from tokenring.shm.kernels import COLUMN, LENGTH_MASK, TABLE, WORDS, Words, boolean, copy_text, int64, kernel
 from tokenring.shm.memory import load_word, store_word
 from tokenring.shm.queues.data_queue import HEADER_WORDS, PAD, begin, has_room, message_words, route
 
@@ -20,13 +20,13 @@ _ROWS, _AT, _STRIDE, _BYTES, _HEAP, _START = range(SCRATCH_ROWS)
 
 
 @kernel
-def _text_words(octets):  # type: ignore[no-untyped-def]
+def _text_words(octets: int) -> int:
     """Words that so many bytes of text occupy, padding included."""
     return (octets + 8 * PAD - 1) // (8 * PAD) * PAD
 
 
 @kernel
-def _row_bytes(columns, heaps, row):  # type: ignore[no-untyped-def]
+def _row_bytes(columns: Words, heaps: Words, row: int) -> int:
     """Bytes of text in a row."""
     found = 0
     for column in range(len(columns)):
@@ -38,7 +38,7 @@ def _row_bytes(columns, heaps, row):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, WORDS, int64, int64, int64))
-def rows_that_fit(columns, heaps, start, stop, limit_words):  # type: ignore[no-untyped-def]
+def rows_that_fit(columns: Words, heaps: Words, start: int, stop: int, limit_words: int) -> int:
     """The greatest stop up to `stop` such that rows start..stop are no larger, as one message, than `limit_words`."""
     octets = 0
     for row in range(start, stop):
@@ -49,7 +49,7 @@ def rows_that_fit(columns, heaps, start, stop, limit_words):  # type: ignore[no-
 
 
 @kernel(int64(WORDS, WORDS, int64, int64))
-def message_size(columns, heaps, start, stop):  # type: ignore[no-untyped-def]
+def message_size(columns: Words, heaps: Words, start: int, stop: int) -> int:
     """Words that rows start..stop occupy as one message."""
     octets = 0
     for row in range(start, stop):
@@ -58,7 +58,10 @@ def message_size(columns, heaps, start, stop):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, WORDS, COLUMN, int64, int64, TABLE, WORDS, TABLE, int64, int64))
-def partition_texts(columns, heaps, keys, start, stop, outgoing, routes, counts, channel, stamp):  # type: ignore[no-untyped-def]
+def partition_texts(
+    columns: Words, heaps: Words, keys: Words, start: int, stop: int, outgoing: Words, routes: Words, counts: Words,
+    channel: int, stamp: int,
+) -> int:  # fmt: skip
     """Exchange rows start..stop by `keys`, as `partition_for` does: all of them or none. Returns how many messages;
     -1 - w where worker w's queue lacks room, and counts[0, w] is then how many words that takes.
 
@@ -107,7 +110,9 @@ def partition_texts(columns, heaps, keys, start, stop, outgoing, routes, counts,
 
 
 @kernel(boolean(WORDS, WORDS, int64, int64, TABLE, int64, int64, int64))
-def send_texts(columns, heaps, start, stop, outgoing, worker, channel, stamp):  # type: ignore[no-untyped-def]
+def send_texts(
+    columns: Words, heaps: Words, start: int, stop: int, outgoing: Words, worker: int, channel: int, stamp: int
+) -> bool:
     """Copy rows start..stop to one worker's queue; False (nothing written) if it lacks room."""
     queue = outgoing[worker]
     rows, width = stop - start, len(columns)

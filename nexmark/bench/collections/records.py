@@ -5,23 +5,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import WORDS, int64, kernel, void
+from tokenring.engine.compiled import Words, signed, unsigned
 from tokenring.operators.state import mixed
 
 
 @kernel
-def key_of(number, stream, keys):  # type: ignore[no-untyped-def]
+def key_of(number: int, stream: int, keys: int) -> int:
     """The key of a stream's record: 0 to keys - 1."""
-    return np.int64(mixed(mixed(4 * number + 2 * stream)) % np.uint64(keys))
+    return signed(mixed(mixed(4 * number + 2 * stream)) % unsigned(keys))
 
 
 @kernel
-def value_of(number, stream, values):  # type: ignore[no-untyped-def]
+def value_of(number: int, stream: int, values: int) -> int:
     """Its value: 0 to values - 1."""
-    return np.int64(mixed(mixed(4 * number + 2 * stream + 1)) % np.uint64(values))
+    return signed(mixed(mixed(4 * number + 2 * stream + 1)) % unsigned(values))
 
 
 @kernel(void(int64, int64, int64, int64, WORDS, WORDS))
-def _make(first, stream, keys, values, key, value):  # type: ignore[no-untyped-def]
+def _make(first: int, stream: int, keys: int, values: int, key: Words, value: Words) -> None:
     for i in range(len(key)):
         key[i] = key_of(first + i, stream, keys)
         value[i] = value_of(first + i, stream, values)

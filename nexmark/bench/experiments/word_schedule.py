@@ -8,24 +8,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tokenring.engine import WORDS, int64, kernel, void
+from tokenring.engine.compiled import Words
 from tokenring.nexmark.measure import SPREAD, bin_of
 
 
 @kernel(int64(int64, int64, int64, int64))
-def due_at(word, worker, peers, ps_per_word):  # type: ignore[no-untyped-def]
+def due_at(word: int, worker: int, peers: int, ps_per_word: int) -> int:
     """When a worker's `word` is due, ns."""
     return (word * peers + worker) * ps_per_word // 1000
 
 
 @kernel(int64(int64, int64, int64, int64))
-def due_until(now_ns, worker, peers, ps_per_word):  # type: ignore[no-untyped-def]
+def due_until(now_ns: int, worker: int, peers: int, ps_per_word: int) -> int:
     """How many of a worker's words are due at now_ns or before; now_ns: what is beyond a month is taken as that."""
     now_ns = min(now_ns, 1 << 52)
     return (((now_ns + 1) * 1000 - 1) // ps_per_word - worker) // peers + 1
 
 
 @kernel(void(WORDS, int64, int64, int64, int64, int64))
-def stamp(times, first, worker, peers, ps_per_word, quantum_log2):  # type: ignore[no-untyped-def]
+def stamp(times: Words, first: int, worker: int, peers: int, ps_per_word: int, quantum_log2: int) -> None:
     """Write the times of a worker's words from its `first` on. times: int64 (words,), ns."""
     for i in range(len(times)):
         due_ns = due_at(first + i, worker, peers, ps_per_word)
@@ -33,9 +34,10 @@ def stamp(times, first, worker, peers, ps_per_word, quantum_log2):  # type: igno
 
 
 @kernel(void(WORDS, WORDS, WORDS, WORDS, int64, int64, int64, int64, int64, int64, int64))
-def record_words(  # type: ignore[no-untyped-def]
-    bins, extremes, after_bins, after_extremes, now_ns, first, last, worker, peers, ps_per_word, quantum_log2
-):
+def record_words(
+    bins: Words, extremes: Words, after_bins: Words, after_extremes: Words, now_ns: int, first: int, last: int,
+    worker: int, peers: int, ps_per_word: int, quantum_log2: int,
+) -> None:  # fmt: skip
     """Add the latencies of a worker's words first..last, done at now_ns: since each was due, and (`after`) since the
     last word that carries the same time was due, before which no frontier can pass that time."""
     count = last - first + 1

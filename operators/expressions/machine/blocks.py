@@ -9,6 +9,7 @@ fit) is noticed roughly, `True` for "perhaps", without stopping; `first_fault` t
 import numpy as np
 
 from tokenring.engine import kernel
+from tokenring.engine.compiled import Words
 from tokenring.engine.raw import words_at
 
 LEAST = -(2**63)
@@ -21,7 +22,7 @@ INT_TO_REAL, UINT_TO_REAL, REAL_TO_INT, REAL_TO_UINT, INT_TO_UINT, UINT_TO_INT =
 
 
 @kernel
-def magnitude(words, count):  # type: ignore[no-untyped-def]
+def magnitude(words: Words, count: int) -> int:
     """How many bits the largest of some int64 takes, without its sign."""
     bits = np.int64(0)
     for i in range(count):
@@ -34,7 +35,7 @@ def magnitude(words, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def divide(first, divisor, target, count, magic, shift, wants_rest):  # type: ignore[no-untyped-def]
+def divide(first: Words, divisor: int, target: Words, count: int, magic: int, shift: int, wants_rest: bool) -> None:
     """Floor division of int64 by one positive divisor: the upper half of a product with `magic`, shifted, which unlike
     the processor's division is done for several words at once (`magic_for`).
     """
@@ -55,7 +56,7 @@ def divide(first, divisor, target, count, magic, shift, wants_rest):  # type: ig
 
 
 @kernel
-def divide_small(first, divisor, target, count, wants_rest):  # type: ignore[no-untyped-def]
+def divide_small(first: Words, divisor: int, target: Words, count: int, wants_rest: bool) -> None:
     """The same for numbers of at most `SMALL_BITS` bits, several times as fast: the quotient by a reciprocal
     is at most one off, and its rest says which way."""
     reciprocal = 1.0 / np.float64(divisor)
@@ -78,7 +79,7 @@ def magic_for(divisor: int) -> tuple[int, int]:
 
 
 @kernel
-def whole(op, target, first, second, count, constant, magic):  # type: ignore[no-untyped-def]
+def whole(op: int, target: int, first: int, second: int, count: int, constant: int, magic: int) -> bool:
     """int64; `constant` is not 0 if all words of `second` are the same, and if `divide` is for it, 1 + its shift."""
     t, a, b = words_at(target, count), words_at(first, count), words_at(second, count)
     bad = np.int64(0)
@@ -117,11 +118,11 @@ def whole(op, target, first, second, count, constant, magic):  # type: ignore[no
                 t[i] = x // y
             else:
                 t[i] = x % y
-    return bad < 0
+    return bool(bad < 0)
 
 
 @kernel
-def unsigned(op, target, first, second, count):  # type: ignore[no-untyped-def]
+def unsigned(op: int, target: int, first: int, second: int, count: int) -> bool:
     """uint64."""
     t = words_at(target, count).view(np.uint64)
     a, b = words_at(first, count).view(np.uint64), words_at(second, count).view(np.uint64)
@@ -161,7 +162,7 @@ def unsigned(op, target, first, second, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def real(op, target, first, second, count):  # type: ignore[no-untyped-def]
+def real(op: int, target: int, first: int, second: int, count: int) -> None:
     """float64; // and % as Python's, division by zero as IEEE's."""
     t = words_at(target, count).view(np.float64)
     a, b = words_at(first, count).view(np.float64), words_at(second, count).view(np.float64)
@@ -193,7 +194,7 @@ def real(op, target, first, second, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def compare(op, target, first, second, count):  # type: ignore[no-untyped-def]
+def compare(op: int, target: int, first: int, second: int, count: int) -> None:
     """1 where it is so, 0 elsewhere."""
     t, a, b = words_at(target, count), words_at(first, count), words_at(second, count)
     x, y = a.view(np.float64), b.view(np.float64)
@@ -231,7 +232,7 @@ def compare(op, target, first, second, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def convert(op, target, first, count):  # type: ignore[no-untyped-def]
+def convert(op: int, target: int, first: int, count: int) -> bool:
     """Between kinds of numbers."""
     t, a = words_at(target, count), words_at(first, count)
     x, reals = a.view(np.float64), t.view(np.float64)
@@ -261,7 +262,7 @@ def convert(op, target, first, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def first_fault(op, first, second, guard, count):  # type: ignore[no-untyped-def]
+def first_fault(op: int, first: int, second: int, guard: int, count: int) -> int:
     """The first row of the block whose result is not what it should be, of those where `guard` (0: none) is 1; or -1.
     """
     a, b, g = words_at(first, count), words_at(second, count), words_at(guard, count)

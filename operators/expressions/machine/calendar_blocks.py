@@ -1,14 +1,14 @@
 """The calendar's part of the machine: what day a time is."""
 
-import numpy as np
 
 from tokenring.engine import kernel
+from tokenring.engine.compiled import signed
 
 DAY_NS = 86_400_000_000_000
 
 
 @kernel
-def date_field(field, day):  # type: ignore[no-untyped-def]
+def date_field(field: int, day: int) -> int:
     """Year, month, day, weekday (fields 0 to 2 and 6) of days since 1970, as the Gregorian calendar has them (Howard
     Hinnant, "chrono-compatible low-level date algorithms", civil_from_days).
     """
@@ -25,11 +25,11 @@ def date_field(field, day):  # type: ignore[no-untyped-def]
     month = shifted_month + 3 if shifted_month < 10 else shifted_month - 9
     if field == 1:
         return month
-    return np.int64(year_of_era + era * 400 + (1 if month <= 2 else 0))
+    return signed(year_of_era + era * 400 + (1 if month <= 2 else 0))
 
 
 @kernel
-def calendar_field(field, instant):  # type: ignore[no-untyped-def]
+def calendar_field(field: int, instant: int) -> int:
     """Year, month, day, hour, minute, second, weekday (fields 0 to 6) of ns since 1970, in UTC."""
     day = instant // DAY_NS
     rest = instant - day * DAY_NS

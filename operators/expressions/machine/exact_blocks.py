@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import kernel
+from tokenring.engine.compiled import signed, unsigned
 from tokenring.engine.raw import words_at
 
 FIRST_EXACT = 61
@@ -11,15 +12,15 @@ _FITS, _ROUND, _CUT, _TO_REAL, _FROM_REAL = range(FIRST_EXACT, FIRST_EXACT + 5)
 
 
 @kernel
-def _nearest(value):  # type: ignore[no-untyped-def]
+def _nearest(value: int) -> int:
     """The whole number next to it, of two the one farther from zero; what adding a half would round is left alone."""
-    whole = np.int64(value)
+    whole = signed(value)
     rest = value - np.float64(whole)
-    return whole + np.int64(rest >= 0.5) - np.int64(rest <= -0.5)
+    return whole + signed(rest >= 0.5) - signed(rest <= -0.5)
 
 
 @kernel
-def exact(op, target, first, c, d, count):  # type: ignore[no-untyped-def]
+def exact(op: int, target: int, first: int, c: int, d: int, count: int) -> bool:
     """Words that must be from c to d; words divided by c, rounded with halves away from zero, or cut off; as float64
     divided by c; float64 times c, rounded. `True` if one may be out of range."""
     t, a = words_at(target, count), words_at(first, count)
@@ -30,13 +31,13 @@ def exact(op, target, first, c, d, count):  # type: ignore[no-untyped-def]
             t[i] = a[i]
     elif op == _ROUND:
         for i in range(count):
-            size = np.uint64(a[i]) if a[i] >= 0 else -np.uint64(a[i])
-            made = np.int64((size + np.uint64(c // 2)) // np.uint64(c))
+            size = unsigned(a[i]) if a[i] >= 0 else -unsigned(a[i])
+            made = signed((size + unsigned(c // 2)) // unsigned(c))
             t[i] = made if a[i] >= 0 else -made
     elif op == _CUT:
         for i in range(count):
-            size = np.uint64(a[i]) if a[i] >= 0 else -np.uint64(a[i])
-            made = np.int64(size // np.uint64(c))
+            size = unsigned(a[i]) if a[i] >= 0 else -unsigned(a[i])
+            made = signed(size // unsigned(c))
             t[i] = made if a[i] >= 0 else -made
     elif op == _TO_REAL:
         made_reals = t.view(np.float64)
@@ -53,7 +54,7 @@ def exact(op, target, first, c, d, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def first_inexact(op, first, c, d, guard, count):  # type: ignore[no-untyped-def]
+def first_inexact(op: int, first: int, c: int, d: int, guard: int, count: int) -> int:
     """The first row of the block that is out of range, of those where `guard` (0: none) is 1; or -1."""
     a, g = words_at(first, count), words_at(guard, count)
     reals = a.view(np.float64)

@@ -6,9 +6,9 @@ output column that is written at once (or -1), and the register whose rows alone
 compacted, and columns read later are gathered, so what follows works on the rows that are left and on nothing else.
 """
 
-import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel
+from tokenring.engine.compiled import Words, signed
 from tokenring.engine.raw import words_at
 from tokenring.operators.expressions.machine.blocks import (
     INT_ADD,
@@ -91,7 +91,7 @@ RANGED = {"calendar", "fits", "decimal round", "decimal cut", "decimal>float", "
 
 
 @kernel
-def _logic(op, target, first, second, count):  # type: ignore[no-untyped-def]
+def _logic(op: int, target: int, first: int, second: int, count: int) -> None:
     """On 0, 1 and 2, which is null: null & False is False, null | True is True."""
     t, a, b = words_at(target, count), words_at(first, count), words_at(second, count)
     if op == AND:
@@ -115,7 +115,7 @@ def _logic(op, target, first, second, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _choose(op, target, first, second, third, c, d, pool, count):  # type: ignore[no-untyped-def]
+def _choose(op: int, target: int, first: int, second: int, third: int, c: int, d: int, pool: Words, count: int) -> None:
     """Operations with constants, and the choice of `second` where `first` is 1, `third` elsewhere."""
     t, a, b = words_at(target, count), words_at(first, count), words_at(second, count)
     if op == SELECT:
@@ -127,7 +127,7 @@ def _choose(op, target, first, second, third, c, d, pool, count):  # type: ignor
             t[i] = d if b[i] == c else a[i]
     elif op == IS_NULL:
         for i in range(count):
-            t[i] = np.int64(a[i] == c)
+            t[i] = signed(a[i] == c)
     elif op == COPY:
         for i in range(count):
             t[i] = a[i]
@@ -140,7 +140,7 @@ def _choose(op, target, first, second, third, c, d, pool, count):  # type: ignor
                     low = middle + 1
                 else:
                     high = middle
-            t[i] = np.int64(low < c + d and pool[low] == a[i])
+            t[i] = signed(low < c + d and pool[low] == a[i])
     elif op == CALENDAR:
         if d == 1:
             for i in range(count):
@@ -156,7 +156,7 @@ def _choose(op, target, first, second, third, c, d, pool, count):  # type: ignor
                 key ^= _SIGN
             elif kind == 2 and key < 0:
                 key ^= _REST
-            t[i] = np.int64((pool[c + 1] <= key <= pool[c + 2]) == inside)
+            t[i] = signed((pool[c + 1] <= key <= pool[c + 2]) == inside)
 
 
 SCRATCH_ROWS = 3
@@ -164,13 +164,16 @@ SCRATCH_ROWS = 3
 
 
 @kernel(int64(COLUMN))
-def words_address(words):  # type: ignore[no-untyped-def]
+def words_address(words: Words) -> int:
     """The address of a column of int64, several times quicker than numpy says it."""
     return words.ctypes.data
 
 
 @kernel(int64(TABLE, WORDS, WORDS, WORDS, TABLE, TABLE, WORDS, WORDS, WORDS, int64))
-def run(program, columns, heaps, outputs, registers, scratch, pool, chosen, fault, rows):  # type: ignore[no-untyped-def]
+def run(
+    program: Words, columns: Words, heaps: Words, outputs: Words, registers: Words, scratch: Words, pool: Words,
+    chosen: Words, fault: Words, rows: int,
+) -> int:  # fmt: skip
     """Run a program over `rows` rows. Returns how many are left; -1 - n if instruction n failed, at row `fault[0]`.
 
     columns, heaps: addresses by number, heaps of text columns and of constants; outputs: addresses of columns to be

@@ -1,13 +1,13 @@
 """The machine's operations on text: kernels over one block of words into heaps."""
 
-import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, text_equal, void
+from tokenring.engine.compiled import Words, signed
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, find_octet, words_at
 
 
 @kernel
-def _same(text, start, part, length):  # type: ignore[no-untyped-def]
+def _same(text: Words, start: int, part: Words, length: int) -> bool:
     for i in range(length):
         if text[start + i] != part[i]:
             return False
@@ -15,7 +15,9 @@ def _same(text, start, part, length):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def text_relation(relation, target, first, second, first_heap, second_heap, count):  # type: ignore[no-untyped-def]
+def text_relation(
+    relation: int, target: int, first: int, second: int, first_heap: int, second_heap: int, count: int
+) -> None:
     """1 where a text of `first` is equal to (relation 0), begins with (1), ends with (2) or contains (3) that of
     `second`, 0 elsewhere and where either is null.
     """
@@ -39,18 +41,18 @@ def text_relation(relation, target, first, second, first_heap, second_heap, coun
                         if _same(text, start, part, wanted):
                             found = True
                             break
-        t[i] = np.int64(found)
+        t[i] = signed(found)
 
 
 @kernel
-def text_count(target, first, second, first_heap, second_heap, count):  # type: ignore[no-untyped-def]
+def text_count(target: int, first: int, second: int, first_heap: int, second_heap: int, count: int) -> None:
     """How often texts of `first` have that of `second` in them, without overlap; an empty one before each byte and at
     the end.
     """
     t, a, b = words_at(target, count), words_at(first, count), words_at(second, count)
     for i in range(count):
         word, other = a[i], b[i]
-        found = np.int64(0)
+        found = signed(0)
         if word >= 0 and other >= 0:
             length, wanted = word & LENGTH_MASK, other & LENGTH_MASK
             text = bytes_at(first_heap + (word >> LENGTH_BITS), length)
@@ -60,7 +62,7 @@ def text_count(target, first, second, first_heap, second_heap, count):  # type: 
             elif wanted == 1:
                 octet = part[0]
                 for j in range(length):
-                    found += np.int64(text[j] == octet)
+                    found += signed(text[j] == octet)
             else:
                 at = 0
                 while at + wanted <= length:
@@ -73,7 +75,7 @@ def text_count(target, first, second, first_heap, second_heap, count):  # type: 
 
 
 @kernel
-def text_length(target, first, heap, is_text, count):  # type: ignore[no-untyped-def]
+def text_length(target: int, first: int, heap: int, is_text: bool, count: int) -> None:
     """Characters of UTF-8 (bytes that continue none), or bytes if `is_text` is 0."""
     t, a = words_at(target, count), words_at(first, count)
     for i in range(count):
@@ -89,7 +91,7 @@ def text_length(target, first, heap, is_text, count):  # type: ignore[no-untyped
 
 
 @kernel
-def known(target, first, null, count):  # type: ignore[no-untyped-def]
+def known(target: int, first: int, null: int, count: int) -> bool:
     """The numbers that texts were read as, as they are; whether one is `null`, which a text that is none became."""
     t, a = words_at(target, count), words_at(first, count)
     bad = False
@@ -100,7 +102,7 @@ def known(target, first, null, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def first_unknown(first, null, guard, count):  # type: ignore[no-untyped-def]
+def first_unknown(first: int, null: int, guard: int, count: int) -> int:
     """The first row of the block that is `null`, of those where `guard` (0: none) is 1; or -1."""
     a, g = words_at(first, count), words_at(guard, count)
     for i in range(count):
@@ -110,10 +112,10 @@ def first_unknown(first, null, guard, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _find(address, start, length, between, width, times):  # type: ignore[no-untyped-def]
+def _find(address: int, start: int, length: int, between: Words, width: int, times: int) -> int:
     """Where in a text at an address, from `start` on, the n-th separator, of `width` bytes, begins, n >= 1; `length`
     if there are fewer."""
-    first = np.int64(between[0])
+    first = signed(between[0])
     if width == 1:
         return find_octet(address, start, length, first, times)
     text, end = bytes_at(address, length), length - width + 1
@@ -129,7 +131,7 @@ def _find(address, start, length, between, width, times):  # type: ignore[no-unt
 
 
 @kernel(void(COLUMN, int64, COLUMN, int64, WORDS))
-def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped-def]
+def split_part(words: Words, heap: int, separator: Words, index: int, parts: Words) -> None:
     """Words into the same heap of the parts of that index, from 0, between separators; null where there are fewer.
     separator: int64 (2,), the address and length of its bytes; an empty one separates nothing.
     """
@@ -153,7 +155,7 @@ def split_part(words, heap, separator, index, parts):  # type: ignore[no-untyped
 
 
 @kernel(int64(TABLE, WORDS))
-def choose(sources, chosen):  # type: ignore[no-untyped-def]
+def choose(sources: Words, chosen: Words) -> int:
     """Fill `chosen` with each row's first source whose condition is 1, or the last; returns the bytes of their texts.
     sources: int64 (n, 3), the addresses of a source's conditions (not the last's), of its words, and of its heap.
     """
@@ -172,7 +174,7 @@ def choose(sources, chosen):  # type: ignore[no-untyped-def]
 
 
 @kernel(void(TABLE, COLUMN, WORDS, int64))
-def take_chosen(sources, chosen, words, target):  # type: ignore[no-untyped-def]
+def take_chosen(sources: Words, chosen: Words, words: Words, target: int) -> None:
     """The words of the chosen sources' texts, which are copied to a heap at address `target`; not if that is 0."""
     rows, at = len(chosen), 0
     for i in range(rows):

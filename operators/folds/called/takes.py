@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Kind, int64, kernel, void
+from tokenring.engine.compiled import Words, unsigned
 from tokenring.operators.state import LEAST, MOST
 
 AS_IT_IS, FLOAT_OF_SIGNED, FLOAT_OF_UNSIGNED, FLIPPED, ORDER_OF_FLOAT = range(5)
@@ -32,7 +33,7 @@ def takes_of(taken: str, kind: Kind) -> int:
 
 
 @kernel(void(int64, COLUMN, WORDS))
-def take_argument(takes, words, target):  # type: ignore[no-untyped-def]
+def take_argument(takes: int, words: Words, target: Words) -> None:
     """Write what a function takes of a column's words, which may be the target's own."""
     floats, how = target.view(np.float64), takes % _REVERSED
     if how == FLOAT_OF_SIGNED:
@@ -40,7 +41,7 @@ def take_argument(takes, words, target):  # type: ignore[no-untyped-def]
             floats[i] = np.float64(words[i])
     elif how == FLOAT_OF_UNSIGNED:
         for i in range(len(words)):
-            floats[i] = np.float64(np.uint64(words[i]))
+            floats[i] = np.float64(unsigned(words[i]))
     elif how == FLIPPED:
         for i in range(len(words)):
             target[i] = words[i] ^ LEAST

@@ -1,6 +1,7 @@
 """ArgMax and ArgMin: the value of a column in the row in which another column is greatest, or least."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,24 +13,24 @@ STATE = np.dtype([("has_row", "int64"), ("order", "int64"), ("value", "int64")])
 
 
 @kernel
-def _init(state):  # type: ignore[no-untyped-def]
+def _init(state: Any) -> None:
     state.has_row, state.order, state.value = 0, 0, 0
 
 
 @kernel
-def _update(state, value, order):  # type: ignore[no-untyped-def]
+def _update(state: Any, value: int, order: int) -> None:
     if state.has_row == 0 or order > state.order:
         state.has_row, state.order, state.value = 1, order, value
 
 
 @kernel
-def _combine(state, other):  # type: ignore[no-untyped-def]
+def _combine(state: Any, other: Any) -> None:
     if other.has_row != 0:
         _update(state, other.value, other.order)
 
 
 @kernel
-def _finalize(state):  # type: ignore[no-untyped-def]
+def _finalize(state: Any) -> int | None:
     return state.value if state.has_row != 0 else None
 
 

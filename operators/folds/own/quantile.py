@@ -7,10 +7,12 @@ depends on the values alone, not on the order in which they came or who combined
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tokenring.engine import SchemaError, kernel
+from tokenring.engine.compiled import Words, signed
 from tokenring.operators.folds.called import Functions, functions_of
 from tokenring.operators.folds.own.own_aggregate import OfFunctions
 
@@ -33,12 +35,12 @@ _INFINITE = 1 << 18
 
 
 @kernel
-def _init(state):  # type: ignore[no-untyped-def]
+def _init(state: Any) -> None:
     state.rows, state.level, state.used, state.least, state.greatest = 0, 0, 0, math.inf, -math.inf
 
 
 @kernel
-def _collapsed(number, times):  # type: ignore[no-untyped-def]
+def _collapsed(number: int, times: int) -> int:
     """The bucket that a bucket is in after it has collapsed so often."""
     size = abs(number)
     if size == 0 or size == _INFINITE:
@@ -48,22 +50,22 @@ def _collapsed(number, times):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _number(value):  # type: ignore[no-untyped-def]
+def _number(value: float) -> int:
     """The bucket of a value, before any has collapsed."""
     size = abs(value)
     if size == 0.0:
         return 0
-    at = _INFINITE if size == math.inf else _ZERO + np.int64(math.ceil(math.log(size) / _LOG_FACTOR))
+    at = _INFINITE if size == math.inf else _ZERO + signed(math.ceil(math.log(size) / _LOG_FACTOR))
     return at if value > 0 else -at
 
 
 @kernel
-def _number_of(bucket):  # type: ignore[no-untyped-def]
+def _number_of(bucket: int) -> int:
     return (bucket + _HALF) >> _COUNT_BITS
 
 
 @kernel
-def _collapse(state):  # type: ignore[no-untyped-def]
+def _collapse(state: Any) -> None:
     """Let each bucket become one with its neighbour."""
     used = 0
     for i in range(state.used):
@@ -79,7 +81,7 @@ def _collapse(state):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add(state, number, count):  # type: ignore[no-untyped-def]
+def _add(state: Any, number: int, count: int) -> bool:
     """Add values of a bucket; False where there is no room for it."""
     low, high, sought = 0, state.used, (number << _COUNT_BITS) - _HALF
     while low < high:
@@ -101,7 +103,7 @@ def _add(state, number, count):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _update(state, value):  # type: ignore[no-untyped-def]
+def _update(state: Any, value: float) -> None:
     state.rows += 1
     if value != value:
         return
@@ -112,7 +114,7 @@ def _update(state, value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _combine(state, other):  # type: ignore[no-untyped-def]
+def _combine(state: Any, other: Any) -> None:
     state.rows += other.rows
     state.least, state.greatest = min(state.least, other.least), max(state.greatest, other.greatest)
     while state.level < other.level:
@@ -125,7 +127,7 @@ def _combine(state, other):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _middle(number, level):  # type: ignore[no-untyped-def]
+def _middle(number: int, level: int) -> float:
     """The value that is as far, by its ratio, from both bounds of a bucket."""
     size, log_factor = abs(number), _LOG_FACTOR * (1 << level)
     value = math.inf
@@ -137,7 +139,7 @@ def _middle(number, level):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _finalize(state, parameters):  # type: ignore[no-untyped-def]
+def _finalize(state: Any, parameters: Words) -> float | None:
     if state.rows == 0:
         return None
     count = 0

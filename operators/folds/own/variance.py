@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tokenring.engine import SchemaError, kernel
+from tokenring.engine.compiled import Words
 from tokenring.operators.folds.called import Functions, functions_of
 from tokenring.operators.folds.own.own_aggregate import OfFunctions
 
@@ -15,12 +17,12 @@ from 0; squares: the sum of the squared distances from the mean."""
 
 
 @kernel
-def _init(state):  # type: ignore[no-untyped-def]
+def _init(state: Any) -> None:
     state.count, state.first, state.mean, state.squares = 0, 0.0, 0.0, 0.0
 
 
 @kernel
-def _update(state, value):  # type: ignore[no-untyped-def]
+def _update(state: Any, value: float) -> None:
     if state.count == 0:
         state.first = value
     state.count += 1
@@ -31,7 +33,7 @@ def _update(state, value):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _combine(state, other):  # type: ignore[no-untyped-def]
+def _combine(state: Any, other: Any) -> None:
     if other.count == 0:
         return
     if state.count == 0:
@@ -44,13 +46,13 @@ def _combine(state, other):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _variance(state, parameters):  # type: ignore[no-untyped-def]
+def _variance(state: Any, parameters: Words) -> float | None:
     left = state.count - parameters[0]
     return state.squares / left if left > 0 else None
 
 
 @kernel
-def _std_dev(state, parameters):  # type: ignore[no-untyped-def]
+def _std_dev(state: Any, parameters: Words) -> float | None:
     left = state.count - parameters[0]
     return math.sqrt(state.squares / left) if left > 0 else None
 

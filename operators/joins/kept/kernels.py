@@ -6,7 +6,7 @@ words): a row a place; of the words below only the first two where rows stay for
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel
-from tokenring.engine.compiled import record_of
+from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.state import FreeList, give_place, pop, push, take_place
 
 NEXT, TIME, START, END, FURTHEST, PREVIOUS, SLOT, MATCHED, TOGETHER = range(9)
@@ -37,7 +37,7 @@ class SideCounts(FreeList):
 
 
 @kernel
-def _unchain(heads, links, place):  # type: ignore[no-untyped-def]
+def _unchain(heads: Words, links: Words, place: int) -> None:
     slot, before, after = links[place, SLOT], links[place, PREVIOUS], links[place, NEXT]
     if before >= 0:
         links[before, NEXT] = after
@@ -48,7 +48,10 @@ def _unchain(heads, links, place):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, COLUMN, WORDS, TABLE, boolean, int64, COLUMN, COLUMN, WORDS, WORDS, WORDS))
-def probe(cursor, slots, heads, links, bounded, once, starts, ends, matched, rows, places):  # type: ignore[no-untyped-def]
+def probe(
+    cursor: Words, slots: Words, heads: Words, links: Words, bounded: bool, once: int, starts: Words, ends: Words,
+    matched: Words, rows: Words, places: Words,
+) -> int:  # fmt: skip
     """Find the pairs of rows and places that match, as many as `rows` has room for; returns how many. `matched`, by
     row, is set to MATCHES. All are found when cursor[ROW] is len(slots). once: EVERY, or where `bounded` A_ROW,
     A_PLACE: such a place leaves its chain, so that rows to come do not pass it."""
@@ -85,7 +88,10 @@ def probe(cursor, slots, heads, links, bounded, once, starts, ends, matched, row
 
 
 @kernel(int64(WORDS, COLUMN, WORDS, TABLE, WORDS, boolean, COLUMN, COLUMN, int64, WORDS, WORDS, WORDS))
-def meet(cursor, slots, heads, links, meta, bounded, starts, ends, time, fates, rows, places):  # type: ignore[no-untyped-def]
+def meet(
+    cursor: Words, slots: Words, heads: Words, links: Words, meta: Words, bounded: bool, starts: Words, ends: Words,
+    time: int, fates: Words, rows: Words, places: Words,
+) -> int:  # fmt: skip
     """Find the matches of rows beside a side that is unique: each row has one at most, and all have room. Writes what
     becomes of each row to `fates`, and cursor[LATEST] if that may be after `time`; returns how many pairs there are."""
     counts = record_of(meta, SideCounts)
@@ -111,7 +117,7 @@ def meet(cursor, slots, heads, links, meta, bounded, starts, ends, time, fates, 
 
 
 @kernel(int64(WORDS, COLUMN, COLUMN))
-def bar(heads, slots, chosen):  # type: ignore[no-untyped-def]
+def bar(heads: Words, slots: Words, chosen: Words) -> int:
     """Let the keys of rows that can match nothing have none; returns how many had none yet, up to one that had."""
     for i in range(len(chosen)):
         if heads[slots[chosen[i]]] != NO_ROW:
@@ -121,7 +127,10 @@ def bar(heads, slots, chosen):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, int64, boolean, WORDS))
-def add(heads, links, free, meta, slots, chosen, time, unique, places):  # type: ignore[no-untyped-def]
+def add(
+    heads: Words, links: Words, free: Words, meta: Words, slots: Words, chosen: Words, time: int, unique: bool,
+    places: Words,
+) -> int:  # fmt: skip
     """Chain the rows `chosen`, that stay; writes their places. With `unique` it stops at a row whose key has one
     already; returns how many were added."""
     counts = record_of(meta, SideCounts)
@@ -138,7 +147,10 @@ def add(heads, links, free, meta, slots, chosen, time, unique, places):  # type:
 
 
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, int64, int64, WORDS))
-def add_bounded(heads, links, free, meta, heap, slots, chosen, starts, ends, dues, matched, time, rule, places):  # type: ignore[no-untyped-def]
+def add_bounded(
+    heads: Words, links: Words, free: Words, meta: Words, heap: Words, slots: Words, chosen: Words, starts: Words,
+    ends: Words, dues: Words, matched: Words, time: int, rule: int, places: Words,
+) -> int:  # fmt: skip
     """Chain the rows `chosen`, with their extents, until the frontier that decides reaches `dues`; writes their places.
     rule: ANY rows; ONE of a key, it stops at another; FIRST of those of one extent that follow each other in a chain,
     which says all that these do. Returns how many were added or said already."""
@@ -175,7 +187,7 @@ def add_bounded(heads, links, free, meta, heap, slots, chosen, starts, ends, due
 
 
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, WORDS))
-def take_chains(heads, links, free, meta, slots, places):  # type: ignore[no-untyped-def]
+def take_chains(heads: Words, links: Words, free: Words, meta: Words, slots: Words, places: Words) -> int:
     """Remove all rows of these keys; writes their places, as many as there is room for, and returns how many."""
     counts = record_of(meta, SideCounts)
     taken = 0
@@ -192,7 +204,10 @@ def take_chains(heads, links, free, meta, slots, places):  # type: ignore[no-unt
 
 
 @kernel(int64(WORDS, TABLE, TABLE, WORDS, WORDS, TABLE, int64, WORDS, WORDS, WORDS, WORDS))
-def expire(heads, others, links, free, meta, heap, horizon, places, dues, emptied, sizes):  # type: ignore[no-untyped-def]
+def expire(
+    heads: Words, others: Words, links: Words, free: Words, meta: Words, heap: Words, horizon: int, places: Words,
+    dues: Words, emptied: Words, sizes: Words,
+) -> int:  # fmt: skip
     """Remove rows due by `horizon`, in order, as many as `places` has room for; returns how many.
 
     `places` and `dues` get all of them; sizes[0] of `emptied`, the slots that now have no rows, here nor in `others`:

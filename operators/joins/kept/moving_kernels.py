@@ -4,7 +4,7 @@ The tables: as the kernels of sides have them. `chosen`, by slot: 1 of keys that
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
-from tokenring.engine.compiled import record_of
+from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.joins.kept.kernels import (
     END,
     FURTHEST,
@@ -24,7 +24,9 @@ from tokenring.operators.state import give_place, push, take_place
 
 
 @kernel(int64(WORDS, int64, TABLE, WORDS, WORDS, COLUMN, WORDS, WORDS))
-def take_kept(heads, first, links, free, meta, slots, places, owners):  # type: ignore[no-untyped-def]
+def take_kept(
+    heads: Words, first: int, links: Words, free: Words, meta: Words, slots: Words, places: Words, owners: Words
+) -> int:
     """Remove all rows of these keys from their chains, the last to come first; writes their places, which can be read
     until rows are added, and their keys' slots. first: what a head is of place 0. Returns how many there are."""
     counts = record_of(meta, SideCounts)
@@ -41,7 +43,7 @@ def take_kept(heads, first, links, free, meta, slots, places, owners):  # type: 
 
 
 @kernel(void(TABLE, WORDS, TABLE, COLUMN, WORDS))
-def forget_dues(links, meta, heap, chosen, dues):  # type: ignore[no-untyped-def]
+def forget_dues(links: Words, meta: Words, heap: Words, chosen: Words, dues: Words) -> None:
     """Let rows of keys that leave be due no more; writes when they were to `dues`, by place. Rows that are in no chain
     any more belong to no key, and stay until they are due."""
     counts = record_of(meta, SideCounts)
@@ -68,7 +70,7 @@ def forget_dues(links, meta, heap, chosen, dues):  # type: ignore[no-untyped-def
 
 
 @kernel(void(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, WORDS))
-def put_kept(heads, links, free, meta, slots, times, places):  # type: ignore[no-untyped-def]
+def put_kept(heads: Words, links: Words, free: Words, meta: Words, slots: Words, times: Words, places: Words) -> None:
     """Chain rows that stay, the first to have come first; writes their places. times: of their messages."""
     counts = record_of(meta, SideCounts)
     for i in range(len(slots)):
@@ -80,7 +82,10 @@ def put_kept(heads, links, free, meta, slots, times, places):  # type: ignore[no
 
 
 @kernel(void(WORDS, TABLE, WORDS, WORDS, TABLE, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, WORDS))
-def put_bounded(heads, links, free, meta, heap, slots, times, starts, ends, dues, matched, places):  # type: ignore[no-untyped-def]
+def put_bounded(
+    heads: Words, links: Words, free: Words, meta: Words, heap: Words, slots: Words, times: Words, starts: Words,
+    ends: Words, dues: Words, matched: Words, places: Words,
+) -> None:  # fmt: skip
     """As `put_kept`, of rows that expire. matched: 1 of those that ever did."""
     counts = record_of(meta, SideCounts)
     last, last_due = -1, 0
@@ -105,7 +110,7 @@ def put_bounded(heads, links, free, meta, heap, slots, times, starts, ends, dues
 
 
 @kernel(int64(TABLE, TABLE, WORDS, COLUMN, WORDS, WORDS))
-def take_at_slots(rows, heap, meta, chosen, slots, dues):  # type: ignore[no-untyped-def]
+def take_at_slots(rows: Words, heap: Words, meta: Words, chosen: Words, slots: Words, dues: Words) -> int:
     """Let rows of keys that leave be due no more, of a side that has them by slot; writes their slots, where they can
     still be read, and when they were due. Returns how many there are."""
     counts = record_of(meta, SideCounts)
@@ -135,7 +140,10 @@ def take_at_slots(rows, heap, meta, chosen, slots, dues):  # type: ignore[no-unt
 
 
 @kernel(void(TABLE, TABLE, WORDS, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN, COLUMN))
-def put_at_slots(rows, heap, meta, slots, times, starts, ends, dues, matched):  # type: ignore[no-untyped-def]
+def put_at_slots(
+    rows: Words, heap: Words, meta: Words, slots: Words, times: Words, starts: Words, ends: Words, dues: Words,
+    matched: Words,
+) -> None:  # fmt: skip
     """Put rows that expire at their slots. times: of their messages; matched: 1 of those that ever did."""
     counts = record_of(meta, SideCounts)
     kept, limit = counts.limit - counts.free, counts.limit

@@ -5,7 +5,7 @@ kernels.py; here `limit` is behind the last slot that ever had a row, and `free`
 """
 
 from tokenring.engine import MAX_TIME, kernel
-from tokenring.engine.compiled import record_of
+from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.joins.kept.extents import FAR
 from tokenring.operators.joins.kept.kernels import MATCHES, SideCounts
 from tokenring.operators.state import pop, push
@@ -18,30 +18,33 @@ LEAST_WORDS, MOST_WORDS = 3, 4
 
 
 @kernel
-def _last_of(rows, slot, span):  # type: ignore[no-untyped-def]
+def _last_of(rows: Words, slot: int, span: int) -> int:
     return rows[slot, LAST] if rows.shape[1] > LAST else rows[slot, SINCE] + span
 
 
 @kernel
-def time_at(rows, slot):  # type: ignore[no-untyped-def]
+def time_at(rows: Words, slot: int) -> int:
     """The time of the message that brought a slot's row."""
     return ~rows[slot, HERE]
 
 
 @kernel
-def has_matched(rows, slot):  # type: ignore[no-untyped-def]
+def has_matched(rows: Words, slot: int) -> bool:
     """Whether a slot's row ever matched, also where it has just gone."""
     return rows[slot, AFTER] & 1 != 0
 
 
 @kernel
-def due_of(end, after, time):  # type: ignore[no-untyped-def]
+def due_of(end: int, after: int, time: int) -> int:
     """When a row goes that matches up to `end`: `after` later, not before its message's time."""
     return min(max(min(end, FAR) + after, time), MAX_TIME)
 
 
 @kernel
-def meet_at_slots(slots, rows, span, times, start_after, ends, end_after, flagged, every, found, places, kept):  # type: ignore[no-untyped-def]
+def meet_at_slots(
+    slots: Words, rows: Words, span: int, times: Words, start_after: int, ends: Words, end_after: int, flagged: int,
+    every: bool, found: Words, places: Words, kept: Words,
+) -> tuple[int, int, int]:  # fmt: skip
     """Find the matches of rows, whose extents are from `times` to `ends` and so much after, beside the unique side.
     flagged: whether its rows are to know that they matched. Writes the rows that match to `found`, and their slots;
     to `kept` those whose match may still come, or where `every` all that have none. Returns how many of both, and the
@@ -68,7 +71,10 @@ def meet_at_slots(slots, rows, span, times, start_after, ends, end_after, flagge
 
 
 @kernel
-def add_at_slots(rows, heap, meta, slots, times, start_after, ends, end_after, due_after, together, able, fates, time):  # type: ignore[no-untyped-def]
+def add_at_slots(
+    rows: Words, heap: Words, meta: Words, slots: Words, times: Words, start_after: int, ends: Words, end_after: int,
+    due_after: int, together: int, able: Words, fates: Words, time: int,
+) -> int:  # fmt: skip
     """Put rows at their slots until they are due: all at `together`, or each on its own where that is below 0. able:
     whether each can match, of no length if all can; those that cannot have an empty extent, and are as those that did.
     fates: whether each matched already, of no length if none did. Stops at a row whose key has one; returns how many
@@ -103,7 +109,9 @@ def add_at_slots(rows, heap, meta, slots, times, start_after, ends, end_after, d
 
 
 @kernel
-def expire_at_slots(rows, others, heap, meta, horizon, places, dues, emptied):  # type: ignore[no-untyped-def]
+def expire_at_slots(
+    rows: Words, others: Words, heap: Words, meta: Words, horizon: int, places: Words, dues: Words, emptied: Words
+) -> tuple[int, int]:
     """Remove rows due by `horizon`, in order, as many as `places` has room for. `places` and `dues` get all of them,
     `emptied` the slots of which `others` has none, either; returns how many of both."""
     counts = record_of(meta, SideCounts)

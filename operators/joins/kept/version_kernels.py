@@ -5,7 +5,7 @@
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
-from tokenring.engine.compiled import record_of
+from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.joins.kept.kernels import SideCounts
 from tokenring.operators.state import give_place, take_place
 
@@ -14,7 +14,10 @@ NEXT, TIME = range(2)
 
 
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, int64, WORDS, WORDS))
-def add_versions(heads, links, free, meta, slots, times, horizon, places, dropped):  # type: ignore[no-untyped-def]
+def add_versions(
+    heads: Words, links: Words, free: Words, meta: Words, slots: Words, times: Words, horizon: int, places: Words,
+    dropped: Words,
+) -> int:  # fmt: skip
     """Chain versions (of equal times the last one counts), and drop those that none at `horizon` or later can see.
 
     Writes the rows' places, and those dropped, as many as there is room for; returns how many these are.
@@ -49,7 +52,7 @@ def add_versions(heads, links, free, meta, slots, times, horizon, places, droppe
 
 
 @kernel(void(COLUMN, TABLE, COLUMN, COLUMN, WORDS))
-def find_versions(heads, links, slots, times, places):  # type: ignore[no-untyped-def]
+def find_versions(heads: Words, links: Words, slots: Words, times: Words, places: Words) -> None:
     """Write the place of the version that is valid at each row's time, -1 if there is none; slots may be -1."""
     for i in range(len(slots)):
         at = heads[slots[i]] - 1 if slots[i] >= 0 else -1

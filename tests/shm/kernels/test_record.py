@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 
 from tests.errors import raises
-from tokenring.shm.kernels import Record, Words, int64, kernel, record_at, record_of, records_at, records_of, room, void
+from tokenring.shm.kernels import (
+    Record,
+    Words,
+    also,
+    int64,
+    kernel,
+    record_at,
+    record_of,
+    records_at,
+    records_of,
+    room,
+    void,
+)
 from tokenring.shm.kernels.signatures import TABLE, WORDS
 
 
@@ -103,6 +115,37 @@ def test_words_that_are_not_checked() -> None:
     assert quick.first == -(2**63)
     with pytest.raises(OverflowError):
         quick.live = 2**63  # of the class before
+
+
+class Window(Record):
+    begin: int
+    end: int
+    heap_used: int = also("begin")
+
+
+@kernel(void(int64))
+def _use_heap(address: int) -> None:
+    record_at(address, Window).heap_used = -1
+
+
+def test_another_name_of_a_word() -> None:
+    window = Window()
+    window.begin, window.end = 3, 4
+    assert window.heap_used == 3 and Window.size == 2
+    _use_heap(window.address)
+    assert (window.begin, window.end) == (-1, 4)
+    table = Window.of_table(np.array([[1, 2], [3, 4]]))
+    assert table["heap_used"].tolist() == [1, 3]
+    assert (Window.place_of("end"), Window.place_of("heap_used"), Pane.place_of("heap")) == (1, 0, 6)
+
+
+def test_a_record_without_fields_of_its_own() -> None:
+    class Same(Window):
+        pass
+
+    assert Same.size == Window.size and Same(np.array([5, 6])).end == 6
+    with pytest.raises(ValueError, match="smaller|too small"):
+        Same(np.array([5]))
 
 
 def test_where_they_lie() -> None:
