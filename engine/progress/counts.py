@@ -220,10 +220,16 @@ def fingerprint(state: TrackerState, location: int) -> int:
 
 @kernel
 def sum_of_times(state: TrackerState, location: int) -> int:
-    """The sum, over all that is counted at a location of integer times, of the times; of very many times, 0."""
+    """The sum, over all that is counted at a location, of the times, of nested ones of their first coordinates; of very
+    many times, 0."""
     here = locations_of(state)[location]
     total = 0
-    if here.begin >= 0:
+    if here.is_nested != 0:
+        pool = pool_words(state)
+        for entry in range(here.begin, here.end):
+            at = here.region + entry * ENTRY_WORDS
+            total += pool[at] * pool[at + ENTRY_WORDS - 1]
+    elif here.begin >= 0:
         entries = entries_of(state)
         for entry in range(here.region + here.begin, here.region + here.end):
             total += entries[entry].time * entries[entry].count

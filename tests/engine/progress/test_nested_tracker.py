@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engine.progress.counted import number_at, sum_at
 from tests.errors import raises
 from tests.long_form import examples
 from tokenring.engine import MAX_TIME, BrokenInvariant, Notify, PathSummary, less_equal
@@ -52,6 +53,17 @@ def test_counts_are_a_dictionary(changes: list[tuple[int, Any, int]]) -> None:
         expected = sorted((time, count) for (at, time), count in counts.items() if at == location and count)
         assert tracker.entries.at(location) == expected
     assert tracker.complete == (not any(counts.values()))
+
+
+def test_sums_of_times_are_those_of_the_outermost_scope() -> None:
+    """By them regions tell all workers that there is too much: in a dataflow that has a loop besides, too."""
+    tracker = _tracker([], [1, 2], Notify.NEVER)
+    address = tracker.tables.state.address
+    for at in range(2):
+        for time, delta in ((7, 1), (3, 2), (11, 1), (3, -1)):
+            tracker.change(at, time if at == 0 else (time, 100), delta)
+        assert sum_at(address, at) == 7 + 3 + 11
+        assert number_at(address, at) == 3
 
 
 # input 0 -> enter 1 -> loop head 2 <-> feedback 3; 2 -> enter 4 -> inner head 5 <-> inner feedback 6;
