@@ -13,15 +13,7 @@ from tokenring.engine import COMPLETE, AnyStream, Batch, Exchange, Notify, Schem
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import offer
 from tokenring.operators.paper.compiled_offers import compiled_offers
-from tokenring.operators.paper.intervals import (
-    DUPLICATE,
-    PENDING,
-    Intervals,
-    close_intervals,
-    make_offers,
-    open_intervals,
-    settle_pending,
-)
+from tokenring.operators.paper.intervals import Intervals, close_intervals, make_offers, open_intervals, settle_pending
 from tokenring.operators.paper.moving_intervals import OPEN, WAITING, MovingIntervals
 from tokenring.operators.state import require_rows
 
@@ -85,32 +77,31 @@ class _BestOffers:
         self._key = key
         self._positions = positions  # of key, start, end, threshold and payload among the columns that arrive
         self._state = Intervals()
-        self._meta = self._state.meta
-        self._counts = self._meta.data
+        self._counts = self._state.counts
         self.takes = (self._open, self._offer)
         offer(MovingIntervals(self._state))
 
     def _open(self, batch: Batch) -> Time:
-        state, meta = self._state, self._meta
+        state, counts = self._state, self._counts
         state.reserve(batch.rows)
         columns, ends = batch.columns, state.ends
         opened = [columns[position] for position in self._positions]
-        if not open_intervals(state.table, ends.entries, ends.wheel, ends.meta, meta, *opened):
-            raise ValueError(f"interval key {int(meta[DUPLICATE])} ({self._key}) was opened twice; keys must be unique")
+        if not open_intervals(state.table, ends.entries, ends.wheel, ends.counts.words, counts.words, *opened):
+            raise ValueError(f"interval key {counts.duplicate} ({self._key}) was opened twice; keys must be unique")
         return state.least_end if state.open else COMPLETE
 
     def _offer(self, batch: Batch) -> Time:
         state = self._state
-        if self._counts[PENDING] + batch.rows >= state.pending_room:
+        if self._counts.pending + batch.rows >= state.pending_room:
             state.reserve_pending(batch.rows)
-        make_offers(state.table, state.pending, self._meta, *batch.columns)
+        make_offers(state.table, state.pending, self._counts.words, *batch.columns)
         return COMPLETE  # what is pending, the intervals have said
 
     def advance(self, frontier: Time) -> None:
         """Offers that waited for an interval which can no longer come are forgotten."""
-        if self._counts[PENDING]:
+        if self._counts.pending:
             state = self._state
-            settle_pending(state.table, state.pending, self._meta, frontier)
+            settle_pending(state.table, state.pending, self._counts.words, frontier)
 
     def least(self) -> Time:
         """The least end of the open intervals."""
@@ -126,7 +117,7 @@ class _BestOffers:
             payloads, values = np.empty(room, np.int64), np.empty(room, np.int64)
             keys, stops = (np.empty(room, np.int64), np.empty(room, np.int64)) if self._with_key else (_NONE, _NONE)
             rows = close_intervals(
-                state.table, ends.entries, ends.wheel, ends.due, ends.meta, upto, payloads, values, keys, stops
+                state.table, ends.entries, ends.wheel, ends.due, ends.counts.words, upto, payloads, values, keys, stops
             )
             if rows:
                 columns = (payloads[:rows], values[:rows], keys[:rows], stops[:rows])

@@ -14,6 +14,7 @@ from tokenring.engine.compiled import (
     entry,
     fail,
     new_message,
+    record_at,
     room,
     rows_of,
     shorten,
@@ -23,26 +24,19 @@ from tokenring.engine.compiled import (
 from tokenring.operators import migrate
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.paper.intervals import (
-    DUPLICATE,
-    PENDING,
+    INTERVAL_WORDS,
     Intervals,
+    OfferCounts,
     close_intervals,
     make_offers,
     open_intervals,
     settle_pending,
 )
 from tokenring.operators.paper.moving_intervals import MovingIntervals
-from tokenring.operators.paper.timing_wheel import (
-    DUE_WORDS,
-    ENTRY_WORDS,
-    HELD,
-    LEAST_TIME,
-    META_WORDS,
-    WHEEL_ROWS,
-    WHEEL_WORDS,
-)
+from tokenring.operators.paper.timing_wheel import DUE_WORDS, ENTRY_WORDS, WHEEL_ROWS, WHEEL_WORDS, WheelCounts
 
-_META_WORDS = 4
+_COUNT_WORDS = OfferCounts.size
+_WHEEL_COUNT_WORDS = WheelCounts.size
 _CLOSED_AT_ONCE = 4096
 _OPENED_TWICE = -1
 
@@ -60,7 +54,7 @@ class Offers(Record):
     ends: int
     offers: int
     offers_room: int
-    meta: int
+    counts: int
     wanted: int
     with_key: int
     columns: Words = room(5)
@@ -68,7 +62,7 @@ class Offers(Record):
 
 @kernel
 def _table(own: Offers) -> Words:
-    return table_at(own.table, own.table_rows, 8)
+    return table_at(own.table, own.table_rows, INTERVAL_WORDS)
 
 
 @kernel
@@ -82,31 +76,36 @@ def _wheel(own: Offers) -> Words:
 
 
 @kernel
-def _ends(own: Offers) -> Words:
-    return words_at(own.ends, META_WORDS)
+def _ends(own: Offers) -> WheelCounts:
+    return record_at(own.ends, WheelCounts)
+
+
+@kernel
+def _counts(own: Offers) -> Words:
+    return words_at(own.counts, _COUNT_WORDS)
 
 
 @kernel
 def _least(own: Offers) -> int:
     """The least end of the open intervals."""
-    return _ends(own)[LEAST_TIME] if _ends(own)[HELD] > 0 else COMPLETE
+    return _ends(own).least_time if _ends(own).held > 0 else COMPLETE
 
 
 @entry
 def open_some(world: int, me: int) -> int:
     """Take intervals."""
     state, own = driven(world, me), own_record(world, me, Offers)
-    message, meta = state.message, words_at(own.meta, _META_WORDS)
-    if _ends(own)[HELD] + rows_of(message) > own.entries_room:
+    message = state.message
+    if _ends(own).held + rows_of(message) > own.entries_room:
         own.wanted = rows_of(message)
         return NEEDS_ROOM
     first = own.columns
     if not open_intervals(
-        _table(own), _entries(own), _wheel(own), _ends(own), meta, column_of(message, first[0]),
-        column_of(message, first[1]), column_of(message, first[2]), column_of(message, first[3]),
-        column_of(message, first[4]),
+        _table(own), _entries(own), _wheel(own), words_at(own.ends, _WHEEL_COUNT_WORDS), _counts(own),
+        column_of(message, first[0]), column_of(message, first[1]), column_of(message, first[2]),
+        column_of(message, first[3]), column_of(message, first[4]),
     ):  # fmt: skip
-        fail(world, me, _OPENED_TWICE, meta[DUPLICATE], 0, 0)
+        fail(world, me, _OPENED_TWICE, record_at(own.counts, OfferCounts).duplicate, 0, 0)
         return FAILED
     state.made = _least(own)
     return DONE
@@ -116,12 +115,12 @@ def open_some(world: int, me: int) -> int:
 def offer(world: int, me: int) -> int:
     """Take offers."""
     state, own = driven(world, me), own_record(world, me, Offers)
-    message, meta = state.message, words_at(own.meta, _META_WORDS)
-    if meta[PENDING] + rows_of(message) >= own.offers_room:
+    message = state.message
+    if record_at(own.counts, OfferCounts).pending + rows_of(message) >= own.offers_room:
         own.wanted = -rows_of(message)
         return NEEDS_ROOM
     offers = table_at(own.offers, own.offers_room, 3)
-    make_offers(_table(own), offers, meta, column_of(message, 0), column_of(message, 1), column_of(message, 2))
+    make_offers(_table(own), offers, _counts(own), column_of(message, 0), column_of(message, 1), column_of(message, 2))
     return DONE
 
 
@@ -129,9 +128,8 @@ def offer(world: int, me: int) -> int:
 def forget(world: int, me: int) -> int:
     """Forget offers whose interval can no longer come."""
     own = own_record(world, me, Offers)
-    meta = words_at(own.meta, _META_WORDS)
-    if meta[PENDING] > 0:
-        settle_pending(_table(own), table_at(own.offers, own.offers_room, 3), meta, driven(world, me).upto)
+    if record_at(own.counts, OfferCounts).pending > 0:
+        settle_pending(_table(own), table_at(own.offers, own.offers_room, 3), _counts(own), driven(world, me).upto)
     return DONE
 
 
@@ -141,17 +139,17 @@ def close(world: int, me: int) -> int:
     state, own = driven(world, me), own_record(world, me, Offers)
     due = table_at(own.due, own.entries_room, DUE_WORDS)
     time = _least(own)
-    none = words_at(own.meta, 0)
+    none = words_at(own.counts, 0)
     rows = _CLOSED_AT_ONCE
     while rows == _CLOSED_AT_ONCE:
-        room = min(_CLOSED_AT_ONCE, _ends(own)[HELD])
+        room = min(_CLOSED_AT_ONCE, _ends(own).held)
         closed = new_message(world, me, 0, room)
         keys, ends = none, none
-        if own.with_key:
+        if own.with_key != 0:
             keys, ends = column_of(closed, 2), column_of(closed, 3)
         rows = close_intervals(
-            _table(own), _entries(own), _wheel(own), due, _ends(own), state.upto, column_of(closed, 0),
-            column_of(closed, 1), keys, ends,
+            _table(own), _entries(own), _wheel(own), due, words_at(own.ends, _WHEEL_COUNT_WORDS), state.upto,
+            column_of(closed, 0), column_of(closed, 1), keys, ends,
         )  # fmt: skip
         shorten(closed, rows)
         give(world, me, time, closed)
@@ -169,9 +167,9 @@ def compiled_offers(key: str, positions: Sequence[int], with_key: bool) -> Compi
         own.table, own.table_rows = address_of(state.table), len(state.table)
         own.entries, own.entries_room = address_of(state.ends.entries), len(state.ends.entries)
         own.wheel, own.due = address_of(state.ends.wheel), address_of(state.ends.due)
-        own.ends = address_of(state.ends.meta)
+        own.ends = state.ends.counts.address
         own.offers, own.offers_room = address_of(state.pending), state.pending_room
-        own.meta = address_of(state.meta)
+        own.counts = state.counts.address
 
     def make_room() -> None:
         wanted = own.wanted

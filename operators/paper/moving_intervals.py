@@ -6,7 +6,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.migrate import Leaving, Table
-from tokenring.operators.paper.intervals import KEY, PENDING, Intervals, put_intervals, settle_pending, take_intervals
+from tokenring.operators.paper.intervals import KEY, Intervals, put_intervals, settle_pending, take_intervals
 from tokenring.operators.paper.timing_wheel import withdraw
 from tokenring.operators.state import LEAST
 
@@ -27,18 +27,18 @@ class MovingIntervals:
 
     def take_out(self, leaving: Leaving) -> Sequence[Batch]:
         """See Moves."""
-        state, ends, meta = self._state, self._state.ends, self._state.meta
-        settle_pending(state.table, state.pending, meta, LEAST)  # those that are left have no interval
+        state, ends, counts = self._state, self._state.ends, self._state.counts
+        settle_pending(state.table, state.pending, counts.words, LEAST)  # those that are left have no interval
         chosen = leaving.words(ends.numbers).astype(np.int64)
         keys = np.empty(state.open, np.int64)
-        keys = keys[: withdraw(ends.entries, ends.wheel, ends.due, ends.meta, chosen, keys)]
+        keys = keys[: withdraw(ends.entries, ends.wheel, ends.due, ends.counts.words, chosen, keys)]
         rows = np.empty((len(OPEN.schema), len(keys)), np.int64)
         take_intervals(state.table, keys, rows)
-        waiting = state.pending[: meta[PENDING]]
+        waiting = state.pending[: counts.pending]
         gone = leaving.words(np.ascontiguousarray(waiting[:, KEY]))
         offers, kept = np.ascontiguousarray(waiting[gone].T), waiting[~gone]
         state.pending[: len(kept)] = kept
-        meta[PENDING] = len(kept)
+        counts.pending = len(kept)
         return [
             Batch.wrap(OPEN.schema, tuple(rows), len(keys)), Batch.wrap(WAITING.schema, tuple(offers), offers.shape[1])
         ]  # fmt: skip
@@ -48,10 +48,10 @@ class MovingIntervals:
         state, ends = self._state, self._state.ends
         intervals, offers = tables
         state.reserve(intervals.rows)
-        put_intervals(state.table, ends.entries, ends.wheel, ends.meta, np.array(intervals.columns))
+        put_intervals(state.table, ends.entries, ends.wheel, ends.counts.words, np.array(intervals.columns))
         state.reserve_pending(offers.rows)
-        waiting = int(state.meta[PENDING])
+        waiting = state.counts.pending
         state.pending[waiting : waiting + offers.rows] = np.array(offers.columns).T
-        state.meta[PENDING] += offers.rows
+        state.counts.pending += offers.rows
         self._changed()
         return int(intervals.words("end").min()) if intervals.rows else COMPLETE

@@ -16,7 +16,7 @@ from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import best_offers
-from tokenring.operators.paper.intervals import PENDING, Intervals
+from tokenring.operators.paper.intervals import Intervals
 
 INTERVALS = Schema("key start end least payload")
 OFFERS = Schema("item when price")
@@ -202,7 +202,7 @@ def test_waiting_offers_do_not_accumulate(monkeypatch: pytest.MonkeyPatch) -> No
             made.send(_columns(OFFERS, [(key, time, 1) for key in range(100)]), to=1, time=time)
             made.advance(time + 1)
         (state,) = made_states
-        assert state.meta[PENDING] <= 200
+        assert state.counts.pending <= 200
         assert len(state.pending) < 4_096
         made.close()
         assert made.sent() == []

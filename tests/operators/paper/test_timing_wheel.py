@@ -10,24 +10,26 @@ from hypothesis import strategies as st
 
 from tests.long_form import examples
 from tokenring.engine import TABLE, WORDS, int64, kernel, void
-from tokenring.operators.paper.timing_wheel import HELD, LEAST_TIME, TimingWheel, hold, leave, pass_by
+from tokenring.engine.compiled import record_of, records_of
+from tokenring.operators.paper.timing_wheel import Bucket, HeldEntry, TimingWheel, WheelCounts, hold, leave, pass_by
 
 LEAST, MOST = -(2**63), 2**63 - 1
 
 
 @kernel(void(TABLE, TABLE, WORDS, int64, int64))
-def add(entries, wheel, meta, time, number):  # type: ignore[no-untyped-def]
-    hold(entries, wheel, meta, time, number)
+def add(entries, wheel, words, time, number):  # type: ignore[no-untyped-def]
+    hold(records_of(entries, HeldEntry), records_of(wheel, Bucket), record_of(words, WheelCounts), time, number)
 
 
 @kernel(int64(TABLE, TABLE, TABLE, WORDS, int64, int64, TABLE))
-def remove(entries, wheel, due, meta, bound, most, out):  # type: ignore[no-untyped-def]
+def remove(entries, buckets, due, words, bound, most, out):  # type: ignore[no-untyped-def]
     """Let up to `most` entries leave that the bound has passed."""
-    first, last = pass_by(entries, wheel, due, meta, bound)
+    wheel, counts = records_of(buckets, Bucket), record_of(words, WheelCounts)
+    first, last = pass_by(records_of(entries, HeldEntry), wheel, due, counts, bound)
     rows = min(most, last - first)
     for i in range(rows):
         out[i, 0], out[i, 1] = due[first + i, 0], due[first + i, 1]
-    leave(wheel, due, meta, rows)
+    leave(wheel, due, counts, rows)
     return rows
 
 
@@ -40,8 +42,8 @@ class Pair:
     def add(self, time: int) -> None:
         wheel = self.wheel
         self.number += 1
-        wheel.reserve(int(wheel.meta[HELD]) + 1)
-        add(wheel.entries, wheel.wheel, wheel.meta, time, self.number)
+        wheel.reserve(wheel.counts.held + 1)
+        add(wheel.entries, wheel.wheel, wheel.counts.words, time, self.number)
         heapq.heappush(self.heap, (time, self.number))
         self.check()
 
@@ -49,9 +51,9 @@ class Pair:
         wheel, found, rows = self.wheel, [], most
         out = np.zeros((most, 2), np.int64)
         while rows == most:
-            rows = remove(wheel.entries, wheel.wheel, wheel.due, wheel.meta, bound, most, out)
+            rows = remove(wheel.entries, wheel.wheel, wheel.due, wheel.counts.words, bound, most, out)
             found += [(int(time), int(number)) for time, number in out[:rows]]
-            assert wheel.meta[HELD] == len(self.heap) - len(found)
+            assert wheel.counts.held == len(self.heap) - len(found)
         expected = []
         while self.heap and self.heap[0][0] <= bound:
             expected.append(heapq.heappop(self.heap))
@@ -60,8 +62,8 @@ class Pair:
         self.check()
 
     def check(self) -> None:
-        assert self.wheel.meta[HELD] == len(self.heap)
-        assert self.wheel.meta[LEAST_TIME] == (self.heap[0][0] if self.heap else MOST)
+        assert self.wheel.counts.held == len(self.heap)
+        assert self.wheel.counts.least_time == (self.heap[0][0] if self.heap else MOST)
 
 
 TIMES = st.one_of(
