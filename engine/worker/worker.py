@@ -338,12 +338,17 @@ class Worker:
             vars(self).pop("step", None)
 
     def _step_and_more(self, wait_ns: int = 0, until_ns: int = 0) -> bool:
+        active = self._step_and_settle(wait_ns, until_ns)
+        # What was promised is done in here, too: its own steps return, as it may wait for others.
+        while self._keeps_program and not self.assent.is_acting and self.room.waits and not self.room.is_sending:
+            if not self._step_and_settle(0, monotonic_ns() + _LONGEST_TURN_NS):
+                self._park(_LONGEST_SLEEP_S)
+        return active
+
+    def _step_and_settle(self, wait_ns: int, until_ns: int) -> bool:
         active = type(self).step(self, wait_ns, until_ns)
         if self._settles:
             self.assent.settle()
-        while self._keeps_program and self.room.waits and not self.room.is_sending:
-            if not type(self).step(self, 0, monotonic_ns() + _LONGEST_TURN_NS):
-                self._park(_LONGEST_SLEEP_S)
         return active
 
     def _keep_promise(self) -> None:

@@ -15,7 +15,7 @@ import pytest
 from tests.errors import raises
 from tests.imports import ROOT
 from tokenring.engine import UsageError
-from tokenring.engine.ask import Group, group_of
+from tokenring.engine.ask import Group, group_of, requested
 from tokenring.engine.install import code_of, install, remove
 
 WATCHDOG_S = 60
@@ -23,9 +23,26 @@ PROGRAMS = """
 import sys
 import time
 
-from tokenring.engine import Schema, execute
+from tokenring.engine import Schema, Worker, execute
+from tokenring.engine.ask import tell_asker
 
 VALUE = Schema("value")
+
+
+class Keeping:  # as a snapshot does: while it is asked for, no step of the program's own returns
+    def __init__(self, worker, folder, question):
+        self.worker = worker
+        worker.keep_program(True)
+        tell_asker(worker, folder)
+
+    def look(self):
+        return 1_000_000
+
+    def leave(self):
+        self.worker.keep_program(False)
+
+
+Worker.answering = {"keep": Keeping}
 
 
 def ticking(context, token):
@@ -94,6 +111,14 @@ def declares(worker):  # dataflows and barriers without end, at workers' own pac
             time.sleep(0.002)
 
 
+def steps(worker):
+    with worker.dataflow("live") as scope:
+        one(scope)
+    worker.report("ready")
+    while not worker.stopping:
+        worker.step_or_park(0.01)
+
+
 def returns(worker):  # and leaves a source that goes on
     with worker.dataflow("live") as scope:
         one(scope)
@@ -130,6 +155,15 @@ def running(file: Path, program: str, workers: int, status: int | None = 0) -> I
             assert launcher.wait(WATCHDOG_S) == status
         finally:
             launcher.kill()
+
+
+@pytest.mark.parametrize("program", ["steps", "returns"])
+def test_dataflows_come_and_go_while_programs_are_kept_in_a_step(file: Path, program: str) -> None:
+    with running(file, program, 2) as group, requested(group, "keep", {}) as request:
+        assert len(request.answers(WATCHDOG_S)) == 2
+        for number in range(3):
+            install(group, code_of(f"{file}:one"), f"one {number}", WATCHDOG_S)
+            remove(group, f"one {number}", WATCHDOG_S)
 
 
 @pytest.mark.parametrize(("program", "workers"), [("returns", 1), ("returns", 2)])
