@@ -90,7 +90,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "the one word there is",
     ),
     (
-        "operators/collections/words/nulls.py", "len(nulls) > 0 else 0", "0", "-1",
+        "operators/collections/words/kinds.py", "len(nulls) > 0 else 0", "0", "-1",
         "where no column can be null all rows are looked at, and the table is the answer as before",
     ),
     (
@@ -114,7 +114,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "a message without rows is not sent, by Python's outputs or by edges",
     ),
     (
-        "operators/collections/words/nulls.py", "len(nulls) > 0 else 0", ">", ">=",
+        "operators/collections/words/kinds.py", "len(nulls) > 0 else 0", ">", ">=",
         "where no column can be null all rows are looked at, and the table is the answer as before",
     ),
     (

@@ -3,11 +3,12 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.collections.words.columns import TIMES, TIMES_ADDED
     from tokenring.operators.collections.words.entering import Entering, enter_columns, table_of
     from tokenring.operators.collections.words.interning import Interned, interned_texts
     from tokenring.operators.collections.words.kinds import (
         KIND_WORDS,
+        TIMES,
+        TIMES_ADDED,
         Heaps,
         KindRow,
         canonical_float,
@@ -15,8 +16,9 @@ with later(__name__):
         is_null,
         key_in_words,
         kinds_table,
+        nulls_of,
+        with_keys,
     )
-    from tokenring.operators.collections.words.nulls import nulls_of, with_keys
     from tokenring.operators.collections.words.ordering import by_value, comes_before
 
 __all__ = [

@@ -1,11 +1,11 @@
 """Kinds as kernels see them: a table with a row a column; which words are null, and how words compare by value."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Kind, Schema, kernel
+from tokenring.engine import TABLE, Batch, Kind, Schema, kernel
 from tokenring.engine.columns import FLOAT, UNSIGNED
 from tokenring.engine.compiled import Record, Words, signed
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, text_space
@@ -117,3 +117,35 @@ def ordinal(kinds: Sequence[KindRow], column: int, word: int, is_downwards: bool
     if order == UNSIGNED:
         return (word ^ _SIGN) + (nullable if is_downwards else 0)
     return word - (0 if is_downwards else nullable)
+
+
+TIMES = tuple([f"@{at}" for at in range(4)])
+"""A row's own time, a column for each coordinate; a message's is less than or equal to those of its rows."""
+TIMES_ADDED = "@times"
+"""How many times a row is added; below 0, taken away."""
+
+
+def nulls_of(pairs: Iterable[tuple[Kind, Kind]]) -> np.ndarray:
+    """Which columns of a key may be null on either side, and what word that is, int64 (such columns, 2); pairs: the
+    kinds of each column on both sides, alike but for that."""
+    found = [(at, one.null) for at, (one, other) in enumerate(pairs) if one.nullable or other.nullable]
+    return np.array(found, np.int64).reshape(len(found), 2)
+
+
+@kernel(TABLE(TABLE, TABLE))
+def with_keys(table: Words, nulls: Words) -> Words:
+    """The rows of a table, whose first columns are a key, that have no null in it. nulls: as `nulls_of` has them."""
+    kept, places = 0, np.empty(table.shape[1] if len(nulls) > 0 else 0, np.int64)
+    for row in range(len(places)):
+        is_there = True
+        for each in range(len(nulls)):
+            is_there &= table[nulls[each, 0], row] != nulls[each, 1]
+        places[kept] = row
+        kept += is_there
+    if kept == table.shape[1] or len(nulls) == 0:
+        return table
+    made = np.empty((len(table), kept), np.int64)
+    for column in range(len(table)):
+        for row in range(kept):
+            made[column, row] = table[column, places[row]]
+    return made

@@ -64,7 +64,8 @@ with later(__name__):
     from tokenring.operators.joins.kept.moving_versions import MovingVersions, versions_tables
     from tokenring.operators.joins.kept.results import Results, both, with_found
     from tokenring.operators.joins.kept.side import AT_ONCE, Side
-    from tokenring.operators.joins.kept.unique_kernels import (
+    from tokenring.operators.joins.kept.unique_side import (
+        UniqueSide,
         add_at_slots,
         due_of,
         expire_at_slots,
@@ -72,9 +73,7 @@ with later(__name__):
         meet_at_slots,
         time_at,
     )
-    from tokenring.operators.joins.kept.unique_side import UniqueSide
-    from tokenring.operators.joins.kept.version_kernels import add_versions, find_versions
-    from tokenring.operators.joins.kept.versions import Versions, known
+    from tokenring.operators.joins.kept.versions import Versions, add_versions, find_versions, known
 
 __all__ = [
     "AT_ONCE",

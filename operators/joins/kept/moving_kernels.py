@@ -19,7 +19,7 @@ from tokenring.operators.joins.kept.kernels import (
     TOGETHER,
     SideCounts,
 )
-from tokenring.operators.joins.kept.unique_kernels import AFTER, HERE, LAST, SINCE
+from tokenring.operators.joins.kept.unique_side import AFTER, HERE, LAST, SINCE
 from tokenring.operators.state import give_place, push, take_place
 
 

@@ -17,8 +17,7 @@ from tokenring.operators.joins.kept.moving_kernels import (
     take_kept,
 )
 from tokenring.operators.joins.kept.side import Side
-from tokenring.operators.joins.kept.unique_kernels import AFTER, HERE, LAST, SINCE
-from tokenring.operators.joins.kept.unique_side import UniqueSide
+from tokenring.operators.joins.kept.unique_side import AFTER, HERE, LAST, SINCE, UniqueSide
 from tokenring.operators.migrate import Leaving, Table, of_version
 from tokenring.operators.state import KeptTexts, grown, joined, wrapped
 from tokenring.operators.state.moving import KeySlots
