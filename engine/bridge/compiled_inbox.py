@@ -73,21 +73,21 @@ class Waiting(NamedTuple):
 class KeptColumns:
     """Columns of Python's that compiled operators read in this round."""
 
-    __slots__ = ("_columns", "_round", "_view")
+    __slots__ = ("_columns", "_graph", "_round")
 
     def __init__(self, world: World) -> None:
-        self._view = world.state
+        self._graph = world.state
         self._columns: list[tuple[np.ndarray, ...]] = []
         self._round = -1
 
     def until_round_ends(self, columns: tuple[np.ndarray, ...]) -> None:
         """Keep these."""
-        if self._view.round != self._round:
+        if self._graph.round != self._round:
             self._columns.clear()
-            self._round = self._view.round
+            self._round = self._graph.round
         self._columns.append(columns)
 
     def let_go(self) -> None:
         """Keep none, if their round is over."""
-        if self._columns and self._view.round != self._round:
+        if self._columns and self._graph.round != self._round:
             self._columns.clear()

@@ -186,20 +186,27 @@ def add_bounded(
     return len(chosen)
 
 
+@kernel
+def give_chain(links: Words, free: Words, counts: SideCounts, place: int, places: Words, given: int) -> int:
+    """Give back a row's place and those of all behind it in its chain, which stay as they are. Writes them to `places`,
+    behind the `given` that are there, as many as there is room for; returns how many were given then."""
+    while place >= 0:
+        give_place(free, counts, place)
+        if given < len(places):
+            places[given] = place
+        given += 1
+        place = links[place, NEXT]
+    return given
+
+
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, WORDS))
 def take_chains(heads: Words, links: Words, free: Words, meta: Words, slots: Words, places: Words) -> int:
     """Remove all rows of these keys; writes their places, as many as there is room for, and returns how many."""
     counts = record_of(meta, SideCounts)
     taken = 0
     for slot in slots:
-        place = heads[slot] - HAS_ROW
+        taken = give_chain(links, free, counts, heads[slot] - HAS_ROW, places, taken)
         heads[slot] = NO_ROW
-        while place >= 0:
-            give_place(free, counts, place)
-            if taken < len(places):
-                places[taken] = place
-            taken += 1
-            place = links[place, NEXT]
     return taken
 
 

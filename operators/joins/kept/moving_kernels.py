@@ -18,9 +18,10 @@ from tokenring.operators.joins.kept.kernels import (
     TIME,
     TOGETHER,
     SideCounts,
+    give_chain,
 )
 from tokenring.operators.joins.kept.unique_side import AFTER, HERE, LAST, SINCE
-from tokenring.operators.state import give_place, push, take_place
+from tokenring.operators.state import push, take_place
 
 
 @kernel(int64(WORDS, int64, TABLE, WORDS, WORDS, COLUMN, WORDS, WORDS))
@@ -32,13 +33,9 @@ def take_kept(
     counts = record_of(meta, SideCounts)
     taken = 0
     for slot in slots:
-        place = heads[slot] - first
+        before, taken = taken, give_chain(links, free, counts, heads[slot] - first, places, taken)
+        owners[before:taken] = slot
         heads[slot] = 0
-        while place >= 0:
-            give_place(free, counts, place)
-            places[taken], owners[taken] = place, slot
-            taken += 1
-            place = links[place, NEXT]
     return taken
 
 

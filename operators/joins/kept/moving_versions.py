@@ -7,10 +7,11 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import RIGHT, JoinedColumns
+from tokenring.operators.joins.kept.kernels import TIME
 from tokenring.operators.joins.kept.moved_columns import MovedColumns, rows_table, said_of, waiting_table
 from tokenring.operators.joins.kept.moving_kernels import take_kept
 from tokenring.operators.joins.kept.side import Side
-from tokenring.operators.joins.kept.versions import TIME, add_versions
+from tokenring.operators.joins.kept.versions import add_versions
 from tokenring.operators.migrate import Leaving, Table, of_version
 from tokenring.operators.state import LEAST, KeptTexts
 from tokenring.operators.state.moving import KeySlots

@@ -5,9 +5,9 @@ import numpy as np
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Time, int64, kernel, void
 from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.joins.kept.joined_columns import RIGHT, JoinedColumns, present
-from tokenring.operators.joins.kept.kernels import SideCounts
+from tokenring.operators.joins.kept.kernels import NEXT, TIME, SideCounts, give_chain
 from tokenring.operators.joins.kept.side import Side
-from tokenring.operators.state import Keys, give_place, take_place
+from tokenring.operators.state import Keys, take_place
 
 
 class Versions:
@@ -63,10 +63,6 @@ def known(keys: Keys, batch: Batch, names: tuple[str, ...]) -> np.ndarray:
     return slots
 
 
-NEXT, TIME = range(2)
-"""Words of `links`: the place of the version before, -1 at the first; the time from which it is valid."""
-
-
 @kernel(int64(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, int64, WORDS, WORDS))
 def add_versions(
     heads: Words, links: Words, free: Words, meta: Words, slots: Words, times: Words, horizon: int, places: Words,
@@ -74,6 +70,7 @@ def add_versions(
 ) -> int:  # fmt: skip
     """Chain versions (of equal times the last one counts), and drop those that none at `horizon` or later can see.
 
+    Of `links`: NEXT, the place of the version before, -1 at the first; TIME, from which it is valid.
     Writes the rows' places, and those dropped, as many as there is room for; returns how many these are.
     """
     counts = record_of(meta, SideCounts)
@@ -94,14 +91,8 @@ def add_versions(
         while at >= 0 and links[at, TIME] > horizon:
             at = links[at, NEXT]
         if at >= 0:  # what rows at the horizon see: none before it is ever seen again
-            past = links[at, NEXT]
+            gone = give_chain(links, free, counts, links[at, NEXT], dropped, gone)
             links[at, NEXT] = -1
-            while past >= 0:
-                give_place(free, counts, past)
-                if gone < len(dropped):
-                    dropped[gone] = past
-                gone += 1
-                past = links[past, NEXT]
     return gone
 
 
