@@ -189,6 +189,7 @@ def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does(
 
 def test_state_that_waits_for_time_to_pass_may_use_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is beyond where sources pause, and freed only when they go on."""
+    looked = multiprocessing.Semaphore(0)
 
     def program(worker: Worker) -> int:
         is_full = False
@@ -199,8 +200,9 @@ def test_state_that_waits_for_time_to_pass_may_use_what_is_left(monkeypatch: pyt
             def logic(rows: InputPort) -> None:
                 for _, batch in rows:
                     if not is_full:
-                        kept.append(np.ones(_MIB // 100))
-                        time.sleep(0.0005)
+                        if len(kept) % 4 == 0:  # no faster than the launcher looks, however late that is
+                            assert looked.acquire(timeout=60)
+                        kept.append(np.ones(_MIB // 16))
                     elif batch["key"][0] >= 2_900 * _BATCH_ROWS:
                         kept.clear()
 
@@ -213,6 +215,14 @@ def test_state_that_waits_for_time_to_pass_may_use_what_is_left(monkeypatch: pyt
             worker.step_or_park()
         return 1
 
+    own_look = watching.BudgetWatch.look
+
+    def look(watch: watching.BudgetWatch, living: dict[int, int]) -> float:
+        until = own_look(watch, living)
+        looked.release()
+        return until
+
+    monkeypatch.setattr(watching.BudgetWatch, "look", look)
     seen = _looks(monkeypatch)
     assert execute(program, config=_config(100 * _MIB, 1)) == [1]
     verdicts = [verdict for _, verdict in seen]
