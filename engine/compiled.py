@@ -73,7 +73,6 @@ with later(__name__):
         heap_of_words,
         is_all_common,
         move_private,
-        move_text,
         private_bytes,
     )
     from tokenring.shm.kernels import (
@@ -83,6 +82,7 @@ with later(__name__):
         Words,
         address_of,
         entry,
+        load_unaligned,
         record_at,
         record_of,
         records_at,
@@ -97,7 +97,6 @@ with later(__name__):
         allocate,
         call_at,
         deallocate,
-        load_unaligned,
         map_file,
         map_memory,
         monotonic_now_ns,
@@ -164,7 +163,6 @@ __all__ = [
     "map_file",
     "map_memory",
     "move_private",
-    "move_text",
     "monotonic_now_ns",
     "new_message",
     "part_of",

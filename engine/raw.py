@@ -18,6 +18,7 @@ with later(__name__):
         copy_text,
         halves_at,
         records_at,
+        same_octets,
         words_at,
     )
     from tokenring.shm.memory import MappedFile, TextSpace, prefetch, text_space
@@ -35,6 +36,7 @@ __all__ = [
     "halves_at",
     "prefetch",
     "records_at",
+    "same_octets",
     "text_bytes",
     "text_space",
     "words_at",

@@ -35,9 +35,9 @@ class CompiledInbox:
         for position, column in enumerate(columns):
             addresses[position] = address_of(column)
         keys, at_one_time = 0, 0
-        kept: tuple[np.ndarray, ...] = columns
+        kept: tuple[np.ndarray | None, ...] = (*columns, *batch.heaps)  # of which some are in the text space
         if time.__class__ is Burst:
-            kept = (*columns, time.keys)
+            kept = (*kept, time.keys)
             keys, at_one_time, time = address_of(time.keys), time.time != OWN_TIMES, time.least
         if batch.heaps and not self._reads_texts:
             if len(self._nulls) < batch.rows:
@@ -71,16 +71,16 @@ class Waiting(NamedTuple):
 
 
 class KeptColumns:
-    """Columns of Python's that compiled operators read in this round."""
+    """Columns of Python's that compiled operators read in this round, and the bytes of their texts."""
 
     __slots__ = ("_columns", "_graph", "_round")
 
     def __init__(self, world: World) -> None:
         self._graph = world.state
-        self._columns: list[tuple[np.ndarray, ...]] = []
+        self._columns: list[tuple[np.ndarray | None, ...]] = []
         self._round = -1
 
-    def until_round_ends(self, columns: tuple[np.ndarray, ...]) -> None:
+    def until_round_ends(self, columns: tuple[np.ndarray | None, ...]) -> None:
         """Keep these."""
         if self._graph.round != self._round:
             self._columns.clear()

@@ -155,6 +155,15 @@ def column_to(name: str, kind: Kind, words: np.ndarray, heap: np.ndarray | None)
     return pa.Array.from_buffers(arrow_type(kind), len(words), [validity, pa.py_buffer(values)], count)
 
 
+def record_batch(batch: "Batch") -> "pa.RecordBatch":
+    """A batch as Arrow's, of which numbers lie where they do in the batch: good as long as those do."""
+    import pyarrow as pa
+
+    schema, heaps = batch.schema, batch.heaps or (None,) * len(batch.columns)
+    columns = zip(schema.names, schema.kinds, batch.columns, heaps, strict=True)
+    return pa.RecordBatch.from_arrays([column_to(*column) for column in columns], schema=schema.to_arrow())
+
+
 def _laid_out(name: str, kind: Kind, words: np.ndarray, nulls: np.ndarray | None) -> np.ndarray:
     """Words as they lie in Arrow's memory."""
     if kind.family == "bool":
@@ -269,7 +278,7 @@ class ArrowRows:
         """Copy its rows, and hand on what is enough; many at once are handed on as they are."""
         if batch.rows >= _MANY_ROWS:
             self.hand_on()
-            self._write(batch.to_arrow())
+            self._write(record_batch(batch))
             return
         columns = [np.ascontiguousarray(column) for column in batch.columns]
         addresses = np.array([address_of(column) for column in columns], np.int64)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine.columns.arrow import column_to
+from tokenring.engine.columns.arrow import column_to, record_batch
 from tokenring.engine.columns.convert import to_column
 from tokenring.engine.columns.from_arrow import Dictionaries
 from tokenring.engine.columns.kinds import Kind
@@ -156,16 +156,19 @@ class Batch:
     def arrow(self, name: str) -> Any:
         """A column as a pyarrow array, for pyarrow.compute. SchemaError for a sum of more digits than a decimal has."""
         position = self.schema.position(name)
-        if self.lent is not None:
-            self._own(position)
+        self._own_numbers(position)
         return column_to(name, self.schema.kinds[position], self.columns[position], self._heap(position))
 
     def to_arrow(self) -> "pa.RecordBatch":
         """All columns, with the schema's `to_arrow()`."""
-        import pyarrow as pa
+        for position in range(len(self.columns)):
+            self._own_numbers(position)
+        return record_batch(self)
 
-        arrays = [self.arrow(name) for name in self.schema.names]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema.to_arrow())
+    def _own_numbers(self, position: int) -> None:
+        """Have a column as one's own before Arrow refers to it; of texts it makes a copy itself."""
+        if self.lent is not None and self._heap(position) is None:
+            self._own(position)
 
     @property
     def row_bytes(self) -> int:

@@ -28,7 +28,9 @@ class Dictionaries:
     found out again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settle: Callable[[np.ndarray], np.ndarray]) -> None:
+        """settle: gives the heap, read-only, in which a dictionary's texts are to lie."""
+        self._settle = settle
         self._last: dict[str, tuple[Any, Column]] = {}
 
     def of(self, name: str, kind: Kind, dictionary: Any) -> Column:
@@ -37,10 +39,10 @@ class Dictionaries:
         if last is not None and last[0].equals(dictionary):
             return last[1]
         words, heap = _dictionary(kind, dictionary)
-        if heap is not None:
-            heap.flags.writeable = False
-        self._last[name] = dictionary, (words, heap)
-        return words, heap
+        assert heap is not None, "a dictionary of text"
+        settled = words, self._settle(heap)
+        self._last[name] = dictionary, settled
+        return settled
 
 
 def column_from(kind: Kind, values: Any, of_dictionary: OfDictionary | None = None) -> Column:

@@ -18,6 +18,8 @@ from tokenring.shm.kernels import (
     copy_text,
     int64,
     kernel,
+    load_unaligned,
+    same_octets,
     signed,
     unsigned,
     void,
@@ -34,20 +36,20 @@ def text_hash(word: int, heap: int) -> int:
     h = unsigned(0x9E3779B97F4A7C15)
     if word < 0:
         return signed(h)
-    length = word & LENGTH_MASK
-    text = bytes_at(heap + (word >> LENGTH_BITS), length)
+    length, start = word & LENGTH_MASK, heap + (word >> LENGTH_BITS)
     h ^= unsigned(length)
     at = 0
     while at + 8 <= length:
-        part = unsigned(0)
-        for i in range(8):
-            part |= unsigned(text[at + i]) << unsigned(8 * i)
-        h = (h ^ part) * unsigned(0xBF58476D1CE4E5B9)
+        h = (h ^ unsigned(load_unaligned(start + at))) * unsigned(0xBF58476D1CE4E5B9)
         h ^= h >> unsigned(29)
         at += 8
-    part = unsigned(0)
-    for i in range(length - at):
-        part |= unsigned(text[at + i]) << unsigned(8 * i)
+    rest, part = length - at, unsigned(0)
+    if rest > 0 and at > 0:  # the last bytes, of a word that ends where the text does
+        part = unsigned(load_unaligned(start + length - 8)) >> unsigned(8 * (8 - rest))
+    elif rest > 0:
+        text = bytes_at(start, length)
+        for i in range(rest):
+            part |= unsigned(text[i]) << unsigned(8 * i)
     h = (h ^ part) * unsigned(0x94D049BB133111EB)
     return signed(h ^ (h >> unsigned(32)))
 
@@ -62,12 +64,7 @@ def text_equal(first: int, first_heap: int, second: int, second_heap: int) -> bo
         return False
     if first == second and first_heap == second_heap:
         return True
-    one = bytes_at(first_heap + (first >> LENGTH_BITS), length)
-    other = bytes_at(second_heap + (second >> LENGTH_BITS), length)
-    for i in range(length):
-        if one[i] != other[i]:
-            return False
-    return True
+    return same_octets(first_heap + (first >> LENGTH_BITS), second_heap + (second >> LENGTH_BITS), length)
 
 
 @kernel(int64(COLUMN))

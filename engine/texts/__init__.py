@@ -9,15 +9,9 @@ with later(__name__):
         constant_text,
         first_private_word,
         heap_of_words,
+        in_text_space,
     )
-    from tokenring.engine.texts.private import (
-        find_octet,
-        is_all_common,
-        move_private,
-        move_text,
-        moved_bytes,
-        private_bytes,
-    )
+    from tokenring.engine.texts.private import find_octet, is_all_common, move_private, moved_bytes, private_bytes
 
 __all__ = [
     "as_common",
@@ -26,9 +20,9 @@ __all__ = [
     "find_octet",
     "first_private_word",
     "heap_of_words",
+    "in_text_space",
     "is_all_common",
     "move_private",
-    "move_text",
     "moved_bytes",
     "private_bytes",
 ]

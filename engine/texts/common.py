@@ -53,6 +53,16 @@ def heap_of_words() -> np.ndarray:
     return _NO_BYTES if space is None else space.heap
 
 
+def in_text_space(octets: np.ndarray) -> np.ndarray:
+    """The same bytes, read-only, where compiled operators see them: texts among them need not be brought there, message
+    by message. As they are, read-only from now on, where there is no text space."""
+    space = text_space()
+    if space is not None and octets.nbytes:
+        return space.copy_of(octets)
+    octets.flags.writeable = False
+    return octets
+
+
 def _lasts(words: np.ndarray, heap: np.ndarray) -> bool:
     space = text_space()
     return space is not None and space.lasts(words, heap)

@@ -4,8 +4,7 @@ the text space.
 base: the text space's address; common: the first word that is not of its common part, 0 or more; null is less.
 """
 
-from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK, Words, bytes_at, kernel
-from tokenring.shm.memory import load_unaligned
+from tokenring.shm.kernels import LENGTH_MASK, Words, bytes_at, copy_text, kernel, load_unaligned
 
 _EACH_BYTE, _LOW_BITS = 0x0101010101010101, 0x7F7F7F7F7F7F7F7F
 _NUMBERS = 0x0001020304050607  # of bytes, so that the product with 1 << 8 * n has n in its highest
@@ -44,16 +43,6 @@ def moved_bytes(column: Words, common: int) -> int:
 
 
 @kernel
-def move_text(word: int, base: int, at: int) -> int:
-    """Copy a text to offset `at`; returns its word there."""
-    length = word & LENGTH_MASK
-    source, copy = bytes_at(base + (word >> LENGTH_BITS), length), bytes_at(base + at, length)
-    for i in range(length):
-        copy[i] = source[i]
-    return at << LENGTH_BITS | length
-
-
-@kernel
 def move_private(column: Words, base: int, common: int, at: int) -> int:
     """Copy the texts of a column that are not common to offset `at` and behind it, and write down their words there;
     one that repeats the one before it is copied once. Returns the offset behind them."""
@@ -62,7 +51,7 @@ def move_private(column: Words, base: int, common: int, at: int) -> int:
         word = column[i]
         if word >= common:
             if word != before:
-                before, moved = word, move_text(word, base, at)
+                before, moved = word, copy_text(word, base, base, at)
                 at += word & LENGTH_MASK
             column[i] = moved
     return at

@@ -22,6 +22,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.columns import NO_HEAP, Dictionaries, batch_from_arrow
 from tokenring.engine.graph import Graph, Source, columns_read, functions_behind, rows_cross
+from tokenring.engine.texts import in_text_space
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import has_end, waits_of
 from tokenring.operators.sources.throttle import Sent, Throttle
@@ -164,7 +165,7 @@ class ReadColumns:
         self.least = schema.select(self.names or schema.names[:1])
         """The schema of what is read where rows cannot be counted without a column."""
         self._nothing = np.zeros(0, np.int64)
-        self._dictionaries = Dictionaries()
+        self._dictionaries = Dictionaries(in_text_space)
 
     def batch_of(self, schema: Schema, arrow: Any) -> Batch:
         """Columns that were read as Arrow's."""

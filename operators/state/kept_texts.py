@@ -11,7 +11,7 @@ import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, int64, kernel, void
 from tokenring.engine.columns import heap_address
-from tokenring.engine.compiled import Record, Words, move_private, move_text, private_bytes, record_of, round_of
+from tokenring.engine.compiled import Record, Words, move_private, private_bytes, record_of, round_of
 from tokenring.engine.raw import LENGTH_MASK, copy_text, text_space
 
 _FIRST_BYTES = 1 << 16
@@ -49,9 +49,7 @@ def keep_text(texts: TextStore, word: int) -> int:
     """Keep a text, for which there is room: the word to be stored."""
     if word < texts.common:
         return word
-    made = move_text(word, texts.base, texts.at)
-    texts.at += word & LENGTH_MASK
-    return made
+    return _copied(texts, word, texts.base)
 
 
 @kernel
@@ -59,6 +57,11 @@ def keep_text_of(texts: TextStore, word: int, heap: int) -> int:
     """Keep a text of a heap at some address, for which there is room: the word to be stored."""
     if heap == texts.base:
         return keep_text(texts, word)
+    return _copied(texts, word, heap)
+
+
+@kernel
+def _copied(texts: TextStore, word: int, heap: int) -> int:
     made = copy_text(word, heap, texts.base, texts.at)
     texts.at += word & LENGTH_MASK
     return made

@@ -9,7 +9,8 @@ Kernels get one by its address, `heap = record_at(address, Heap)`, and many, one
 they have is `heap.first`, `heap.keys.live`, `heap.counts[2]`. Records go to other kernels by reference. In Python,
 `Heap()` is one whose words are 0, and `Heap(words)` one that lies in an array of words, by the same names.
 
-And what kernels see of memory besides, at an address: words, bytes, tables; and what a word of text is.
+And what kernels see of memory besides, at an address: words, bytes, tables; what a word of text is, and how texts are
+copied and compared.
 """
 
 import ctypes
@@ -188,6 +189,8 @@ STAND_FOR[_Declared] = _Declared.original
 
 _carray: Any = Later("numba", "carray")
 _as_pointer: Any = Later("tokenring.shm.memory.intrinsics", "as_pointer")
+_copy_octets: Any = Later("tokenring.shm.memory.c_functions", "copy_octets")
+load_unaligned: Any = Later("tokenring.shm.memory.c_functions", "load_unaligned")
 
 
 @kernel
@@ -244,12 +247,50 @@ def address_of(array: np.ndarray, index: int = 0) -> int:
     return array.ctypes.data + index * 8  # for records, `__array_interface__` is forty times as dear
 
 
+# Most texts are short, and a loop over single bytes takes longer for what is left of one behind its last full vector
+# than for all before it: in these kernels the last step goes back to where a full one ends with the text.
+
+
 @kernel
 def copy_text(word: int, heap: int, target: int, at: int) -> int:
     """Copy a text that is not null from the heap at address `heap` to byte `at` of the one at `target`; returns its
-    word there."""
+    word there. The two do not overlap."""
     length = word & LENGTH_MASK
-    source, copy = bytes_at(heap + (word >> LENGTH_BITS), length), bytes_at(target + at, length)
-    for i in range(length):
-        copy[i] = source[i]
+    source, copy = heap + (word >> LENGTH_BITS), target + at
+    if length >= 32:
+        done = 0
+        while done + 32 < length:
+            _copy_octets(source + done, copy + done, 32)
+            done += 32
+        _copy_octets(source + length - 32, copy + length - 32, 32)
+    elif length >= 16:
+        _copy_octets(source, copy, 16)
+        _copy_octets(source + length - 16, copy + length - 16, 16)
+    elif length >= 8:
+        _copy_octets(source, copy, 8)
+        _copy_octets(source + length - 8, copy + length - 8, 8)
+    elif length >= 4:
+        _copy_octets(source, copy, 4)
+        _copy_octets(source + length - 4, copy + length - 4, 4)
+    else:
+        octets, copied = bytes_at(source, length), bytes_at(copy, length)
+        for i in range(length):
+            copied[i] = octets[i]
     return at << LENGTH_BITS | length
+
+
+@kernel
+def same_octets(first: int, second: int, length: int) -> bool:
+    """Whether so many bytes at two addresses are the same."""
+    if length >= 8:
+        done = 0
+        while done + 8 < length:
+            if load_unaligned(first + done) != load_unaligned(second + done):
+                return False
+            done += 8
+        return bool(load_unaligned(first + length - 8) == load_unaligned(second + length - 8))
+    one, other = bytes_at(first, length), bytes_at(second, length)
+    for i in range(length):
+        if one[i] != other[i]:
+            return False
+    return True

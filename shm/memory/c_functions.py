@@ -164,6 +164,20 @@ def store_unaligned(typing: Any, address: Any, word: Any) -> Any:
     return types.void(types.int64, types.int64), emit
 
 
+@intrinsic(prefer_literal=True)
+def copy_octets(typing: Any, source: Any, target: Any, count: Any) -> Any:
+    """Copy `count` bytes, a constant, between any two addresses: of 4, 8, 16 or 32 a processor makes one step."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        octet, word = ir.IntType(8).as_pointer(), ir.IntType(64)
+        function = builder.module.declare_intrinsic("llvm.memcpy", [octet, octet, word])
+        ends = builder.inttoptr(args[1], octet), builder.inttoptr(args[0], octet)
+        builder.call(function, [*ends, ir.Constant(word, count.literal_value), ir.Constant(ir.IntType(1), 0)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, count), emit
+
+
 _KEEP_SIZE_AND_PUNCH_HOLE = 3
 
 

@@ -57,6 +57,21 @@ class MappedFile:
         _libc.madvise(self._address + start, stop - start, advice)
 
 
+class _Copy:
+    """Bytes in the text space for as long as an array refers to this, which is what they are of."""
+
+    def __init__(self, space: "TextSpace", octets: np.ndarray) -> None:
+        self._space, self._size = space, max(octets.nbytes, 1)
+        self._offset = space.claim(self._size)
+        space.write(self._offset, octets)
+        # What numpy makes an array of, and of arrays that are cut out of that, refers to this.
+        where = space.address + self._offset, True  # read-only
+        self.__array_interface__ = {"version": 3, "shape": (octets.nbytes,), "typestr": "|u1", "data": where}
+
+    def __del__(self) -> None:
+        self._space.give_back(self._offset, self._size)
+
+
 class TextSpace:
     """A process's range. `heap` is all of it, as uint8: what words that count from its start point into."""
 
@@ -148,6 +163,11 @@ class TextSpace:
             self.give_back(offset, size)
             raise MemoryError(f"no memory for {size:,} bytes of text ({error.strerror})") from None
         return offset
+
+    def copy_of(self, octets: np.ndarray) -> np.ndarray:
+        """The same bytes, uint8 of any length, among this process's own: read-only, and given back when no array refers
+        to them any more. MemoryError if there is no room."""
+        return np.asarray(_Copy(self, octets))
 
     def write(self, offset: int, octets: np.ndarray) -> None:
         """Copy bytes, uint8 of any length, to where some were claimed."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from tokenring.engine import TABLE, Batch, Kind, Schema, kernel
 from tokenring.engine.columns import FLOAT, UNSIGNED
-from tokenring.engine.compiled import Record, Words, signed
+from tokenring.engine.compiled import Record, Words, load_unaligned, signed
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, text_space
 
 Heaps = tuple[np.ndarray | None, ...]
@@ -95,9 +95,12 @@ def compare_texts(one: int, other: int, base: int) -> int:
     if one == other:
         return 0
     length, other_length = one & LENGTH_MASK, other & LENGTH_MASK
-    first = bytes_at(base + (one >> LENGTH_BITS), length)
-    second = bytes_at(base + (other >> LENGTH_BITS), other_length)
-    for i in range(min(length, other_length)):
+    start, other_start, shorter = base + (one >> LENGTH_BITS), base + (other >> LENGTH_BITS), min(length, other_length)
+    same = 0
+    while same + 8 <= shorter and load_unaligned(start + same) == load_unaligned(other_start + same):
+        same += 8
+    first, second = bytes_at(start, length), bytes_at(other_start, other_length)
+    for i in range(same, shorter):
         if first[i] != second[i]:
             return -1 if first[i] < second[i] else 1
     return length - other_length

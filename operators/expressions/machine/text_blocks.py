@@ -3,15 +3,21 @@
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, text_equal, void
 from tokenring.engine.compiled import Words, signed
-from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, find_octet, words_at
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, copy_text, find_octet, same_octets, words_at
 
 
 @kernel
-def _same(text: Words, start: int, part: Words, length: int) -> bool:
-    for i in range(length):
-        if text[start + i] != part[i]:
-            return False
-    return True
+def _contains(text: int, length: int, part: int, wanted: int) -> bool:
+    """Whether a text at an address has these bytes in it."""
+    if wanted == 0:
+        return True
+    end, first = length - wanted + 1, signed(bytes_at(part, wanted)[0])
+    at = find_octet(text, 0, end, first, 1)
+    while at < end:
+        if same_octets(text + at, part, wanted):
+            return True
+        at = find_octet(text, at + 1, end, first, 1)
+    return False
 
 
 @kernel
@@ -30,17 +36,13 @@ def text_relation(
             if relation == 0:
                 found = text_equal(word, first_heap, other, second_heap)
             elif length >= wanted:
-                text = bytes_at(first_heap + (word >> LENGTH_BITS), length)
-                part = bytes_at(second_heap + (other >> LENGTH_BITS), wanted)
+                text, part = first_heap + (word >> LENGTH_BITS), second_heap + (other >> LENGTH_BITS)
                 if relation == 1:
-                    found = _same(text, 0, part, wanted)
+                    found = same_octets(text, part, wanted)
                 elif relation == 2:
-                    found = _same(text, length - wanted, part, wanted)
+                    found = same_octets(text + length - wanted, part, wanted)
                 else:
-                    for start in range(length - wanted + 1):
-                        if _same(text, start, part, wanted):
-                            found = True
-                            break
+                    found = _contains(text, length, part, wanted)
         t[i] = signed(found)
 
 
@@ -55,8 +57,8 @@ def text_count(target: int, first: int, second: int, first_heap: int, second_hea
         found = signed(0)
         if word >= 0 and other >= 0:
             length, wanted = word & LENGTH_MASK, other & LENGTH_MASK
-            text = bytes_at(first_heap + (word >> LENGTH_BITS), length)
-            part = bytes_at(second_heap + (other >> LENGTH_BITS), wanted)
+            address, part_address = first_heap + (word >> LENGTH_BITS), second_heap + (other >> LENGTH_BITS)
+            text, part = bytes_at(address, length), bytes_at(part_address, wanted)
             if wanted == 0:
                 found = length + 1
             elif wanted == 1:
@@ -66,7 +68,7 @@ def text_count(target: int, first: int, second: int, first_heap: int, second_hea
             else:
                 at = 0
                 while at + wanted <= length:
-                    if text[at] == part[0] and _same(text, at, part, wanted):
+                    if text[at] == part[0] and same_octets(address + at, part_address, wanted):
                         found += 1
                         at += wanted
                     else:
@@ -112,16 +114,16 @@ def first_unknown(first: int, null: int, guard: int, count: int) -> int:
 
 
 @kernel
-def _find(address: int, start: int, length: int, between: Words, width: int, times: int) -> int:
-    """Where in a text at an address, from `start` on, the n-th separator, of `width` bytes, begins, n >= 1; `length`
-    if there are fewer."""
-    first = signed(between[0])
+def _find(address: int, start: int, length: int, between: int, width: int, times: int) -> int:
+    """Where in a text at an address, from `start` on, the n-th separator, of `width` bytes at an address, begins, n >=
+    1; `length` if there are fewer."""
+    first = signed(bytes_at(between, width)[0])
     if width == 1:
         return find_octet(address, start, length, first, times)
-    text, end = bytes_at(address, length), length - width + 1
+    end = length - width + 1
     at = find_octet(address, start, end, first, 1)
     while at < end:
-        if _same(text, at, between, width):
+        if same_octets(address + at, between, width):
             times -= 1
             if times == 0:
                 return at
@@ -135,8 +137,7 @@ def split_part(words: Words, heap: int, separator: Words, index: int, parts: Wor
     """Words into the same heap of the parts of that index, from 0, between separators; null where there are fewer.
     separator: int64 (2,), the address and length of its bytes; an empty one separates nothing.
     """
-    width = separator[1]
-    between = bytes_at(separator[0], width)
+    between, width = separator[0], separator[1]
     for i in range(len(words)):
         word = words[i]
         parts[i] = -1
@@ -181,10 +182,6 @@ def take_chosen(sources: Words, chosen: Words, words: Words, target: int) -> Non
         source = chosen[i]
         word = words_at(sources[source, 1], rows)[i]
         if word >= 0 and target != 0:
-            length = word & LENGTH_MASK
-            text, copy = bytes_at(sources[source, 2] + (word >> LENGTH_BITS), length), bytes_at(target + at, length)
-            for j in range(length):
-                copy[j] = text[j]
-            word = at << LENGTH_BITS | length
-            at += length
+            word = copy_text(word, sources[source, 2], target, at)
+            at += word & LENGTH_MASK
         words[i] = word

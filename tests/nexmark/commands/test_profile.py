@@ -16,7 +16,7 @@ from tests.nexmark.helpers import seal_generated, tokenring
 from tokenring.nexmark.events.generator import GeneratorConfig
 from tokenring.tools.profile import py_spy
 
-EVENTS = 200_000
+EVENTS = 1_000_000
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -133,3 +133,17 @@ def test_where_addresses_are_few_there_is_none() -> None:
             os._exit(7)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+def test_a_copy_lasts_as_long_as_an_array_refers_to_it() -> None:
+    space = TextSpace()
+    octets = np.frombuffer(b"as long as it is asked for", np.uint8)
+    copy = space.copy_of(octets)
+    offset = space.offset_of(copy.ctypes.data)
+    assert copy.tobytes() == octets.tobytes() and offset >= space.common_bytes
+    assert not copy[1:].flags.writeable
+    part = copy[3:][1:7]
+    del copy
+    assert space.claim(1) != offset and part.tobytes() == b"ong as"
+    del part
+    assert space.claim(1) == offset
