@@ -90,6 +90,9 @@ def test_rows_are_chosen_with_their_text() -> None:
     assert batch.take(np.array([2, 0, 2]))["s"].tolist() == ["größe", "x", "größe"]
     assert batch.filter(np.array([False, True, True]))["y"].tolist() == [b"\xff\x00", None]
     assert batch.filter(np.ones(3, np.bool_)) is batch
+    for rows in (2, 4):
+        with raises(SchemaError, str(rows), "3"):
+            batch.filter(np.ones(rows, np.bool_))
     assert batch.slice(1, 3)["s"].tolist() == [None, "größe"]
     assert batch.select(ALL.select(("y", "a")))["y"].tolist() == batch["y"].tolist()
     own = batch.slice(2, 3).copy()
