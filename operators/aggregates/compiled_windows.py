@@ -22,16 +22,7 @@ from tokenring.operators.aggregates.compiled_panes import (
 from tokenring.operators.aggregates.moving_panes import MovingPanes, Sliding
 from tokenring.operators.aggregates.moving_windows import MovingWindows
 from tokenring.operators.aggregates.pane_state import BEFORE_ALL, PANE, too_late
-from tokenring.operators.folds import (
-    ALL,
-    Accumulators,
-    FoldTables,
-    Plan,
-    drop_sets,
-    gather,
-    write_partials,
-    write_results,
-)
+from tokenring.operators.folds import ALL, Accumulators, FoldTables, Plan, drop_sets, write_partials, write_results
 from tokenring.operators.folds.moving import CompiledFolds
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.migrate import Table, offer
@@ -41,6 +32,7 @@ from tokenring.operators.state import (
     Keys,
     KeyWords,
     forget_slots,
+    gather,
     grown,
     key_column,
     link_columns,

@@ -33,7 +33,7 @@ from tokenring.operators.folds.kernels import (
     fold_runs,
     fold_words,
 )
-from tokenring.operators.state import LEAST
+from tokenring.operators.state import LEAST, gather
 
 _FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)
 _FEW = 256  # rows, the state of whose slots stays in the innermost cache while one fold after the other is made
@@ -225,13 +225,6 @@ def take_away_slots(folded: Folds, merged_in: Folds, source: Words, target: Word
             for i in range(len(source)):
                 merged[target[i], number] -= state[source[i], number]
     return -1
-
-
-@kernel
-def gather(words: Words, slots: Words, column: Words) -> None:
-    """Write the words of slots."""
-    for i in range(len(slots)):
-        column[i] = words[slots[i]]
 
 
 @kernel

@@ -18,7 +18,7 @@ from tokenring.engine.compiled import (
     rows_of,
     table_at,
 )
-from tokenring.operators.folds import BLOCK, gather
+from tokenring.operators.folds import BLOCK
 from tokenring.operators.mechanisms import CompiledLogic, driven, own_record
 from tokenring.operators.migrate import offer
 from tokenring.operators.ranking.best import best_tables, end_wins, win
@@ -29,6 +29,7 @@ from tokenring.operators.state import (
     KeyMap,
     Keys,
     KeyWords,
+    gather,
     grown,
     link_columns,
     link_numbers,

@@ -35,13 +35,12 @@ from tokenring.operators.folds import (
     FoldTables,
     Plan,
     fold_block,
-    gather,
     start_slot,
     write_partials,
     write_rows,
 )
 from tokenring.operators.mechanisms import CompiledLogic, driven, own_record
-from tokenring.operators.state import all_equal, grown, shared_scratch
+from tokenring.operators.state import all_equal, gather, grown, shared_scratch
 
 _SLOTS, _CHOSEN, _PICKED, _TAGS, _SCRATCH_ROWS = range(5)
 _NUMBERS, _FIRSTS, _KEPT, _COUNTS, _ROWS_WORDS = range(5)

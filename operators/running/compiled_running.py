@@ -26,7 +26,6 @@ from tokenring.operators.folds import (
     distinct_slots,
     fold_block,
     fold_stretches,
-    gather,
     start_slot,
     write_partials,
     write_results,
@@ -40,7 +39,7 @@ from tokenring.operators.running.running_state import (
     moved_keys,
     moved_tables,
 )
-from tokenring.operators.state import key_column, number_by, values_of, with_key_words
+from tokenring.operators.state import gather, key_column, number_by, values_of, with_key_words
 
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED = range(SCRATCH_ROWS)
 

@@ -65,7 +65,7 @@ with later(__name__):
     from tokenring.operators.state.keys import Keys
     from tokenring.operators.state.keys_kernels import KeyCounts
     from tokenring.operators.state.row_store import RowStore
-    from tokenring.operators.state.tables import grown, shared_scratch
+    from tokenring.operators.state.tables import gather, grown, shared_scratch
     from tokenring.operators.state.tags import SOURCE_WORDS
     from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
@@ -100,6 +100,7 @@ __all__ = [
     "find_by",
     "first_homes",
     "forget_slots",
+    "gather",
     "give_place",
     "grown",
     "has_room_for_texts",

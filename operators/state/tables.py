@@ -1,11 +1,12 @@
-"""Tables that become longer: the arrays in which operators keep state by slot, as slots are handed out."""
+"""Tables that become longer, in which operators keep state by slot, as slots are handed out; and what slots hold."""
 
 from functools import cache
 from math import prod
 
 import numpy as np
 
-from tokenring.engine import require_memory
+from tokenring.engine import kernel, require_memory
+from tokenring.engine.compiled import Words
 from tokenring.operators.state.reserved import in_place
 
 
@@ -43,3 +44,10 @@ def grown(array: np.ndarray, length: int, fill: int | None = 0, axis: int = -1) 
     else:
         longer[..., :before] = array
     return longer
+
+
+@kernel
+def gather(words: Words, slots: Words, column: Words) -> None:
+    """Write the words of slots."""
+    for i in range(len(slots)):
+        column[i] = words[slots[i]]

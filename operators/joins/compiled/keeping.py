@@ -2,7 +2,6 @@
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import Words, column_of, fail, time_of, words_at
-from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.kept_rows import (
     free_of,
     heads_of,
@@ -34,6 +33,7 @@ from tokenring.operators.joins.kept import (
     bar,
     take_chains,
 )
+from tokenring.operators.state import gather
 
 
 @kernel

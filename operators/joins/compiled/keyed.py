@@ -20,7 +20,6 @@ from tokenring.engine.compiled import (
     rows_of,
     world_at,
 )
-from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.results import scratch
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns
 from tokenring.operators.state import (
@@ -30,6 +29,7 @@ from tokenring.operators.state import (
     Keys,
     KeyWords,
     find_by,
+    gather,
     link_numbers,
     number_by,
     word_column,

@@ -31,7 +31,6 @@ from tokenring.engine.compiled import (
     time_of,
     world_at,
 )
-from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.kept_rows import (
     KeptRows,
     LinkedSide,
@@ -46,7 +45,7 @@ from tokenring.operators.joins.compiled.keyed import rows_but
 from tokenring.operators.joins.compiled.results import scratch
 from tokenring.operators.joins.kept import Side
 from tokenring.operators.mechanisms import Beginning, drop_first
-from tokenring.operators.state import RowStore, give_place, grown, take_place
+from tokenring.operators.state import RowStore, gather, give_place, grown, take_place
 
 _NEXT = 0  # word of links: the next row of that time
 _ASKED, _KNOWN = range(2)

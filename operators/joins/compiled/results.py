@@ -17,10 +17,9 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.kept_rows import KeptRows, LinkedSide, kept_column
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, Side, UniqueSide
-from tokenring.operators.state import KeptTexts
+from tokenring.operators.state import KeptTexts, gather
 
 
 class ResultColumn(Record):

@@ -13,7 +13,6 @@ from tokenring.engine.compiled import (
     time_of,
     world_at,
 )
-from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.keeping import (
     first_of_keys,
     keep_bounded,
@@ -46,6 +45,7 @@ from tokenring.operators.joins.compiled.results import scratch, side_of
 from tokenring.operators.joins.compiled.sending import send_alone, send_due
 from tokenring.operators.joins.compiled.words import Join
 from tokenring.operators.joins.kept import RIGHT, WAITS
+from tokenring.operators.state import gather
 
 
 @kernel

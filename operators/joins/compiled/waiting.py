@@ -16,7 +16,6 @@ from tokenring.engine.compiled import (
     records_of,
     world_at,
 )
-from tokenring.operators.folds import gather
 from tokenring.operators.joins.compiled.kept_rows import (
     KeptRows,
     LinkedSide,
@@ -29,7 +28,7 @@ from tokenring.operators.joins.compiled.kept_rows import (
 from tokenring.operators.joins.compiled.results import scratch
 from tokenring.operators.joins.kept import MovedColumns, Side
 from tokenring.operators.migrate import Leaving, Table
-from tokenring.operators.state import FreeList, RowStore, give_place, grown, take_place
+from tokenring.operators.state import FreeList, RowStore, gather, give_place, grown, take_place
 
 
 class Piece(Record):
