@@ -2,7 +2,7 @@
 
 The kernels work on flat int64 tables: `table`, a row an open interval, one cache line each; `entries`, `wheel`, `due`
 and `ends`, the timing wheel of (end, key) and its counts; `pending` offers (key, time, value) whose interval is not
-here (yet); `meta`, the counts.
+here (yet); and the counts of these, an OfferCounts.
 """
 
 from collections.abc import MutableSequence

@@ -170,7 +170,7 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
             said = err.read().decode(errors="replace")
         if status == 0:
             return told, _difference(query, source, _SINKS[sink].rows(out))
-        if is_damaged and sink in _TABLES and "cannot go on from snapshot" in said:  # as promised: none is taken back
+        if is_damaged and not _SINKS[sink].gives_back and "cannot go on from snapshot" in said:  # as promised
             return f"{told}, refused", _difference(query, source, _SINKS[sink].rows(out), is_whole=False)
         if "BrokenInvariant" in said or (status > 0 and "SIGKILL" not in said):
             return told, f"status {status}: {said[-400:]!r}"
@@ -271,11 +271,13 @@ def _read_lines(path: Path) -> list[Row]:
 
 @dataclass(frozen=True)
 class _Sink:
-    """Somewhere to write to: how, what reads a file there, and which files are there."""
+    """Somewhere to write to: how, what reads a file there, and which files are there; whether results that are there
+    can be taken back."""
 
     write: Callable[[Stream, str, Any], Any]
     read: Callable[[Path], list[Row]]
     files: Callable[[Path], Iterable[Path]] = lambda out: out.glob("*")
+    gives_back: bool = True
 
     def rows(self, out: Path) -> list[Row]:
         """What has been written, if anything."""
@@ -287,15 +289,14 @@ _SINKS = {
     "arrow": _Sink(lambda rows, out, commit: rows.to_arrow_files(out, commit=commit), _read_arrow),
     "json lines": _Sink(lambda rows, out, commit: rows.to_json_lines(out, commit=commit), _read_lines),
     "sqlite": _Sink(
-        lambda rows, out, commit: rows.to_database(out, "results", commit=commit), _read_database, lambda out: [out]
+        lambda rows, out, commit: rows.to_database(out, "results", commit=commit), _read_database, lambda out: [out],
+        gives_back=False,
     ),
     # deltalake has threads, and this process forks
-    "delta": _Sink(lambda rows, out, commit: rows.to_delta(out, commit=commit), _read_parquet, files_of),
+    "delta": _Sink(
+        lambda rows, out, commit: rows.to_delta(out, commit=commit), _read_parquet, files_of, gives_back=False
+    ),
 }
-
-
-_TABLES = {"sqlite", "delta"}
-"""Sinks of which nothing is taken back where a newer snapshot is damaged."""
 
 
 def _dying(query: str, staged: str, job: str, out: str, sink: str, commit: str, bins: str, workers: str) -> None:

@@ -189,7 +189,7 @@ STAND_FOR[_Declared] = _Declared.original
 
 _carray: Any = Later("numba", "carray")
 _as_pointer: Any = Later("tokenring.shm.memory.intrinsics", "as_pointer")
-_copy_octets: Any = Later("tokenring.shm.memory.c_functions", "copy_octets")
+_copy_bytes: Any = Later("tokenring.shm.memory.c_functions", "copy_bytes")
 load_unaligned: Any = Later("tokenring.shm.memory.c_functions", "load_unaligned")
 
 
@@ -260,18 +260,18 @@ def copy_text(word: int, heap: int, target: int, at: int) -> int:
     if length >= 32:
         done = 0
         while done + 32 < length:
-            _copy_octets(source + done, copy + done, 32)
+            _copy_bytes(copy + done, source + done, 32)
             done += 32
-        _copy_octets(source + length - 32, copy + length - 32, 32)
+        _copy_bytes(copy + length - 32, source + length - 32, 32)
     elif length >= 16:
-        _copy_octets(source, copy, 16)
-        _copy_octets(source + length - 16, copy + length - 16, 16)
+        _copy_bytes(copy, source, 16)
+        _copy_bytes(copy + length - 16, source + length - 16, 16)
     elif length >= 8:
-        _copy_octets(source, copy, 8)
-        _copy_octets(source + length - 8, copy + length - 8, 8)
+        _copy_bytes(copy, source, 8)
+        _copy_bytes(copy + length - 8, source + length - 8, 8)
     elif length >= 4:
-        _copy_octets(source, copy, 4)
-        _copy_octets(source + length - 4, copy + length - 4, 4)
+        _copy_bytes(copy, source, 4)
+        _copy_bytes(copy + length - 4, source + length - 4, 4)
     else:
         octets, copied = bytes_at(source, length), bytes_at(copy, length)
         for i in range(length):

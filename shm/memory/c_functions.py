@@ -50,7 +50,8 @@ def deallocate(typing: Any, address: Any) -> Any:
 
 @intrinsic
 def copy_bytes(typing: Any, target: Any, origin: Any, size_bytes: Any) -> Any:
-    """Copy bytes from one address to another; the ranges do not overlap."""
+    """Copy bytes from one address to another; the ranges do not overlap. Of a constant number of them, a few, the
+    processor copies them itself, and nothing is called."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = ir.IntType(8).as_pointer()
@@ -162,20 +163,6 @@ def store_unaligned(typing: Any, address: Any, word: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), emit
-
-
-@intrinsic(prefer_literal=True)
-def copy_octets(typing: Any, source: Any, target: Any, count: Any) -> Any:
-    """Copy `count` bytes, a constant, between any two addresses: of 4, 8, 16 or 32 a processor makes one step."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        octet, word = ir.IntType(8).as_pointer(), ir.IntType(64)
-        function = builder.module.declare_intrinsic("llvm.memcpy", [octet, octet, word])
-        ends = builder.inttoptr(args[1], octet), builder.inttoptr(args[0], octet)
-        builder.call(function, [*ends, ir.Constant(word, count.literal_value), ir.Constant(ir.IntType(1), 0)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, count), emit
 
 
 _KEEP_SIZE_AND_PUNCH_HOLE = 3

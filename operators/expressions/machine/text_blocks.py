@@ -7,17 +7,22 @@ from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, copy_text, 
 
 
 @kernel
-def _contains(text: int, length: int, part: int, wanted: int) -> bool:
-    """Whether a text at an address has these bytes in it."""
-    if wanted == 0:
-        return True
-    end, first = length - wanted + 1, signed(bytes_at(part, wanted)[0])
-    at = find_octet(text, 0, end, first, 1)
+def _find(address: int, start: int, length: int, part: int, width: int, times: int) -> int:
+    """Where in a text at an address, from `start` on, a part of it, `width` bytes at an address, begins for the n-th
+    time, without overlap, n >= 1; `length` if it does not."""
+    first = signed(bytes_at(part, width)[0])
+    if width == 1:
+        return find_octet(address, start, length, first, times)
+    end = length - width + 1
+    at = find_octet(address, start, end, first, 1)
     while at < end:
-        if same_octets(text + at, part, wanted):
-            return True
-        at = find_octet(text, at + 1, end, first, 1)
-    return False
+        if same_octets(address + at, part, width):
+            times -= 1
+            if times == 0:
+                return at
+            at += width - 1
+        at = find_octet(address, at + 1, end, first, 1)
+    return length
 
 
 @kernel
@@ -42,7 +47,7 @@ def text_relation(
                 elif relation == 2:
                     found = same_octets(text + length - wanted, part, wanted)
                 else:
-                    found = _contains(text, length, part, wanted)
+                    found = wanted == 0 or _find(text, 0, length, part, wanted, 1) < length
         t[i] = signed(found)
 
 
@@ -57,22 +62,18 @@ def text_count(target: int, first: int, second: int, first_heap: int, second_hea
         found = signed(0)
         if word >= 0 and other >= 0:
             length, wanted = word & LENGTH_MASK, other & LENGTH_MASK
-            address, part_address = first_heap + (word >> LENGTH_BITS), second_heap + (other >> LENGTH_BITS)
-            text, part = bytes_at(address, length), bytes_at(part_address, wanted)
+            address, part = first_heap + (word >> LENGTH_BITS), second_heap + (other >> LENGTH_BITS)
             if wanted == 0:
                 found = length + 1
             elif wanted == 1:
-                octet = part[0]
+                text, octet = bytes_at(address, length), bytes_at(part, 1)[0]
                 for j in range(length):
                     found += signed(text[j] == octet)
             else:
-                at = 0
-                while at + wanted <= length:
-                    if text[at] == part[0] and same_octets(address + at, part_address, wanted):
-                        found += 1
-                        at += wanted
-                    else:
-                        at += 1
+                at = _find(address, 0, length, part, wanted, 1)
+                while at < length:
+                    found += 1
+                    at = _find(address, at + wanted, length, part, wanted, 1)
         t[i] = found
 
 
@@ -111,25 +112,6 @@ def first_unknown(first: int, null: int, guard: int, count: int) -> int:
         if a[i] == null and (guard == 0 or g[i] == 1):
             return i
     return -1
-
-
-@kernel
-def _find(address: int, start: int, length: int, between: int, width: int, times: int) -> int:
-    """Where in a text at an address, from `start` on, the n-th separator, of `width` bytes at an address, begins, n >=
-    1; `length` if there are fewer."""
-    first = signed(bytes_at(between, width)[0])
-    if width == 1:
-        return find_octet(address, start, length, first, times)
-    end = length - width + 1
-    at = find_octet(address, start, end, first, 1)
-    while at < end:
-        if same_octets(address + at, between, width):
-            times -= 1
-            if times == 0:
-                return at
-            at += width - 1
-        at = find_octet(address, at + 1, end, first, 1)
-    return length
 
 
 @kernel(void(COLUMN, int64, COLUMN, int64, WORDS))
