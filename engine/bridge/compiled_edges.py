@@ -7,6 +7,7 @@ from tokenring.engine.data import Burst, Edge
 from tokenring.engine.native import HEADER_WORDS, OWN_TIMES, Message, World, array_at, next_for_python, was_handed_on
 from tokenring.engine.progress import ChangeLog
 from tokenring.engine.texts import heap_of_words
+from tokenring.engine.times import AnyTime
 
 
 class CompiledEdges:
@@ -20,14 +21,14 @@ class CompiledEdges:
         self._told = np.zeros(HEADER_WORDS, np.int64)
         self._header = Message(self._told)
         self._view = self._told.data
-        self._edges: dict[int, tuple[Edge, Schema, Heaps]] = {}
+        self._edges: dict[int, tuple[Edge, Schema, Heaps, int]] = {}
 
-    def add(self, number: int, edge: Edge, schema: Schema) -> None:
-        """Let messages of an edge of the world's tables go on to `edge`."""
+    def add(self, number: int, edge: Edge, schema: Schema, depth: int) -> None:
+        """Let messages of an edge of the world's tables, at times of so many coordinates, go on to `edge`."""
         heaps: Heaps = ()
         if schema.has_text:
             heaps = tuple([heap_of_words() if kind.is_text else None for kind in schema.kinds])
-        self._edges[number] = edge, schema, heaps
+        self._edges[number] = edge, schema, heaps, depth
         if HEADER_WORDS + len(schema) > len(self._told):
             self._told = np.zeros(HEADER_WORDS + len(schema), np.int64)
             self._header, self._view = Message(self._told), self._told.data
@@ -41,7 +42,7 @@ class CompiledEdges:
         address = self._world.address
         while next_for_python(address, self._told):
             told = self._header
-            edge, schema, heaps = self._edges[told.edge_number]
+            edge, schema, heaps, depth = self._edges[told.edge_number]
             rows = told.rows
             columns = []
             for position in range(told.width):
@@ -58,7 +59,9 @@ class CompiledEdges:
                 finally:  # a stage that raises has had it
                     burst.log_each(self._log, was_handed_on(address, told.edge_number), -1)
             else:
-                time = told.time
+                time: AnyTime = told.time
+                if depth > 1:
+                    time = (told.time, *told.inner.tolist()[: depth - 1])
                 try:
                     edge.push(time, batch)
                 finally:

@@ -5,24 +5,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tokenring.engine.columns import Batch, heap_address
+from tokenring.engine.columns import Batch, Schema, heap_address
 from tokenring.engine.data import Burst
-from tokenring.engine.native import OWN_TIMES, World, bring_texts, hand_over, waiting_at
+from tokenring.engine.native import OWN_TIMES, World, bring_texts, hand_over, waiting_at, words_of_time
+from tokenring.engine.times import first_time
 from tokenring.shm.kernels import address_of
 
 
 class CompiledInbox:
     """What stands in place of a deque as the queue of a compiled operator's input."""
 
-    __slots__ = ("_addresses", "_heaps", "_kept", "_nulls", "_reads_texts", "_world", "port")
+    __slots__ = ("_addresses", "_depth", "_heaps", "_kept", "_nulls", "_reads_texts", "_time", "_world", "port")
 
-    def __init__(self, world: World, port: int, width: int, kept: "KeptColumns", reads_texts: bool) -> None:
-        """port: the row of the input in the world's tables, of so many columns. reads_texts: whether texts are to be
-        where the operator can read them; nulls come in their place if not."""
+    def __init__(
+        self, world: World, port: int, schema: Schema, depth: int, kept: "KeptColumns", reads_texts: bool
+    ) -> None:
+        """port: the row of the input in the world's tables; schema, depth: of what comes, and of its times.
+        reads_texts: whether texts are to be where the operator can read them; nulls come in their place if not."""
         self._world = world
         self.port = port
-        self._addresses = np.zeros(width, np.int64)
-        self._heaps = np.zeros(width, np.int64)
+        self._depth = depth
+        self._addresses = np.zeros(len(schema), np.int64)
+        self._heaps = np.zeros(len(schema), np.int64)
+        self._time = words_of_time(first_time(depth))
         self._kept = kept
         self._reads_texts = reads_texts
         self._nulls = np.empty(0, np.int64)
@@ -52,7 +57,11 @@ class CompiledInbox:
                 for position, heap in enumerate(batch.heaps):
                     self._heaps[position] = 0 if heap is None else heap_address(heap)
                 bring_texts(self._world.address, addresses, self._heaps, batch.rows)
-            hand_over(self._world.address, self.port, time, batch.rows, addresses, keys, at_one_time)
+            if self._depth > 1:
+                self._time[: self._depth] = time
+            else:
+                self._time[0] = time
+            hand_over(self._world.address, self.port, self._time, batch.rows, addresses, keys, at_one_time)
         except MemoryError:
             raise self._world.lacked() from None
 
@@ -61,7 +70,8 @@ class CompiledInbox:
 
     def __iter__(self) -> Iterator[tuple[Any, Any, bool]]:
         """For explanations: (time, what knows how many rows there are, False) each."""
-        return iter([(time, Waiting(rows), False) for time, rows in waiting_at(self._world.inputs, self.port)])
+        waiting = waiting_at(self._world.inputs, self.port)
+        return iter([(time, Waiting(rows), False) for time, rows in waiting])
 
 
 class Waiting(NamedTuple):

@@ -60,7 +60,7 @@ class CompiledPart:
             changes = world.take_table(world.spilled)
             at = log.room_for(len(changes))
             words = log.words[at * CHANGE_WORDS : (at + len(changes)) * CHANGE_WORDS].reshape(-1, CHANGE_WORDS)
-            words[:, :3], words[:, 3:] = changes, 0
+            words[:] = changes
             log.wrote(len(changes))
         if log.offset >= log.limit:
             log.make_room()
@@ -76,8 +76,8 @@ class CompiledPart:
         for at, (inbox, port) in enumerate(zip(inboxes, spec.inputs, strict=True), first):
             here = world.inputs[at]
             here["operator"], here["location"], here["width"] = row, inbox.location, len(port.schema)
-            here["texts"] = self._rows.texts_of(port.schema)
-            inbox.queue = CompiledInbox(world, at, len(port.schema), self.kept, spec.reads_texts)
+            here["texts"], here["depth"] = self._rows.texts_of(port.schema), spec.input_depth
+            inbox.queue = CompiledInbox(world, at, port.schema, spec.input_depth, self.kept, spec.reads_texts)
         world.name(operator.number, row)
         if any(schema.has_text for schema in spec.outputs):
             self._rows.have_texts()
@@ -95,7 +95,7 @@ class CompiledPart:
         words["first_output"], words["outputs"] = first, len(operator.outputs)
         for at, port in enumerate(operator.outputs, first):
             here = world.outputs[at]
-            here["location"], here["width"] = port.location, len(port.schema)
+            here["location"], here["width"], here["depth"] = port.location, len(port.schema), port.depth
             self._rows.make(operator.compiled, port, at)
 
     def deliver(self, number: int, receiver: Receiver) -> None:

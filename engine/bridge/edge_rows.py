@@ -1,6 +1,7 @@
 """The edges of compiled operators, as rows of the world's tables: where messages go from an output, and how."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from tokenring.engine.data import (
     Channel,
     DataPlane,
     Edge,
+    FeedbackChannel,
     OutputPort,
+    RelayChannel,
     RemoteChannel,
     SelectChannel,
     StageRun,
@@ -19,9 +22,21 @@ from tokenring.engine.data import (
     WordRows,
 )
 from tokenring.engine.graph import CompiledStage, stage_of
-from tokenring.engine.native import BROADCAST, EXCHANGE, HASHED_WORDS, LOCAL, OUTSIDE, STAGE, World
+from tokenring.engine.native import BORDER, BROADCAST, EXCHANGE, HASHED_WORDS, LOCAL, OUTSIDE, STAGE, World
 from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import text_space
+
+
+class _Way(NamedTuple):
+    """The edges from one place: the channels and the schema of what they carry; the location of the output whose tokens
+    stand for what waits there, and how many coordinates times have; the edge that leads there, -1: the operator's own
+    output."""
+
+    channels: Sequence[Edge]
+    schema: Schema
+    origin: int
+    depth: int
+    behind: int
 
 
 class EdgeRows:
@@ -67,19 +82,31 @@ class EdgeRows:
     def make(self, row: int, port: OutputPort, output: int) -> None:
         """Rows for an output's edges, and for those behind its stages."""
         world = self._world
-        to_do = [(port.channels, port.schema, -1)]
+        to_do = [_Way(port.channels, port.schema, port.location, port.depth, -1)]
         while to_do:
-            channels, schema, stage = to_do.pop()
-            first = world.rows("edges", len(channels))
-            self._edges_of.setdefault(row, []).append((first, len(channels)))
-            here = world.outputs[output] if stage < 0 else world.edges[stage]
-            here["first_edge"], here["edges"] = first, len(channels)
-            for number, channel in enumerate(channels, first):
-                world.edges["origin"][number], world.edges["output"][number] = port.location, output
+            way = to_do.pop()
+            first = world.rows("edges", len(way.channels))
+            self._edges_of.setdefault(row, []).append((first, len(way.channels)))
+            here = world.outputs[output] if way.behind < 0 else world.edges[way.behind]
+            here["first_edge"], here["edges"] = first, len(way.channels)
+            for number, channel in enumerate(way.channels, first):
+                edge = world.edges[number]
+                edge["origin"], edge["output"], edge["depth"] = way.origin, output, way.depth
+                border = channel.onward if isinstance(channel, FeedbackChannel) else channel
                 if isinstance(channel, StageRun) and self._make_stage(number, channel):
-                    to_do.append((channel.behind_first(), channel.first[1], number))
+                    to_do.append(way._replace(channels=channel.behind_first(), schema=channel.first[1], behind=number))
+                elif isinstance(border, RelayChannel):
+                    self._make_border(number, border, goes_round=border is not channel)
+                    to_do.append(_Way(border.channels, way.schema, border.location, border.summary.depth, number))
                 else:
-                    self._make_edge(number, channel, schema)
+                    self._make_edge(number, channel, way.schema, way.depth)
+
+    def _make_border(self, number: int, border: RelayChannel, goes_round: bool) -> None:
+        """Let an edge lead into a loop, out of it, or around."""
+        edge, summary = self._world.edges[number], border.summary
+        edge["kind"], edge["goes_round"] = BORDER, goes_round
+        added = (*summary.delays, *summary.then)
+        edge["summary"][: 1 + len(added)] = len(summary.delays), *added
 
     def _make_stage(self, number: int, run: StageRun) -> bool:
         """Let an edge lead through a run's first step, if that is compiled and what it makes is words."""
@@ -94,7 +121,7 @@ class EdgeRows:
         edge["kind"], edge["logic"], edge["state"] = STAGE, stage.logic.address, address_of(stage.state)
         return True
 
-    def _make_edge(self, number: int, channel: Edge, schema: Schema) -> None:
+    def _make_edge(self, number: int, channel: Edge, schema: Schema, depth: int) -> None:
         edge = self._world.edges[number]
         local = channel.onward if isinstance(channel, SelectChannel) else channel
         if isinstance(local, Channel) and isinstance(local.inbox.queue, CompiledInbox):
@@ -117,7 +144,7 @@ class EdgeRows:
             self._make_text_edge(number, channel, channel.carrier, schema)
         else:
             edge["kind"] = OUTSIDE
-            self._edges.add(number, channel, schema)
+            self._edges.add(number, channel, schema, depth)
 
     def _make_text_edge(self, number: int, channel: RemoteChannel, carrier: TextRows, schema: Schema) -> None:
         edge = self._world.edges[number]

@@ -113,17 +113,19 @@ class SelectChannel:
 class RelayChannel:
     """An edge across a scope's border: it changes the time and hands on at once to all who listen."""
 
-    __slots__ = ("_channels", "_summary")
+    __slots__ = ("channels", "location", "summary")
 
-    def __init__(self, summary: PathSummary, channels: list[Edge]) -> None:
-        self._summary = summary
-        self._channels = channels
+    def __init__(self, summary: PathSummary, channels: list[Edge], location: int) -> None:
+        """location: that of its output, whose channels these are."""
+        self.summary = summary
+        self.channels = channels
+        self.location = location
 
     def push(self, time: Any, batch: Batch) -> None:
         """Hand over at the resulting time; where there is none (a counter would overflow), nothing results."""
-        time = self._summary.results_in(time)
+        time = self.summary.results_in(time)
         if time is not None:
-            for channel in self._channels:
+            for channel in self.channels:
                 channel.push(time, batch)
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
@@ -137,15 +139,15 @@ class FeedbackChannel:
     itself would else never end its call.
     """
 
-    __slots__ = ("_going_round", "_onward")
+    __slots__ = ("_going_round", "onward")
 
     def __init__(self, onward: RelayChannel, going_round: list[tuple[Any, Any, Batch]]) -> None:
-        self._onward = onward
+        self.onward = onward
         self._going_round = going_round
 
     def push(self, time: Any, batch: Batch) -> None:
         """Keep it until the call is over; it is counted before progress is next exchanged."""
-        self._going_round.append((self._onward.push, time, batch))
+        self._going_round.append((self.onward.push, time, batch))
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Keep one message after the other."""

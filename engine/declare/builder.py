@@ -117,6 +117,11 @@ class OperatorBuilder(Generic[Made_co]):
         return self._spec.depth == 1 and not self._has_text
 
     @property
+    def can_be_compiled_in_loops(self) -> bool:
+        """Whether it would with `texts` and `loops`."""
+        return can_have_texts() or not self._has_text
+
+    @property
     def can_be_compiled_with_texts(self) -> bool:
         """Whether it would with `texts`."""
         return self._spec.depth == 1 and (can_have_texts() or not self._has_text)
@@ -127,13 +132,13 @@ class OperatorBuilder(Generic[Made_co]):
         return any([schema.has_text for schema in schemas])
 
     def build_compiled(
-        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True
+        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True, loops: bool = False
     ) -> None:
         """Give the operator compiled code: `constructor(context)` returns a Compiled, whose logic the worker's inner
-        loop calls. GraphError in a loop, where outputs have summaries, and where text would pass to one that does not
-        say that it knows words of `texts`: compiled operators read words, and answer at the time of what came. With
-        `reads_texts=False`, for one that neither looks at texts nor sends them on, those that Python's operators made
-        come as nulls, which saves bringing them.
+        loop calls. GraphError in a loop, for one that does not say that it knows times of `loops`; where outputs have
+        summaries, and where text would pass to one that does not say that it knows words of `texts`: compiled operators
+        read words, and answer at the time of what came. With `reads_texts=False`, for one that neither looks at texts
+        nor sends them on, those that Python's operators made come as nulls, which saves bringing them.
         """
         spec = self._spec
         if spec.summaries or spec.closed:
@@ -141,10 +146,10 @@ class OperatorBuilder(Generic[Made_co]):
                 f"operator {spec.name!r}: a compiled operator answers at the time of what came, so its outputs have no "
                 f"summaries; use build() with a Python logic, or declare them without"
             )
-        if spec.depth > 1:
+        if spec.depth > 1 and not loops:
             raise GraphError(
-                f"operator {spec.name!r}: a compiled operator knows times of the root scope, and this is a loop; use "
-                f"build() with a Python logic there"
+                f"operator {spec.name!r}: this is a loop, whose times have several coordinates, which a compiled "
+                f"operator has to know of: say loops=True if it does, or use build() with a Python logic"
             )
         for schema in (*[port.schema for port in spec.inputs], *spec.outputs):
             if schema.has_text and not (texts and can_have_texts()):

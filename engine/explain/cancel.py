@@ -64,7 +64,7 @@ def stop(
         if times > 0:
             runtime.log.add(location, time, times)
             dataflow.owed.append((location, time, times))
-    dataflow.owed += [(location, (time, 0, 0, 0), 1) for location, time in runtime.world.take_back(first, count)]
+    dataflow.owed += [(location, time, 1) for location, time in runtime.world.take_back(first, count)]
     dataflow.phase = Phase.STOPPED
     logics = [operator.logic for operator in dataflow.operators]
     fed = [handle.surrender() for handle in dataflow.inputs if not handle.closed]

@@ -23,8 +23,8 @@ from tokenring.engine.explain.explanation import (
 )
 from tokenring.engine.explain.hold import HeldToken
 from tokenring.engine.explain.place import Place, port_name
-from tokenring.engine.native import STAGE, World, postponed_at
-from tokenring.engine.times import Antichain, coordinates, less_equal
+from tokenring.engine.native import BORDER, STAGE, World, postponed_at
+from tokenring.engine.times import Antichain, AnyTime, coordinates, less_equal
 from tokenring.engine.tokens import Token
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _own(
     return found
 
 
-def compiled_tokens(world: World, dataflow: "RunningDataflow") -> list[tuple["RunningOperator", int, int]]:
+def compiled_tokens(world: World, dataflow: "RunningDataflow") -> list[tuple["RunningOperator", int, AnyTime]]:
     """Those of a dataflow's compiled operators: (operator, location, time)."""
     return [
         (operator, int(world.outputs["location"][output]), time)
@@ -142,7 +142,7 @@ def compiled_tokens(world: World, dataflow: "RunningDataflow") -> list[tuple["Ru
     ]
 
 
-def _postponed(world: World, operator: "RunningOperator") -> list[tuple[int, int, int, int]]:
+def _postponed(world: World, operator: "RunningOperator") -> list[tuple[int, int, AnyTime, int]]:
     """What waits in an operator's compiled edges for room: (origin's location, target's, time, rows)."""
     found = []
     for port in operator.outputs:
@@ -150,10 +150,10 @@ def _postponed(world: World, operator: "RunningOperator") -> list[tuple[int, int
         while ways:
             way = ways.pop()
             for edge in range(int(way["first_edge"]), int(way["first_edge"] + way["edges"])):
-                if world.edges["kind"][edge] == STAGE:
+                if world.edges["kind"][edge] in (STAGE, BORDER):
                     ways.append(world.edges[edge])
-                for time, left in postponed_at(world.edges, edge):
-                    found.append((port.location, int(world.edges["location"][edge]), time, left))
+                origin, target = int(world.edges["origin"][edge]), int(world.edges["location"][edge])
+                found += [(origin, target, time, left) for time, left in postponed_at(world.edges, edge)]
     return found
 
 

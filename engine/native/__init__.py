@@ -19,6 +19,7 @@ with later(__name__):
     from tokenring.engine.native.layout import (
         AGAIN,
         ARRIVALS,
+        BORDER,
         BROADCAST,
         CHECKED,
         DONE,
@@ -56,6 +57,7 @@ with later(__name__):
     from tokenring.engine.native.logic import (
         answer,
         discard,
+        elements_at,
         frontier_at,
         frontier_of,
         is_backed_up,
@@ -71,6 +73,7 @@ with later(__name__):
         print_of,
         round_of,
         send,
+        send_by,
         send_each,
         state_as,
         state_of,
@@ -87,6 +90,7 @@ with later(__name__):
         end_of_message,
         gathered,
         give_keys,
+        inner_of,
         keys_of,
         part_of,
         peek,
@@ -96,13 +100,20 @@ with later(__name__):
         take,
         time_of,
     )
-    from tokenring.engine.native.rights import NO_TOKEN, downgrade, drop, retain, time_of_token
+    from tokenring.engine.native.rights import NO_TOKEN, clone, downgrade, downgrade_to, drop, retain, time_of_token
     from tokenring.engine.native.runs import run_once
     from tokenring.engine.native.text_crossing import HASHED_WORDS, HashedColumn, shifted_texts
-    from tokenring.engine.native.world import World, attach_world
+    from tokenring.engine.native.world import World, attach_world, words_of_time
     from tokenring.engine.native.wrongs import STAGE_FAILED, fail, what_is_wrong
 
 __all__ = [
+    "words_of_time",
+    "inner_of",
+    "elements_at",
+    "send_by",
+    "downgrade_to",
+    "clone",
+    "BORDER",
     "AGAIN",
     "ARRIVALS",
     "BROADCAST",

@@ -1,6 +1,14 @@
 """Messages from peers: those of compiled inputs are delivered here, the others are left to Python."""
 
-from tokenring.engine.native.layout import RunningGraph, addresses_of, inputs_at, message_at, queues_at
+from tokenring.engine.native.layout import (
+    INNER_WORDS,
+    RunningGraph,
+    addresses_of,
+    inputs_at,
+    message_at,
+    queues_at,
+    set_inner,
+)
 from tokenring.engine.native.memory import claim_text
 from tokenring.engine.native.messages import bare_message, enqueue
 from tokenring.engine.native.text_crossing import shifted_texts
@@ -8,6 +16,7 @@ from tokenring.shm.kernels import LENGTH_BITS, kernel, words_at
 from tokenring.shm.memory import copy_bytes
 from tokenring.shm.queues import (
     DATA_ADDRESS,
+    HEADER_WORDS,
     INBOX_CHANNEL,
     INBOX_END,
     INBOX_OFFSET,
@@ -16,6 +25,7 @@ from tokenring.shm.queues import (
     INBOX_STAMP,
     INBOX_STRIDE,
     INBOX_WORDS,
+    STAMP,
     receive,
 )
 
@@ -60,8 +70,9 @@ def take_in(graph: RunningGraph) -> int:
         graph.stopped_at = inputs_at(graph)[port].operator  # for the error, should there be no memory
         message = bare_message(graph, width, arrived[entry + INBOX_ROWS])
         header, columns = message_at(message), addresses_of(message)
-        header.time = arrived[entry + INBOX_STAMP]
         at = incoming[arrived[entry + INBOX_QUEUE], DATA_ADDRESS] + 8 * arrived[entry + INBOX_OFFSET]
+        header.time = arrived[entry + INBOX_STAMP]
+        set_inner(header.inner, words_at(at - 8 * (HEADER_WORDS - STAMP - 1), INNER_WORDS))
         stride = 8 * arrived[entry + INBOX_STRIDE]
         for column in range(width):
             columns[column] = at

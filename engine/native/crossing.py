@@ -8,13 +8,14 @@ from tokenring.engine.native.layout import (
     addresses_of,
     message_at,
     queues_at,
+    set_inner,
 )
 from tokenring.engine.native.memory import log_change
 from tokenring.engine.native.messages import end_of_message
 from tokenring.engine.native.text_crossing import routing_keys, write_texts
 from tokenring.shm.kernels import Words, kernel, table_at, words_at
 from tokenring.shm.memory import can_pack, copy_bytes, load_word, store_word
-from tokenring.shm.queues import FEW_WORKERS, PAD, begin, deal, has_room, message_words, pack, route
+from tokenring.shm.queues import FEW_WORKERS, MORE_STAMP, PAD, begin, deal, has_room, message_words, pack, route
 
 
 @kernel
@@ -130,9 +131,9 @@ def _log_routed(graph: RunningGraph, message: int, edge: EdgeRow, start: int) ->
             if i == 0 or key != keys[start + order[i - 1]]:
                 messages += 1
                 if header.at_one_time == 0:
-                    log_change(graph, edge.location, 1, key)
+                    log_change(graph, edge.location, 1, key, header.inner)
     if header.at_one_time != 0:
-        log_change(graph, edge.location, messages, header.time)
+        log_change(graph, edge.location, messages, header.time, header.inner)
 
 
 @kernel
@@ -151,9 +152,34 @@ def _write_burst(graph: RunningGraph, message: int, edge: EdgeRow, keys: int, st
 
 
 @kernel
+def _stamp(graph: RunningGraph, inner: Words) -> None:
+    """Let what is written to queues next bear these coordinates behind the first one."""
+    outgoing = queues_at(graph, graph.outgoing)
+    for worker in range(len(outgoing)):
+        set_inner(outgoing[worker, MORE_STAMP:], inner)
+
+
+@kernel
+def _is_inner(inner: Words) -> bool:
+    return inner[0] | inner[1] | inner[2] != 0
+
+
+@kernel
 def write_pieces(graph: RunningGraph, message: int, edge: EdgeRow, start: int, copies: bool) -> int:
     """Send and count pieces of a message from row `start` on, as far as there is room; where it ends. copies: whether
     bytes of texts are to be copied (`has_private_texts`)."""
+    inner = message_at(message).inner
+    if not _is_inner(inner):
+        return _write_pieces(graph, message, edge, start, copies)
+    _stamp(graph, inner)
+    end = _write_pieces(graph, message, edge, start, copies)
+    _stamp(graph, graph.no_inner)
+    return end
+
+
+@kernel
+def _write_pieces(graph: RunningGraph, message: int, edge: EdgeRow, start: int, copies: bool) -> int:
+    """`write_pieces` of a message whose stamp is set."""
     header = message_at(message)
     rows, time = header.rows, header.time
     keys = routing_keys(graph, message, edge) if edge.kind == EXCHANGE else 0
@@ -173,6 +199,6 @@ def write_pieces(graph: RunningGraph, message: int, edge: EdgeRow, start: int, c
         if sent < 0:
             break
         graph.unpublished = 1
-        log_change(graph, edge.location, sent, time)
+        log_change(graph, edge.location, sent, time, header.inner)
         start = stop
     return start

@@ -6,6 +6,7 @@ channels of Python's operators, and for the same reason (docs/concurrency.md, A7
 
 from tokenring.engine.native.crossing import write_pieces
 from tokenring.engine.native.layout import (
+    BORDER,
     BROADCAST,
     EXCHANGE,
     FRESH,
@@ -13,6 +14,7 @@ from tokenring.engine.native.layout import (
     ON_ITS_WAY,
     STAGE,
     EdgeRow,
+    Message,
     RunningGraph,
     StageBeginning,
     edges_at,
@@ -20,14 +22,16 @@ from tokenring.engine.native.layout import (
     message_at,
     operators_at,
     outputs_at,
+    set_inner,
     world_at,
 )
 from tokenring.engine.native.memory import MOST_KEPT_BYTES, claim, keep_texts, let_go, log_change, owned_copy, refuse
-from tokenring.engine.native.messages import alias_of, column_of, enqueue, log_messages
+from tokenring.engine.native.messages import alias_of, column_of, end_of_message, enqueue, log_messages, part_of
 from tokenring.engine.native.text_crossing import has_private_texts, largest_row_fits
 from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, TEXT_TOO_LONG, WRONG_WIDTH, fail
 from tokenring.engine.texts import moved_bytes
-from tokenring.shm.kernels import RAISED, Record, kernel, record_at, words_at
+from tokenring.engine.times import MAX_TIME, MOST_COORDINATES
+from tokenring.shm.kernels import RAISED, Record, Words, kernel, record_at, words_at
 from tokenring.shm.memory import call_at, forget_bytes
 from tokenring.shm.queues import clear_flag, set_flag
 
@@ -78,7 +82,7 @@ def _postpone(graph: RunningGraph, message: int, edge: EdgeRow, start: int) -> N
     else:
         message_at(edge.last_pending).next = kept
     edge.last_pending = kept
-    log_change(graph, edge.origin, 1, header.time)
+    log_change(graph, edge.origin, 1, header.time, header.inner)
     outputs_at(graph)[edge.output].held += 1
     graph.backlog_bytes += _kept_bytes(graph, kept, edge.texts)
     if graph.backlog_bytes > graph.backlog_limit_bytes:
@@ -139,7 +143,7 @@ def retry(graph: RunningGraph) -> bool:
             if at < header.rows:
                 break
             edge.pending, edge.pending_at = header.next, 0
-            log_change(graph, edge.origin, -1, header.time)
+            log_change(graph, edge.origin, -1, header.time, header.inner)
             outputs_at(graph)[edge.output].held -= 1
             graph.backlog_bytes -= _kept_bytes(graph, message, edge.texts)
             let_go(graph, message)
@@ -180,6 +184,7 @@ def _through(world: int, edge: EdgeRow, message: int) -> int:
         if target.rows == 0:
             return 0
         target.time, target.at_one_time = header.time, header.at_one_time
+        set_inner(target.inner, header.inner)
         if target.keys != 0 and header.at_one_time == 0:
             target.time = words_at(target.keys, 1)[0]
     elif made < 0 and header.keys != 0:
@@ -200,10 +205,75 @@ def _add_to_do(graph: RunningGraph, before: int, message: int, first: int, edges
 
 
 @kernel
+def _cross(header: Message, summary: Words) -> bool:
+    """Give a message the time that a border's summary makes of its own; False where there is none, since a counter
+    would overflow: nothing results then."""
+    for at in range(MOST_COORDINATES):
+        kept = 0
+        if at < summary[0]:
+            kept = header.time if at == 0 else header.inner[at - 1]
+        if kept > MAX_TIME - summary[1 + at]:
+            return False
+        if at == 0:
+            header.time = kept + summary[1]
+        else:
+            header.inner[at - 1] = kept + summary[1 + at]
+    return True
+
+
+@kernel
+def _across(graph: RunningGraph, edge: EdgeRow, message: int, to_do: int) -> int:
+    """Note that a message is to go to what is behind a border, at the time that it has there; a burst message by
+    message, since their times are told apart by more than one word there: the last note's address."""
+    start, rows = 0, message_at(message).rows
+    while start < rows:
+        stop = end_of_message(message, start)
+        if message_at(message).keys == 0:
+            part = alias_of(graph, message, 0, message_at(message).width)
+        else:
+            part = part_of(graph, message, start, stop)
+        if _cross(message_at(part), edge.summary):
+            to_do = _add_to_do(graph, to_do, part, edge.first_edge, edge.edges)
+        start = stop
+    return to_do
+
+
+@kernel
+def _keep_for_round(graph: RunningGraph, message: int, number: int) -> None:
+    """Keep what goes around a loop until the operator's call is over: one that feeds itself would never end its call.
+    """
+    kept = alias_of(graph, message, 0, message_at(message).width)
+    message_at(kept).edge_number = number
+    if graph.going_round == 0:
+        graph.going_round = kept
+    else:
+        message_at(graph.last_going_round).next = kept
+    graph.last_going_round = kept
+
+
+@kernel
+def send_round(world: int, me: int) -> None:
+    """Hand on what the operator's call sent around loops; it is counted now."""
+    graph = world_at(world)
+    while graph.going_round != 0 and operators_at(graph)[me].error == 0:
+        message = graph.going_round
+        header = message_at(message)
+        graph.going_round, header.next = header.next, 0
+        to_do = _across(graph, edges_at(graph)[header.edge_number], message, 0)
+        _hand_to_edges(world, me, message, 0, 0, to_do)
+    graph.going_round = 0  # of a call that failed nothing goes on
+
+
+@kernel
 def send_at(world: int, me: int, output: int, message: int, time: int) -> None:
     """Hand a message to all that read the operator's output number `output`, at a time that it may send at. What came
-    or was sent before may be sent: it goes on under another header. No recursion where stages branch: what they make
-    waits in notes."""
+    or was sent before may be sent: it goes on under another header."""
+    send_with(world, me, output, message, time, world_at(world).no_inner)
+
+
+@kernel
+def send_with(world: int, me: int, output: int, message: int, time: int, inner: Words) -> None:
+    """`send_at` at a time that may have other coordinates, `inner`."""
     graph = world_at(world)
     sender = operators_at(graph)[me]
     if output < 0 or output >= sender.outputs:
@@ -223,10 +293,18 @@ def send_at(world: int, me: int, output: int, message: int, time: int) -> None:
         message = alias_of(graph, message, 0, header.width)
         header = message_at(message)
     header.time = time
-    first, count = here.first_edge, here.edges
+    set_inner(header.inner, inner)
+    _hand_to_edges(world, me, message, here.first_edge, here.edges, 0)
+
+
+@kernel
+def _hand_to_edges(world: int, me: int, message: int, first: int, count: int, to_do: int) -> None:
+    """Hand a message to so many edges from the first one on, and others as noted. No recursion where stages branch:
+    what they make waits in notes."""
+    graph = world_at(world)
     edges = edges_at(graph)
+    header = message_at(message)
     used = False
-    to_do = 0
     while True:
         for number in range(first, first + count):
             edge = edges[number]
@@ -254,6 +332,11 @@ def send_at(world: int, me: int, output: int, message: int, time: int) -> None:
                     return
                 if made > 0:
                     to_do = _add_to_do(graph, to_do, made, edge.first_edge, edge.edges)
+            elif edge.kind == BORDER:
+                if edge.goes_round != 0:
+                    _keep_for_round(graph, message, number)
+                else:
+                    to_do = _across(graph, edge, message, to_do)
             else:
                 onward = message
                 if used:

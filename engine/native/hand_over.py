@@ -12,30 +12,34 @@ from tokenring.engine.native.layout import (
     inputs_at,
     message_at,
     outputs_at,
+    set_inner,
     world_at,
 )
 from tokenring.engine.native.memory import claim, claim_text
 from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
 from tokenring.engine.native.text_crossing import shifted_texts
 from tokenring.engine.texts import heap_of_words
+from tokenring.engine.times import MOST_COORDINATES, AnyTime, from_coordinates
 from tokenring.shm.kernels import LENGTH_BITS, WORDS, Words, int64, kernel, table_at, void, words_at
 from tokenring.shm.memory import SPACE_BYTES
 
+_LISTED_WORDS = 1 + MOST_COORDINATES
 _PAIRS = 512
 """How many different texts of a column are remembered while it is brought, which is not worth it for fewer rows."""
 HEADER_WORDS = MESSAGE_WORDS
 """Of what `next_for_python` tells, before the columns' addresses."""
 
 
-@kernel(void(int64, int64, int64, int64, WORDS, int64, int64))
-def hand_over(world: int, port: int, time: int, rows: int, addresses: Words, keys: int, at_one_time: int) -> None:
-    """Let a message of Python's, which is counted, wait at the compiled input `port`. addresses: of its columns, which
-    stay until the round's end; keys: that of a burst's, or 0."""
+@kernel(void(int64, int64, WORDS, int64, WORDS, int64, int64))
+def hand_over(world: int, port: int, time: Words, rows: int, addresses: Words, keys: int, at_one_time: int) -> None:
+    """Let a message of Python's, which is counted, wait at the compiled input `port`. time: all its coordinates;
+    addresses: of its columns, which stay until the round's end; keys: that of a burst's, or 0."""
     graph = world_at(world)
     width = inputs_at(graph)[port].width
     message = bare_message(graph, width, rows)
     header, columns = message_at(message), addresses_of(message)
-    header.time, header.keys, header.at_one_time = time, keys, at_one_time
+    header.time, header.keys, header.at_one_time = time[0], keys, at_one_time
+    set_inner(header.inner, time[1:])
     for column in range(width):
         columns[column] = addresses[column]
     enqueue(graph, port, message)
@@ -109,8 +113,8 @@ def batch_at(schema: Schema, addresses: Sequence[int], rows: int, chosen: np.nda
 
 @kernel(int64(int64, int64, WORDS))
 def _list_messages(message: int, skipped: int, told: Words) -> int:
-    """The (time, rows) of the messages from this one on, as many as there is room for; how many there are. skipped:
-    rows of the first that do not count."""
+    """The (rows, all coordinates of the time) of the messages from this one on, as many as there is room for; how many
+    there are. skipped: rows of the first that do not count."""
     found = 0
     while message != 0:
         header = message_at(message)
@@ -122,28 +126,32 @@ def _list_messages(message: int, skipped: int, told: Words) -> int:
             time = header.time
             if header.keys != 0 and header.at_one_time == 0:
                 time = words_at(header.keys, rows)[start]
-            if 2 * found < len(told):
-                told[2 * found], told[2 * found + 1] = time, end - start
+            if _LISTED_WORDS * found < len(told):
+                here = told[_LISTED_WORDS * found :]
+                here[0], here[1] = end - start, time
+                set_inner(here[2:], header.inner)
             found += 1
             start = end
         message = header.next
     return found
 
 
-def listed(message: int, skipped: int) -> list[tuple[int, int]]:
-    """The (time, rows) of the messages from this one on. skipped: rows of the first that do not count."""
-    told = np.zeros(32, np.int64)
-    while 2 * (found := _list_messages(message, skipped, told)) > len(told):
-        told = np.zeros(2 * found, np.int64)
-    return [(time, rows) for time, rows in told[: 2 * found].reshape(found, 2).tolist()]
+def listed(message: int, skipped: int, depth: int) -> list[tuple[AnyTime, int]]:
+    """The (time, rows) of the messages from this one on. skipped: rows of the first that do not count; depth: how many
+    coordinates their times have."""
+    told = np.zeros(8 * _LISTED_WORDS, np.int64)
+    while _LISTED_WORDS * (found := _list_messages(message, skipped, told)) > len(told):
+        told = np.zeros(_LISTED_WORDS * found, np.int64)
+    rows = told[: _LISTED_WORDS * found].reshape(found, _LISTED_WORDS).tolist()
+    return [(from_coordinates(tuple(time[:depth])), count) for count, *time in rows]
 
 
-def waiting_at(inputs: np.ndarray, port: int) -> list[tuple[int, int]]:
+def waiting_at(inputs: np.ndarray, port: int) -> list[tuple[AnyTime, int]]:
     """The (time, rows) of the messages that wait at a compiled input, of a burst each."""
-    return listed(int(inputs["first"][port]), 0)
+    return listed(int(inputs["first"][port]), 0, int(inputs["depth"][port]))
 
 
-def postponed_at(edges: np.ndarray, edge: int) -> list[tuple[int, int]]:
+def postponed_at(edges: np.ndarray, edge: int) -> list[tuple[AnyTime, int]]:
     """The (time, rows) of the messages that wait in a compiled edge for room; those of a burst count together, at its
     time, where a token stands for them."""
-    return listed(int(edges["pending"][edge]), int(edges["pending_at"][edge]))
+    return listed(int(edges["pending"][edge]), int(edges["pending_at"][edge]), int(edges["depth"][edge]))

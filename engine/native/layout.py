@@ -14,13 +14,17 @@ All are int64 words. Operators here are numbered by themselves; `natives` says w
 from collections.abc import Sequence
 
 from tokenring.engine.progress import TrackerState
-from tokenring.shm.kernels import RAISED, Record, Words, kernel, record_at, records_at, table_at, words_at
+from tokenring.engine.times import MOST_COORDINATES
+from tokenring.shm.kernels import RAISED, Record, Words, kernel, record_at, records_at, room, table_at, words_at
 from tokenring.shm.memory import store_word
 from tokenring.shm.queues import QUEUE_STATE
 
+INNER_WORDS = MOST_COORDINATES - 1
+"""Of a time: its coordinates behind the first, which are 0 in the root scope."""
+
 
 class GrowingTable(Record, is_checked=False):
-    """Rows of three words that kernels note (`append`): where they are, how many, and for how many there is room."""
+    """Changes that kernels note (`append`): where they are, how many, and for how many there is room."""
 
     rows: int
     count: int
@@ -28,15 +32,17 @@ class GrowingTable(Record, is_checked=False):
 
 
 class RunningGraph(Record, is_checked=False):
-    """The kernels' one handle on everything of a worker. `state`: where the tracker's is; `ring` its ring's, `log` the
-    log of changes, with room for how many, how many there are, and scratch to net them. `incoming`, `outgoing`: the
-    data queues' private states; `arrived`: what `receive` wrote of them; `routes`, `counts`: scratch to sort rows out.
-    `operators` to `tokens`: the tables, and for how many rows each has room; `due`: the heap of who is due; `round`,
-    `position`: which round it is, the tracker's number of who runs in it, -1 between two. `chunk` to `freed`: see
-    memory.py, as for texts. `for_python`: the first of the messages that wait for Python, and the last. `observed`:
-    bits of CHECKED and NOTED. `stopped_at`, `trouble`: which operator Python is to look at, and why; `lacked` times
-    `lacked_each` bytes were asked for in vain. `pending_edges`, `pending_channels`: how many have what waits for room,
-    of `backlog_bytes`. `parked_flags`, `congested_flags`, `ending`, `running`: addresses in the group's segment."""
+    """The kernels' one handle on everything of a worker. `state`: where the tracker's is; `ring` its ring's, `log`
+    the log of changes, with room for how many, how many there are, and scratch to net them. `incoming`, `outgoing`:
+    the data queues' private states; `arrived`: what `receive` wrote of them; `routes`, `counts`: scratch to sort
+    rows out. `operators` to `tokens`: the tables, and for how many rows each has room; `due`: the heap of who is
+    due; `round`, `position`: which round it is, the tracker's number of who runs in it, -1 between two. `chunk` to
+    `freed`: see memory.py, as for texts. `for_python`: the first of the messages that wait for Python, and the
+    last. `observed`: bits of CHECKED and NOTED. `going_round`: the first of the messages that the running operator
+    sent around a loop, and the last. `no_inner`: always 0. `stopped_at`, `trouble`: which operator Python is to
+    look at, and why; `lacked` times `lacked_each` bytes were asked for in vain. `pending_edges`,
+    `pending_channels`: how many have what waits for room, of `backlog_bytes`. `parked_flags`, `congested_flags`,
+    `ending`, `running`: addresses in the group's segment."""
 
     state: int
     ring: int
@@ -128,6 +134,9 @@ class RunningGraph(Record, is_checked=False):
     other_text: int
     waiting_text_limit: int
     living: int
+    going_round: int
+    last_going_round: int
+    no_inner: Words = room(INNER_WORDS)
 
 
 class OperatorRow(Record):
@@ -158,8 +167,9 @@ class OperatorRow(Record):
 
 
 class InputRow(Record):
-    """An input of one. `peeked`: the message that `peek` showed, which `take` is then to take. `texts`: the address of
-    a word for each column, 1 where it is text; 0 where none is."""
+    """An input of one. `depth`: how many coordinates times have there. `peeked`: the message that `peek` showed,
+    which `take` is then to take. `texts`: the address of a word for each column, 1 where it is text; 0 where none
+    is."""
 
     operator: int
     location: int
@@ -170,10 +180,11 @@ class InputRow(Record):
     width: int
     peeked: int
     texts: int
+    depth: int
 
 
 class OutputRow(Record):
-    """An output of one."""
+    """An output of one. `depth`: how many coordinates times have there."""
 
     operator: int
     location: int
@@ -181,6 +192,7 @@ class OutputRow(Record):
     edges: int
     width: int
     held: int
+    depth: int
 
 
 class EdgeRow(Record):
@@ -192,7 +204,9 @@ class EdgeRow(Record):
     the address of (position, whether it is text, whether it is float64) of each of `hashed_columns`, by whose hash rows
     go; 0: they go by the column `key` of those that cross; below zero, by -1 - `key` of those that come to the edge.
     `limit_words`: what a message of the queue may have, texts with it. `workers`: over how many of them rows are
-    spread."""
+    spread. `depth`: how many coordinates times have that come to the edge. `summary`: of a border, what it makes of
+    them: so many coordinates are kept, and this is added to each or put in its place (a compiled path summary);
+    `goes_round`: whether it leads around a loop."""
 
     kind: int
     target: int
@@ -218,10 +232,14 @@ class EdgeRow(Record):
     hashed_columns: int
     limit_words: int
     workers: int
+    goes_round: int
+    depth: int
+    summary: Words = room(1 + MOST_COORDINATES)
 
 
-LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE = range(5)
-"""Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges."""
+LOCAL, EXCHANGE, BROADCAST, OUTSIDE, STAGE, BORDER = range(6)
+"""Kinds of edges. OUTSIDE: to what is Python's; STAGE: through a function, to other edges; BORDER: across a loop's
+border, to other edges."""
 
 
 class StageBeginning(Record):
@@ -233,11 +251,12 @@ class StageBeginning(Record):
 
 class TokenRow(Record):
     """A token of one. `handle`: the slot of the token that is there; where none is, below zero, and what was is to be
-    told apart from it."""
+    told apart from it. `inner`: the time's other coordinates."""
 
     operator: int
     output: int
     time: int
+    inner: Words = room(INNER_WORDS)
     handle: int
     next_free: int
 
@@ -249,7 +268,7 @@ GENERATION = 1 << 32
 class Message(Record):
     """What a message's columns' addresses stand behind. `next`: the message behind it in a list. `keys`: the address of
     a column of times, where it stands for many messages (a burst), else 0; `at_one_time`: whether those are all at its
-    time, and not at their keys. `standing`: see below."""
+    time, and not at their keys. `standing`: see below. `inner`: the time's other coordinates, in a loop."""
 
     next: int
     time: int
@@ -259,6 +278,7 @@ class Message(Record):
     standing: int
     edge_number: int
     at_one_time: int
+    inner: Words = room(INNER_WORDS)
 
 
 MESSAGE_WORDS = Message.size
@@ -346,6 +366,12 @@ def edges_at(graph: RunningGraph) -> Sequence[EdgeRow]:
 def tokens_at(graph: RunningGraph) -> Sequence[TokenRow]:
     """Their tokens."""
     return records_at(graph.tokens, graph.token_capacity, TokenRow)
+
+
+@kernel
+def set_inner(target: Words, source: Words) -> None:
+    """Let the coordinates of one time be those of another."""
+    target[0], target[1], target[2] = source[0], source[1], source[2]
 
 
 @kernel

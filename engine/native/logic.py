@@ -6,7 +6,9 @@ grow, then it is called again; it has taken nothing) or FAILED (with `fail`).
 
 from typing import TypeVar
 
-from tokenring.engine.native.edges import send_at
+import numpy as np
+
+from tokenring.engine.native.edges import send_at, send_with
 from tokenring.engine.native.layout import (
     DONE,
     NOBODY,
@@ -17,14 +19,16 @@ from tokenring.engine.native.layout import (
     message_at,
     operators_at,
     outputs_at,
+    set_inner,
     state_at,
     world_at,
 )
 from tokenring.engine.native.memory import let_go
 from tokenring.engine.native.messages import end_of_message, input_of, message_of, part_of, rows_of, take
-from tokenring.engine.native.rights import is_good, may_be_at, time_at_hand, token_at
+from tokenring.engine.native.rights import at_hand, is_good, may_be_at, token_at
 from tokenring.engine.native.wrongs import NO_SUCH_OUTPUT, fail
-from tokenring.engine.progress import count_at, current_frontier, fingerprint, locations_of, sum_of_times
+from tokenring.engine.progress import count_at, current_frontier, fingerprint, locations_of, pool_words, sum_of_times
+from tokenring.engine.times import COMPLETE, MOST_COORDINATES
 from tokenring.shm.kernels import Words, entry, kernel, record_at, words_at
 from tokenring.shm.memory import load_acquire
 from tokenring.shm.queues import any_set, next_set
@@ -74,6 +78,26 @@ def frontier_of(graph: RunningGraph, location: int) -> int:
 
 
 @kernel
+def elements_at(world: int, me: int, port: int) -> Words:
+    """In a loop, the frontier of the operator's input number `port`: the least times that may still arrive, int64
+    (elements, coordinates), which rise; none: nothing can. Where no room is there to find it out, an earlier one."""
+    row = input_of(world, me, port)
+    graph = world_at(world)
+    location, depth = inputs_at(graph)[max(row, 0)].location, inputs_at(graph)[max(row, 0)].depth
+    frontier = frontier_of(graph, location)
+    here, pool = locations_of(state_at(graph))[location], pool_words(state_at(graph))
+    count = here.chain_count if here.chain_capacity > 0 else 1
+    if frontier == COMPLETE:
+        count = 0
+    elements = np.zeros((count, depth), np.int64)
+    if here.chain_capacity > 0:
+        for element in range(count):
+            for at in range(depth):
+                elements[element, at] = pool[here.chain_region + element * MOST_COORDINATES + at]
+    return elements
+
+
+@kernel
 def new_message(world: int, me: int, output: int, rows: int) -> int:
     """A message for the operator's output number `output`, with room for so many rows: its address."""
     graph = world_at(world)
@@ -88,20 +112,32 @@ def new_message(world: int, me: int, output: int, rows: int) -> int:
 def answer(world: int, me: int, port: int, output: int, message: int) -> None:
     """Send a message at the time of the one at hand at input `port`; that message itself, or one of its columns, may
     be sent on."""
-    time = time_at_hand(world, me, port)
-    if time >= 0:
-        send_at(world, me, output, message, time)
+    taken = at_hand(world, me, port)
+    if taken != 0:
+        send_with(world, me, output, message, message_at(taken).time, message_at(taken).inner)
 
 
 @kernel
 def send(world: int, me: int, slot: int, message: int, time: int) -> None:
     """Send a message with a token at `time`, which is its own or later; a burst becomes one message of that time."""
-    if not may_be_at(world, me, slot, time, time):
-        return
+    if may_be_at(world, me, slot, time, time):
+        _send_by(world, me, slot, message, time)
+
+
+@kernel
+def send_by(world: int, me: int, slot: int, message: int) -> None:
+    """Send a message with a token at the token's own time; a burst becomes one message of that time."""
+    if is_good(world, me, slot):
+        _send_by(world, me, slot, message, token_at(world_at(world), slot).time)
+
+
+@kernel
+def _send_by(world: int, me: int, slot: int, message: int, time: int) -> None:
     graph = world_at(world)
     if message_at(message).keys != 0:
         message = part_of(graph, message, 0, message_at(message).rows)
-    send_at(world, me, token_at(graph, slot).output - operators_at(graph)[me].first_output, message, time)
+    token = token_at(graph, slot)
+    send_with(world, me, token.output - operators_at(graph)[me].first_output, message, time, token.inner)
 
 
 @kernel
@@ -158,6 +194,7 @@ def keep_back(world: int, me: int, port: int, rest: int) -> None:
     here.first, here.at_hand, here.peeked = message_at(message).next, message, 0
     header = message_at(rest)
     header.time, header.next, header.standing = message_at(message).time, 0, ON_ITS_WAY
+    set_inner(header.inner, message_at(message).inner)
     if here.first == 0:
         here.first = rest
     else:

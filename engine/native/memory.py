@@ -18,9 +18,10 @@ from tokenring.engine.native.layout import (
     RunningGraph,
     addresses_of,
     message_at,
+    set_inner,
     world_at,
 )
-from tokenring.engine.progress import CHANGE_WORDS, Change, net_what_is_left
+from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, Change, net_what_is_left
 from tokenring.engine.texts import move_private, moved_bytes
 from tokenring.shm.kernels import Record, Words, int64, kernel, record_at, void, words_at
 from tokenring.shm.memory import allocate, copy_bytes, deallocate, forget_bytes
@@ -29,7 +30,7 @@ LINE_BYTES = 64
 FIRST_CHUNK_BYTES = 1 << 18
 MOST_KEPT_BYTES = 1 << 26
 """Of memory that is kept from round to round; what a round needs beyond it is given back."""
-_FIRST_ROWS, _ROW_BYTES = 64, 24  # of a table that grows
+_FIRST_ROWS, _ROW_BYTES = 64, CHANGE_BYTES  # of a table that grows
 _ADDRESS_BITS = 48  # no processor has more
 _HEADER_BYTES = LINE_BYTES  # of a chunk
 
@@ -39,14 +40,6 @@ class Chunk(Record):
 
     next: int
     size_bytes: int
-
-
-class Row(Record):
-    """Of a table that grows."""
-
-    first: int
-    second: int
-    third: int
 
 
 @kernel
@@ -151,8 +144,15 @@ def free_round(graph: RunningGraph) -> None:
 
 
 @kernel
-def append(graph: RunningGraph, table: GrowingTable, first: int, second: int, third: int) -> None:
-    """Note three words behind those of a table that grows."""
+def _write_change(address: int, location: int, delta: int, time: int, inner: Words) -> None:
+    change = record_at(address, Change)
+    change.location, change.delta, change.time = location, delta, time
+    set_inner(change.inner, inner)
+
+
+@kernel
+def append(graph: RunningGraph, table: GrowingTable, location: int, delta: int, time: int, inner: Words) -> None:
+    """Note a change behind those of a table that grows."""
     count = table.count
     if count == table.capacity:
         room = 2 * max(count, _FIRST_ROWS)
@@ -161,39 +161,37 @@ def append(graph: RunningGraph, table: GrowingTable, first: int, second: int, th
             copy_bytes(grown, table.rows, _ROW_BYTES * count)
             deallocate(table.rows)
         table.rows, table.capacity = grown, room
-    row = record_at(table.rows + _ROW_BYTES * count, Row)
-    row.first, row.second, row.third = first, second, third
+    _write_change(table.rows + _ROW_BYTES * count, location, delta, time, inner)
     table.count = count + 1
 
 
 @kernel
-def log_change(graph: RunningGraph, location: int, delta: int, time: int) -> None:
-    """Log one change. Where the log is full, what is in it is netted; what finds no room even so is spilled, and goes
-    into a larger log before anything is published (`CompiledPart.after`).
+def log_change(graph: RunningGraph, location: int, delta: int, time: int, inner: Words) -> None:
+    """Log one change. inner: the time's other coordinates. Where the log is full, what is in it is netted; what finds
+    no room even so is spilled, and goes into a larger log before anything is published (`CompiledPart.after`).
 
     What takes the last change back, as taking a message does that was just sent, leaves neither in the log: they are
     published together or not at all. Not while a ring without room lets a part of the log out.
     """
     count = graph.log_count
     if count > 0 and graph.spilled.count == 0 and graph.ring_is_full == 0 and graph.observed == 0:
-        last = record_at(graph.log + 8 * CHANGE_WORDS * (count - 1), Change)
+        last = record_at(graph.log + CHANGE_BYTES * (count - 1), Change)
         if last.location == location and last.delta + delta == 0 and last.time == time:
-            graph.log_count = count - 1
-            return
+            if last.inner[0] == inner[0] and last.inner[1] == inner[1] and last.inner[2] == inner[2]:
+                graph.log_count = count - 1
+                return
     if graph.spilled.count == 0 and count >= graph.log_capacity:
         log = words_at(graph.log, graph.log_capacity * CHANGE_WORDS)
         scratch = words_at(graph.log_scratch, graph.log_scratch_words)
         graph.log_count = net_what_is_left(log, graph.log_count, scratch)
         if 2 * graph.log_count > graph.log_capacity:  # to net again and again would take long
-            append(graph, graph.spilled, location, delta, time)
+            append(graph, graph.spilled, location, delta, time, inner)
             return
     if graph.spilled.count > 0:
-        append(graph, graph.spilled, location, delta, time)
+        append(graph, graph.spilled, location, delta, time, inner)
         return
     count = graph.log_count
-    change = record_at(graph.log + 8 * CHANGE_WORDS * count, Change)
-    change.location, change.delta, change.time = location, delta, time
-    change.inner[:] = 0
+    _write_change(graph.log + CHANGE_BYTES * count, location, delta, time, inner)
     graph.log_count = count + 1
 
 

@@ -12,6 +12,7 @@ from tokenring.engine.native.layout import (
     inputs_at,
     message_at,
     operators_at,
+    set_inner,
     world_at,
 )
 from tokenring.engine.native.memory import append, claim, let_go, log_change, owned_copy, refuse
@@ -28,6 +29,7 @@ def bare_message(graph: RunningGraph, width: int, rows: int) -> int:
     message = claim(graph, 8 * (MESSAGE_WORDS + width))
     header = message_at(message)
     header.next = header.time = header.keys = header.edge_number = header.at_one_time = 0
+    set_inner(header.inner, graph.no_inner)
     header.standing = FRESH
     header.rows, header.width = rows, width
     return message
@@ -61,6 +63,7 @@ def alias_of(graph: RunningGraph, message: int, positions: int, width: int) -> i
     alias = bare_message(graph, width, header.rows)
     target, columns = message_at(alias), addresses_of(alias)
     target.time, target.keys, target.at_one_time = header.time, header.keys, header.at_one_time
+    set_inner(target.inner, header.inner)
     origin = addresses_of(message)
     if positions == 0:
         for column in range(width):
@@ -80,6 +83,7 @@ def part_of(graph: RunningGraph, message: int, start: int, stop: int) -> int:
     part = bare_message(graph, width, stop - start)
     target, columns, origin = message_at(part), addresses_of(part), addresses_of(message)
     target.time = header.time
+    set_inner(target.inner, header.inner)
     if header.keys != 0 and header.at_one_time == 0:
         target.time = words_at(header.keys, header.rows)[start]
     for column in range(width):
@@ -124,6 +128,12 @@ def time_of(message: int) -> int:
 
 
 @kernel
+def inner_of(message: int) -> Words:
+    """The coordinates of a message's time behind the first, int64 of shape (3,): 0 where there are none."""
+    return message_at(message).inner
+
+
+@kernel
 def column_of(message: int, position: int) -> Words:
     """A column's words: int64 of shape (rows,), good until the round's end. What a message brought is not to be
     written to: others read it as well."""
@@ -153,12 +163,13 @@ def _note_arrival(graph: RunningGraph, location: int, message: int) -> None:
     """Note that a message came, or each of a burst's, for the checks of what is consumed."""
     header = message_at(message)
     if header.keys == 0:
-        append(graph, graph.arrived_here, location, header.time, 1)
+        append(graph, graph.arrived_here, location, 1, header.time, header.inner)
         return
     keys = words_at(header.keys, header.rows)
     for i in range(len(keys)):
         if i == 0 or keys[i] != keys[i - 1]:
-            append(graph, graph.arrived_here, location, header.time if header.at_one_time != 0 else keys[i], 1)
+            time = header.time if header.at_one_time != 0 else keys[i]
+            append(graph, graph.arrived_here, location, 1, time, header.inner)
 
 
 @kernel
@@ -184,12 +195,12 @@ def log_messages(graph: RunningGraph, location: int, delta: int, message: int) -
     """Log `delta` for the message; for each of a burst's, which are as many as it has distinct keys."""
     header = message_at(message)
     if header.keys == 0:
-        log_change(graph, location, delta, header.time)
+        log_change(graph, location, delta, header.time, header.inner)
         return
     keys = words_at(header.keys, header.rows)
     for i in range(len(keys)):
         if i == 0 or keys[i] != keys[i - 1]:
-            log_change(graph, location, delta, header.time if header.at_one_time != 0 else keys[i])
+            log_change(graph, location, delta, header.time if header.at_one_time != 0 else keys[i], header.inner)
 
 
 @kernel

@@ -14,6 +14,7 @@ from tokenring.engine.native.layout import (
     message_at,
     operators_at,
     outputs_at,
+    set_inner,
     tokens_at,
     world_at,
 )
@@ -30,7 +31,7 @@ from tokenring.engine.native.wrongs import (
     fail,
 )
 from tokenring.engine.times import MAX_TIME
-from tokenring.shm.kernels import int64, kernel, void
+from tokenring.shm.kernels import WORDS, Words, int64, kernel, void
 
 NO_TOKEN = -1
 _ROW = GENERATION - 1
@@ -44,7 +45,7 @@ def token_at(graph: RunningGraph, slot: int) -> TokenRow:
 
 
 @kernel
-def new_token(graph: RunningGraph, me: int, output: int, time: int) -> int:
+def new_token(graph: RunningGraph, me: int, output: int, time: int, inner: Words) -> int:
     """A row for a token whose count is logged, or known to all: its slot; NO_TOKEN if there is no room."""
     row = graph.free_token - 1
     if row >= 0:
@@ -58,22 +59,22 @@ def new_token(graph: RunningGraph, me: int, output: int, time: int) -> int:
         return NO_TOKEN
     token = token_at(graph, slot)
     token.operator, token.output, token.time, token.handle = me, output, time, slot
+    set_inner(token.inner, inner)
     operators_at(graph)[me].held += 1
     outputs_at(graph)[output].held += 1
     return slot
 
 
 @kernel
-def time_at_hand(world: int, me: int, port: int) -> int:
-    """The time of the message at hand at the operator's input number `port`; -1 if there is none, which is noted."""
+def at_hand(world: int, me: int, port: int) -> int:
+    """The message at hand at the operator's input number `port`; 0 if there is none, which is noted."""
     row = input_of(world, me, port)
     if row < 0:
-        return -1
-    at_hand = inputs_at(world_at(world))[row].at_hand
-    if at_hand == 0:
+        return 0
+    message = inputs_at(world_at(world))[row].at_hand
+    if message == 0:
         fail(world, me, NOTHING_AT_HAND, port, 0, 0)
-        return -1
-    return message_at(at_hand).time
+    return message
 
 
 @kernel
@@ -82,18 +83,35 @@ def retain(world: int, me: int, port: int, output: int) -> int:
     """
     graph = world_at(world)
     record = operators_at(graph)[me]
-    time = time_at_hand(world, me, port)
-    if time < 0:
+    message = at_hand(world, me, port)
+    if message == 0:
         return NO_TOKEN
     if output < 0 or output >= record.outputs:
         fail(world, me, NO_SUCH_OUTPUT, output, record.outputs, 0)
         return NO_TOKEN
-    slot = new_token(graph, me, record.first_output + output, time)
+    header = message_at(message)
+    return _granted(world, graph, me, record.first_output + output, header.time, header.inner)
+
+
+@kernel
+def _granted(world: int, graph: RunningGraph, me: int, output: int, time: int, inner: Words) -> int:
+    """A token, which is logged: its slot; where there is no room, that is noted."""
+    slot = new_token(graph, me, output, time, inner)
     if slot == NO_TOKEN:
         fail(world, me, TOO_MANY_TOKENS, graph.token_capacity, 0, 0)
     else:
-        log_change(graph, outputs_at(graph)[record.first_output + output].location, 1, time)
+        log_change(graph, outputs_at(graph)[output].location, 1, time, inner)
     return slot
+
+
+@kernel
+def clone(world: int, me: int, slot: int) -> int:
+    """Another token for the same output and time: its slot."""
+    if not is_good(world, me, slot):
+        return NO_TOKEN
+    graph = world_at(world)
+    token = token_at(graph, slot)
+    return _granted(world, graph, me, token.output, token.time, token.inner)
 
 
 @kernel
@@ -139,9 +157,35 @@ def downgrade(world: int, me: int, slot: int, time: int) -> None:
     token = token_at(graph, slot)
     if time > token.time:
         location = outputs_at(graph)[token.output].location
-        log_change(graph, location, -1, token.time)
-        log_change(graph, location, 1, time)
+        log_change(graph, location, -1, token.time, token.inner)
+        log_change(graph, location, 1, time, token.inner)
         token.time = time
+
+
+@kernel
+def downgrade_to(world: int, me: int, slot: int, coordinates: Words) -> None:
+    """In a loop, give up the right to send at times that are not these coordinates or later in each: of as many as
+    times have there."""
+    if not is_good(world, me, slot):
+        return
+    graph = world_at(world)
+    token = token_at(graph, slot)
+    before, last = token.time, token.time
+    for at in range(len(coordinates)):
+        before = token.time if at == 0 else token.inner[at - 1]
+        if coordinates[at] < before:
+            fail(world, me, BACK_IN_TIME, before, coordinates[at], 0)
+            return
+        last = max(last, coordinates[at])
+    if last > MAX_TIME:
+        fail(world, me, BEYOND_TIME, last, 0, 0)
+        return
+    location = outputs_at(graph)[token.output].location
+    log_change(graph, location, -1, token.time, token.inner)
+    token.time = coordinates[0]
+    for at in range(1, len(coordinates)):
+        token.inner[at - 1] = coordinates[at]
+    log_change(graph, location, 1, token.time, token.inner)
 
 
 @kernel
@@ -162,7 +206,7 @@ def drop(world: int, me: int, slot: int) -> None:
     graph = world_at(world)
     token = token_at(graph, slot)
     output = outputs_at(graph)[token.output]
-    log_change(graph, output.location, -1, token.time)
+    log_change(graph, output.location, -1, token.time, token.inner)
     give_up(graph, slot)
 
 
@@ -173,10 +217,10 @@ def time_of_token(world: int, slot: int) -> int:
     return token_at(graph, slot).time if is_live(graph, slot) else -1
 
 
-@kernel(int64(int64, int64, int64, int64))
-def grant(world: int, me: int, output: int, time: int) -> int:
-    """`new_token` for callers in Python: `output` is the row's number."""
-    return new_token(world_at(world), me, output, time)
+@kernel(int64(int64, int64, int64, WORDS))
+def grant(world: int, me: int, output: int, time: Words) -> int:
+    """`new_token` for callers in Python: `output` is the row's number, `time` all of a time's coordinates."""
+    return new_token(world_at(world), me, output, time[0], time[1:])
 
 
 @kernel(void(int64, int64))

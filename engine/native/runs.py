@@ -1,6 +1,7 @@
 """A run of a compiled operator: the call by its address, and what is looked at behind it."""
 
 from tokenring.engine.native.due import make_due
+from tokenring.engine.native.edges import send_round
 from tokenring.engine.native.layout import (
     AGAIN,
     DONE,
@@ -75,6 +76,8 @@ def run(world: int, graph: RunningGraph, operator: int) -> int:
     graph.stopped_at = operator
     say(graph, here.label)
     status = call_at(here.logic, world, operator)
+    if graph.going_round != 0:
+        send_round(world, operator)
     say(graph, IN_LOOP)
     if is_timed:
         graph.run_ns = monotonic_now_ns() - began_ns

@@ -22,7 +22,7 @@ from tokenring.engine.native.memory import MOST_KEPT_BYTES, free_all
 from tokenring.engine.native.rights import NO_TOKEN, cancel_token, grant
 from tokenring.engine.native.wrongs import no_memory
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, TrackerState
-from tokenring.engine.times import Intervals
+from tokenring.engine.times import MOST_COORDINATES, AnyTime, Intervals, coordinates, from_coordinates
 from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import TextSpace, untouched_zeros
 
@@ -157,9 +157,9 @@ class World:
         """Let a compiled operator run."""
         let_run(self.address, operator)
 
-    def grant(self, operator: int, output: int, time: int) -> int:
+    def grant(self, operator: int, output: int, time: AnyTime) -> int:
         """A row for a token that the operator has, or is known to have: its slot."""
-        slot: int = grant(self.address, operator, output, time)
+        slot: int = grant(self.address, operator, output, words_of_time(time))
         if slot == NO_TOKEN:
             raise TokenError(f"compiled operators hold {MOST_TOKENS} tokens, and there is room for no more")
         return slot
@@ -174,10 +174,10 @@ class World:
         """Take a token from its operator; the caller logs that."""
         cancel_token(self.address, slot)
 
-    def take_back(self, first: int, count: int) -> list[tuple[int, int]]:
+    def take_back(self, first: int, count: int) -> list[tuple[int, tuple[int, ...]]]:
         """Let nothing that comes from these locations, so many from the first one on, wait for Python any more:
-        (location, time) of each message. The tokens that stood for them are the caller's."""
-        state, taken, before = self.state, list[tuple[int, int]](), 0
+        (location, all coordinates of the time) of each message. The tokens that stood for them are the caller's."""
+        state, taken, before = self.state, list[tuple[int, tuple[int, ...]]](), 0
         message, state.for_python = state.for_python, 0
         while message:
             header = Message(array_at(message, MESSAGE_WORDS))
@@ -185,7 +185,7 @@ class World:
             header.next = 0
             if first <= self.edges["origin"][edge] < first + count:
                 location = was_handed_on(self.address, edge)
-                taken += [(location, time) for time, _ in listed(message, 0)]
+                taken += [(location, coordinates(time)) for time, _ in listed(message, 0, MOST_COORDINATES)]
             else:
                 if before:
                     Message(array_at(before, MESSAGE_WORDS)).next = message
@@ -204,18 +204,31 @@ class World:
         return no_memory(self.state.lacked, self.state.lacked_each)
 
     def take_table(self, table: GrowingTable) -> np.ndarray:
-        """The rows of a table of three columns that kernels filled (`append`): it is empty then."""
+        """The changes in a table that kernels filled (`append`), int64 (changes, CHANGE_WORDS): it is empty then."""
         count = table.count
         if not count:
-            return np.zeros((0, 3), np.int64)
+            return np.zeros((0, CHANGE_WORDS), np.int64)
         table.count = 0
-        return array_at(table.rows, 3 * count).reshape(count, 3)
+        return array_at(table.rows, CHANGE_WORDS * count).reshape(count, CHANGE_WORDS)
 
-    def held_by(self, operator: int) -> list[tuple[int, int, int]]:
+    def held_by(self, operator: int) -> list[tuple[int, int, AnyTime]]:
         """The tokens of an operator: (slot, output's row, time)."""
         tokens = self.tokens[: int(self.state.tokens_used)]
         rows = np.flatnonzero((tokens["handle"] >= 0) & (tokens["operator"] == operator)).tolist()
-        return [(int(tokens["handle"][row]), int(tokens["output"][row]), int(tokens["time"][row])) for row in rows]
+        found: list[tuple[int, int, AnyTime]] = []
+        for row in rows:
+            output, time = int(tokens["output"][row]), (int(tokens["time"][row]), *tokens["inner"][row].tolist())
+            depth = int(self.outputs["depth"][output])
+            found.append((int(tokens["handle"][row]), output, from_coordinates(time[:depth])))
+        return found
+
+
+def words_of_time(time: AnyTime) -> np.ndarray:
+    """All coordinates of a time, int64 (MOST_COORDINATES,)."""
+    words = np.zeros(MOST_COORDINATES, np.int64)
+    own = coordinates(time)
+    words[: len(own)] = own
+    return words
 
 
 def _put(table: np.ndarray, at: int, value: int) -> np.ndarray:

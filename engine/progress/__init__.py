@@ -24,7 +24,7 @@ with later(__name__):
         ProgressChannel,
         exchange,
     )
-    from tokenring.engine.progress.layout import TrackerState, locations_of, operators_of
+    from tokenring.engine.progress.layout import TrackerState, locations_of, operators_of, pool_words
     from tokenring.engine.progress.propagation import current_frontier
     from tokenring.engine.progress.tables import GONE, Numbers
     from tokenring.engine.progress.tracker import Tracker
@@ -69,5 +69,6 @@ __all__ = [
     "operators_of",
     "pack_change",
     "pack_two_changes",
+    "pool_words",
     "sum_of_times",
 ]

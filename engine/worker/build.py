@@ -142,11 +142,11 @@ def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow)
             thins = declared.pact.thins if isinstance(declared.pact, Exchange) else None
             thinning = None if thins is None else Thinning(thins())
             channel: Edge
-            if spec.relay is not None and spec.depth == spec.input_depth:
-                onward = RelayChannel(spec.relay, operator.outputs[0].channels)
-                channel = FeedbackChannel(onward, worker.turns.going_round)
-            elif spec.relay is not None:
-                channel = RelayChannel(spec.relay, operator.outputs[0].channels)
+            if spec.relay is not None:
+                beyond = operator.outputs[0]
+                channel = border = RelayChannel(spec.relay, beyond.channels, beyond.location)
+                if spec.depth == spec.input_depth:
+                    channel = FeedbackChannel(border, worker.turns.going_round)
             elif needs_queues(declared.pact, worker.peers):
                 carrier: TextRows | WordRows
                 if needs_text_rows(port.schema, declared.pact):

@@ -93,9 +93,8 @@ class CheckedProgress:
 
     def exchange(self, sent: bool) -> int:
         """Exchange progress as ever, between a look at what goes out and a look at what came of it."""
-        for location, time, messages in self._world.take_table(self._world.arrived_here).tolist():
-            for _ in range(messages):
-                self._validator.received(location, time)
+        for location, _, *time in self._world.take_table(self._world.arrived_here).tolist():
+            self._validator.received(location, from_coordinates(tuple(time[: self._depths[location]])))
         before, unfinished = self._logged(), self._log.unfinished()
         waiting = Counter(
             (port.location, time)

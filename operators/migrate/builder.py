@@ -174,10 +174,10 @@ class MigratingBuilder(OperatorBuilder[Any]):
         self._watch()
 
     def build_compiled(
-        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True
+        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True, loops: bool = False
     ) -> None:
         """See OperatorBuilder. GraphError for an operator that does not say how its state moves."""
-        super().build_compiled(self._offering(constructor), texts, reads_texts)
+        super().build_compiled(self._offering(constructor), texts, reads_texts, loops)
         self._watch()
 
     def _offering(self, constructor: Callable[..., Any]) -> Callable[..., Any]:

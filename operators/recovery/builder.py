@@ -82,10 +82,10 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         super().build(self._restoring(constructor))
 
     def build_compiled(
-        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True
+        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True, loops: bool = False
     ) -> None:
         """See OperatorBuilder."""
-        super().build_compiled(self._restoring(constructor), texts, reads_texts)
+        super().build_compiled(self._restoring(constructor), texts, reads_texts, loops)
 
     def _restoring(self, constructor: Callable[..., Any]) -> Callable[..., Any]:
         state = self._state

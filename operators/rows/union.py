@@ -42,8 +42,8 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
 
         return logic
 
-    if builder.can_be_compiled_with_texts:
-        builder.build_compiled(lambda context: passing_on(len(everything)), texts=True)
+    if builder.can_be_compiled_in_loops:
+        builder.build_compiled(lambda context: passing_on(len(everything)), texts=True, loops=True)
     else:
         builder.build(construct)
     return output
