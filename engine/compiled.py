@@ -38,6 +38,7 @@ with later(__name__):
         gathered,
         give_keys,
         inner_of,
+        inner_of_token,
         is_backed_up,
         is_congested,
         is_ending,
@@ -114,6 +115,7 @@ with later(__name__):
     from tokenring.shm.queues import key_of_worker, route
 
 __all__ = [
+    "inner_of_token",
     "inner_of",
     "elements_at",
     "send_by",

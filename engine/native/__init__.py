@@ -100,13 +100,23 @@ with later(__name__):
         take,
         time_of,
     )
-    from tokenring.engine.native.rights import NO_TOKEN, clone, downgrade, downgrade_to, drop, retain, time_of_token
+    from tokenring.engine.native.rights import (
+        NO_TOKEN,
+        clone,
+        downgrade,
+        downgrade_to,
+        drop,
+        inner_of_token,
+        retain,
+        time_of_token,
+    )
     from tokenring.engine.native.runs import run_once
     from tokenring.engine.native.text_crossing import HASHED_WORDS, HashedColumn, shifted_texts
     from tokenring.engine.native.world import World, attach_world, words_of_time
     from tokenring.engine.native.wrongs import STAGE_FAILED, fail, what_is_wrong
 
 __all__ = [
+    "inner_of_token",
     "words_of_time",
     "inner_of",
     "elements_at",

@@ -217,6 +217,12 @@ def time_of_token(world: int, slot: int) -> int:
     return token_at(graph, slot).time if is_live(graph, slot) else -1
 
 
+@kernel
+def inner_of_token(world: int, slot: int) -> Words:
+    """The coordinates of that time behind the first, int64 of shape (3,): 0 where there are none."""
+    return token_at(world_at(world), slot).inner
+
+
 @kernel(int64(int64, int64, int64, WORDS))
 def grant(world: int, me: int, output: int, time: Words) -> int:
     """`new_token` for callers in Python: `output` is the row's number, `time` all of a time's coordinates."""

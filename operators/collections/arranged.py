@@ -81,7 +81,7 @@ class Arranged:
         builder.input(left.sealed, Pipeline())
         builder.input(right.sealed, Pipeline())
         pairs = builder.output(schema)
-        build_joining(builder, left.trace, right.trace, schema, nulls_of(kinds))
+        build_joining(builder, left.trace, right.trace, nulls_of(kinds))
         return self._made(pairs, data)
 
     def aggregate(self, name: str = "aggregate", **folds: Any) -> Arranged:
@@ -171,5 +171,5 @@ class Arranged:
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))
         faults = KeyFaults(name, self.schema.select(self.keys), sealed)
-        build_reducing(builder, taken.trace, trace, data, reduction, faults)
+        build_reducing(builder, taken.trace, trace, reduction, faults)
         return Arranged(sealed, data, self.keys, trace, self._made)

@@ -1,16 +1,15 @@
 """The operator that arranges: it gathers updates, and seals those of finished times as a batch."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
-from tokenring.engine import InputPort, OperatorBuilder, OperatorContext, OutputPort, Schema, Stream, Token
+from tokenring.engine import OperatorBuilder, OperatorContext, OutputPort, Schema, Stream
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.collections import compiled
 from tokenring.operators.collections.rights import Rights
 from tokenring.operators.collections.trace import Trace, batch_of
-from tokenring.operators.collections.updates import Parts, Sealed, as_table, elements_of, least_times, split
+from tokenring.operators.collections.updates import Parts, Sealed, as_table, split
 from tokenring.operators.collections.words import Entering
 from tokenring.operators.migrate import Staying
 
@@ -32,7 +31,8 @@ def send_sealed(trace: Trace, schema: Schema, updates: np.ndarray, rights: Right
         if trace.depth == 1 or len(rights.tokens) == 1:
             mine, updates = updates, updates[:, :0]
         else:
-            updates, mine = split(updates, trace.data, as_table([time], trace.depth))
+            table = np.ascontiguousarray(updates)
+            updates, mine = split(table, trace.data, as_table([time], trace.depth))
         if mine.shape[1]:
             batch = Sealed.of(mine, trace.depth)
             if batch.rows:
@@ -41,59 +41,14 @@ def send_sealed(trace: Trace, schema: Schema, updates: np.ndarray, rights: Right
 
 
 def build_arranging(
-    builder: OperatorBuilder[Stream], trace: Trace, entering: Entering, schema: Schema, parts: Parts | None
+    builder: OperatorBuilder[Stream], trace: Trace, entering: Entering, parts: Parts | None
 ) -> None:
     """Give an operator its code: it seals in `trace` what comes. entering: makes tables of messages, of data, times and
-    multiplicities; schema: of what it sends, keys first; parts: of totals, where these are kept in place of rows."""
-    if builder.can_be_compiled_with_texts:
+    multiplicities; parts: of totals, where these are kept in place of rows."""
 
-        def construct(context: OperatorContext) -> Compiled:
-            made = compiled.arranging(trace.spine, entering, parts)
-            trace.pending = partial(compiled.pending_of, made.state)
-            return made
+    def construct(context: OperatorContext) -> Compiled:
+        made = compiled.arranging(trace.spine, entering, parts)
+        trace.pending = partial(compiled.pending_of, made.state)
+        return made
 
-        builder.build_compiled(construct, texts=True)
-    else:
-        builder.build(arranging(trace, entering, schema, parts))
-
-
-def arranging(
-    trace: Trace, entering: Entering, schema: Schema, prepare: Callable[[np.ndarray], np.ndarray] | None
-) -> Callable[[OperatorContext, Token], Callable[..., None]]:
-    """The constructor of the operator in Python. prepare: what makes of updates that come what `trace` keeps."""
-
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
-        token.drop()
-        rights = Rights()
-        pending: list[np.ndarray] = []
-        none = np.empty((len(entering.kinds), 0), np.int64)
-        trace.pending = lambda: np.concatenate([none, *pending], axis=1)
-
-        def seal_finished(rows: InputPort, output: OutputPort) -> None:
-            nonlocal pending
-            was_waiting = bool(pending)
-            for reference, batch in rows:
-                if batch.rows:
-                    pending.append(entering.table_of(batch))
-                    rights.keep(reference)
-            if not was_waiting:
-                return  # what has just come is not finished while it counts as under way: it is run again when it is
-            upper = elements_of(rows.frontier)
-            if upper == trace.upper:
-                return
-            frontier = as_table(upper, trace.depth)
-            whole = pending[0] if len(pending) == 1 else np.concatenate(pending, axis=1)
-            first = len(whole) - trace.depth - 1
-            finished, left = split(whole, first, frontier)
-            pending = [left] if left.shape[1] else []
-            trace.upper = upper
-            send_sealed(trace, schema, finished if prepare is None else prepare(finished), rights, output)
-            rights.keep_only(least_times(left, first, trace.depth))
-
-        def logic(rows: InputPort, output: OutputPort) -> None:
-            seal_finished(rows, output)
-            trace.merge_on(context)
-
-        return logic
-
-    return construct
+    builder.build_compiled(construct, texts=True, loops=True)

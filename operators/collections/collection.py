@@ -101,7 +101,7 @@ class Collection(Rows):
             spread_by_key(builder, self.stream, spread or keys, arriving)
         schema = schema_of_words(made, self.depth)
         sealed = builder.output(schema)
-        build_arranging(builder, trace, Entering(name, arriving), schema, prepare)
+        build_arranging(builder, trace, Entering(name, arriving), prepare)
         arranged = Arranged(sealed, made, keys, trace, Collection)
         if summed is None and folder is None and spread is None:
             self._first_arranged = self._first_arranged or arranged

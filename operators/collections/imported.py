@@ -37,7 +37,6 @@ class _Reader(Reader):
     def __init__(self, takes_all: bool) -> None:
         """takes_all: whether he takes what is there as batches."""
         self.takes_all = takes_all
-        self._since = [(0,)]
 
     def begin(self, spine: Spine, taken: int, since: int) -> None:
         """Read from now on."""

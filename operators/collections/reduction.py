@@ -33,7 +33,6 @@ from tokenring.operators.collections.updates import (
     Sealed,
     as_table,
     both,
-    change_keys,
     distinct_keys,
     elements_of,
     least_times,
@@ -124,22 +123,16 @@ class KeyFaults:
 
 
 def build_reducing(
-    builder: OperatorBuilder[Stream], source: Trace, target: Trace, data: Schema, reduction: Reduction,
-    faults: KeyFaults,
-) -> None:  # fmt: skip
-    """Give an operator its code: it reads `source` and seals what it makes in `target`, of the same keys. data: the
-    schema of that."""
+    builder: OperatorBuilder[Stream], source: Trace, target: Trace, reduction: Reduction, faults: KeyFaults
+) -> None:
+    """Give an operator its code: it reads `source` and seals what it makes in `target`, of the same keys."""
     reader, own = source.read(), target.read_all()
-    if builder.can_be_compiled:
 
-        def construct(context: OperatorContext) -> Compiled:
-            readers = reader.number, own.number
-            return compiled.reducing(source.spine, target.spine, readers, source.keys, reduction, faults.tell_all)
+    def construct(context: OperatorContext) -> Compiled:
+        readers = reader.number, own.number
+        return compiled.reducing(source.spine, target.spine, readers, source.keys, reduction, faults.tell_all)
 
-        builder.build_compiled(construct)
-    else:
-        changes = partial(_by_kernel, source, target, reduction, faults)
-        builder.build(_reducing(source, target, reader, own, data, changes))
+    builder.build_compiled(construct, loops=True)
 
 
 def build_reducing_by(
@@ -190,7 +183,7 @@ def _reducing(
                 target.upper = upper
                 send_sealed(target, schema, made, rights, output)
             reader.since = own.since = upper
-            rights.keep_only(least_times(pending, keys, depth))
+            rights.keep_only([tuple(time) for time in least_times(pending, keys, depth).tolist()])
 
         def logic(sealed: InputPort, output: OutputPort) -> None:
             look_at(sealed, output)
@@ -199,19 +192,6 @@ def _reducing(
         return logic
 
     return construct
-
-
-def _by_kernel(
-    source: Trace, target: Trace, reduction: Reduction, faults: KeyFaults, asked_at: np.ndarray, frontier: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """What changes by one of the reductions that kernels know."""
-    changes, put_off, wrong = change_keys(
-        source.spine.address, source.spine.least, target.spine.address, source.keys, asked_at, *reduction, frontier,
-        faults.are_there,
-    )  # fmt: skip
-    if wrong.shape[1]:
-        faults.tell_all(wrong.T)
-    return changes, put_off
 
 
 def _by_code(

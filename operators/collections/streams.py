@@ -1,6 +1,6 @@
 """Streams of updates: the columns that they have besides data, and how they come to have them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,10 @@ from tokenring.engine import (
     Token,
     UsageError,
 )
-from tokenring.engine.compiled import Compiled
+from tokenring.engine.compiled import Compiled, array_at, batch_at
 from tokenring.engine.times import coordinates
 from tokenring.operators.collections import compiled as kernels
-from tokenring.operators.collections.words import TIMES, TIMES_ADDED, heaps_of
+from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.expressions import Expression
 from tokenring.operators.migrate import made_again, state_moves
 from tokenring.operators.rows import passing_on, select
@@ -54,16 +54,11 @@ def schema_of_words(data: Schema, depth: int) -> Schema:
 def with_texts(words: Stream, data: Schema, depth: int) -> Stream:
     """What an arrangement sends, with the texts that words stand for."""
     schema = schema_of_updates(data, depth)
-    if depth > 1:
-        heaps = heaps_of(schema)
-        return words.apply(
-            "texts", schema, lambda batch: Batch.wrap(schema, batch.columns, batch.rows, heaps, batch)
-        )
     builder = words.operator("texts", Notify.NEVER)
     made_again(words.scope)
     builder.input(words)
     made = builder.output(schema)
-    builder.build_compiled(lambda context: passing_on(), texts=True)
+    builder.build_compiled(lambda context: passing_on(), texts=True, loops=True)
     return made
 
 
@@ -129,31 +124,27 @@ def stamped(
 
 def next_round(stream: Stream, data: Schema, most: int, name: str) -> Stream:
     """Updates of a loop, each a round later. UsageError for those beyond round `most`."""
-    depth = stream.scope.depth
-    at = stream.schema.position(TIMES[depth - 1])
+    at = stream.schema.position(TIMES[stream.scope.depth - 1])
+    positions = [stream.schema.position(column) for column in data.names]
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
-        token.drop()
+    def beyond(addresses: Sequence[int], rows: int) -> UsageError:
+        rounds = array_at(addresses[at], rows)
+        last = np.flatnonzero(rounds >= most)
+        batch = batch_at(data, [addresses[position] for position in positions], rows, last)
+        columns_then = [batch[column].tolist()[:_FEW] for column in data.names]
+        found = [dict(zip(data.names, row, strict=True)) for row in zip(*columns_then, strict=True)]
+        return UsageError(
+            f"operator {name!r}: after {most:,} rounds {len(last):,} rows of a batch change still, such as "
+            f"{', '.join(map(str, found))}; if the loop comes to an end, give it more: rounds={10 * most:_}"
+        )
 
-        def logic(rows: InputPort, output: OutputPort) -> None:
-            for reference, batch in rows:
-                later = batch.columns[at] + 1
-                if batch.rows and later.max() > most:
-                    last = batch.take(np.flatnonzero(later > most))
-                    columns_then = [last[column].tolist()[:_FEW] for column in data.names]
-                    found = [dict(zip(data.names, row, strict=True)) for row in zip(*columns_then, strict=True)]
-                    raise UsageError(
-                        f"operator {name!r}: after {most:,} rounds {last.rows:,} rows of a batch change still, such as "
-                        f"{', '.join(map(str, found))}; if the loop comes to an end, give it more: rounds={10 * most:_}"
-                    )
-                columns = (*batch.columns[:at], later, *batch.columns[at + 1 :])
-                output.give(reference, Batch.wrap(stream.schema, columns, batch.rows, batch.heaps, batch))
-
-        return logic
-
-    made = stream.unary(name, stream.schema, construct, notify=Notify.NEVER)
+    builder = stream.operator(name, Notify.NEVER)
     made_again(stream.scope)
-    return made
+    builder.input(stream)
+    later = builder.output(stream.schema)
+    width = len(stream.schema)
+    builder.build_compiled(lambda context: kernels.going_round(at, width, most, beyond), texts=True, loops=True)
+    return later
 
 
 def mapped(

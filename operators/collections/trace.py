@@ -9,31 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import Batch, ConfigError, InputPort, OperatorContext, Schema, TokenRef
-from tokenring.engine.times import COMPLETE, NestedTime
-from tokenring.operators.collections.updates import ALL, Sealed, Spine, is_merged, least_of, merge_at
+from tokenring.engine.times import NestedTime
+from tokenring.operators.collections.updates import ALL, Sealed, Spine, is_merged, merge_at
 from tokenring.operators.collections.words import heaps_of, table_of
 
 if TYPE_CHECKING:
     from tokenring.operators.collections import sharing
-
-_LAG_BATCHES, _LAG_ROWS = 16, 1 << 10
-
-
-class Lag:
-    """Lets what grows with the batches of a loop, which are many and mostly small, be done for some of them at once."""
-
-    def __init__(self) -> None:
-        self._batches = self._rows = 0
-
-    def is_over(self, rows: int) -> bool:
-        """Whether it is time, now that so many rows came."""
-        self._batches += 1
-        self._rows += rows
-        if self._batches < _LAG_BATCHES and self._rows < _LAG_ROWS:
-            return False
-        self._batches = self._rows = 0
-        return True
-
 
 class Reader:
     """One who looks up what a trace has: how many of its batches it has taken, and `since`, what it will ask for at the
@@ -41,7 +22,6 @@ class Reader:
 
     def __init__(self, spine: Spine, number: int) -> None:
         self._spine, self.number = spine, number
-        self._since: list[NestedTime] = [(0,) * spine.depth]
 
     @property
     def taken(self) -> int:
@@ -51,13 +31,11 @@ class Reader:
     @property
     def since(self) -> list[NestedTime]:
         """The times that it may ask for at the earliest; none: it asks no more."""
-        return self._since
+        return self._spine.asked_since(self.number)
 
     @since.setter
     def since(self, since: list[NestedTime]) -> None:
-        self._since = since
-        if self._spine.depth == 1:
-            self._spine.readers[self.number]["since"] = since[0][0] if since else COMPLETE
+        self._spine.ask_since(self.number, since)
 
     def take(self, port: InputPort) -> Iterator[tuple[TokenRef, np.ndarray]]:
         """The batches that have come on the arrangement's stream, each with its reference: int64 (columns, rows)."""
@@ -85,23 +63,16 @@ class Trace:
         self.readers: list[Reader] = []
         self.pending: Callable[[], np.ndarray] = lambda: np.empty((0, 0), np.int64)
         """A copy of what has come and is not finished, as it came (set by the operator that arranges)."""
-        self._lag = Lag()  # of what readers may still tell apart
-        self._upper: list[NestedTime] = [(0,) * depth]
         self._due_ns = 0  # when merges are to go on
 
     @property
     def upper(self) -> list[NestedTime]:
         """What is finished, an antichain; none: all."""
-        if self.depth > 1:
-            return self._upper
-        upper = self.spine.upper
-        return [(upper,)] if upper != COMPLETE else []
+        return self.spine.upper_times
 
     @upper.setter
     def upper(self, upper: list[NestedTime]) -> None:
-        self._upper = upper
-        if self.depth == 1:
-            self.spine.upper = upper[0][0] if upper else COMPLETE
+        self.spine.upper_times = upper
 
     def read(self) -> Reader:
         """Begin to look up what is there, and to take the batches that come from now on."""
@@ -143,10 +114,6 @@ class Trace:
 
     def seal(self, batch: Sealed) -> None:
         """Add a batch, which all readers see next."""
-        if self.depth > 1 and self._lag.is_over(batch.rows):
-            since = least_of([time for reader in self.readers for time in reader.since])
-            if since:  # else nobody asks any more
-                self.spine.compact(since)
         self.spine.add(batch.words)
 
 

@@ -21,8 +21,9 @@ from tokenring.engine import (
     UsageError,
 )
 from tokenring.operators.collections.arranged import Arranged
-from tokenring.operators.collections.arranging import arranging, spread_by_key
+from tokenring.operators.collections.arranging import send_sealed, spread_by_key
 from tokenring.operators.collections.joins import Columns, names_of
+from tokenring.operators.collections.rights import Rights
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import ORDER, numbered, schema_of_updates, schema_of_words, stamped
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
@@ -30,11 +31,14 @@ from tokenring.operators.collections.updates import (
     NO_ROW,
     Replaced,
     Sealed,
+    as_table,
     both,
     distinct_keys,
     elements_of,
+    least_times,
     replace_rows,
     rows_after,
+    split,
 )
 from tokenring.operators.collections.words import Entering, key_in_words
 from tokenring.operators.expressions import col, lit
@@ -84,7 +88,7 @@ def from_upserts(
     spread_by_key(builder, said, keys, whole)
     sealed = builder.output(schema)
     replaced = partial(_replaced, trace=trace, own=trace.read_all())
-    builder.build(arranging(trace, Entering(name, whole), schema, replaced))
+    builder.build(_arranging(trace, Entering(name, whole), schema, replaced))
     if saved is not None:
         kept = KeptRows(sealed, trace, saved)
         saved.take_out = lambda: [
@@ -93,6 +97,48 @@ def from_upserts(
             Batch(_BEGIN, {"base": [numbers.base]}),
         ]
     return Arranged(sealed, data, keys, trace, made)
+
+
+def _arranging(
+    trace: Trace, entering: Entering, schema: Schema, prepare: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[OperatorContext, Token], Callable[..., None]]:
+    """The constructor of the operator that keeps rows. prepare: what makes of updates that come what `trace` keeps."""
+
+    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+        token.drop()
+        rights = Rights()
+        pending: list[np.ndarray] = []
+        none = np.empty((len(entering.kinds), 0), np.int64)
+        trace.pending = lambda: np.concatenate([none, *pending], axis=1)
+
+        def seal_finished(rows: InputPort, output: OutputPort) -> None:
+            nonlocal pending
+            was_waiting = bool(pending)
+            for reference, batch in rows:
+                if batch.rows:
+                    pending.append(entering.table_of(batch))
+                    rights.keep(reference)
+            if not was_waiting:
+                return  # what has just come is not finished while it counts as under way: it is run again when it is
+            upper = elements_of(rows.frontier)
+            if upper == trace.upper:
+                return
+            frontier = as_table(upper, trace.depth)
+            whole = pending[0] if len(pending) == 1 else np.concatenate(pending, axis=1)
+            first = len(whole) - trace.depth - 1
+            finished, left = split(whole, first, frontier)
+            pending = [left] if left.shape[1] else []
+            trace.upper = upper
+            send_sealed(trace, schema, prepare(finished), rights, output)
+            rights.keep_only([tuple(time) for time in least_times(left, first, trace.depth).tolist()])
+
+        def logic(rows: InputPort, output: OutputPort) -> None:
+            seal_finished(rows, output)
+            trace.merge_on(context)
+
+        return logic
+
+    return construct
 
 
 class _Numbers:

@@ -1,5 +1,4 @@
-"""Operators of collections in the inner loop, for times of one coordinate: they stamp, arrange, reduce, total and join.
-"""
+"""Operators of collections in the inner loop: they stamp, arrange, reduce, total and join."""
 
 from tokenring.faces import later
 
@@ -8,7 +7,8 @@ with later(__name__):
     from tokenring.operators.collections.compiled.joining import joining
     from tokenring.operators.collections.compiled.pending import pending_of
     from tokenring.operators.collections.compiled.reducing import reducing
+    from tokenring.operators.collections.compiled.rounds import going_round
     from tokenring.operators.collections.compiled.stamping import stamping
     from tokenring.operators.collections.compiled.totaling import totaling
 
-__all__ = ["arranging", "joining", "pending_of", "reducing", "stamping", "totaling"]
+__all__ = ["arranging", "going_round", "joining", "pending_of", "reducing", "stamping", "totaling"]

@@ -16,8 +16,8 @@ from tokenring.engine.compiled import (
     column_of,
     deallocate,
     drop,
+    elements_at,
     entry,
-    fail,
     frontier_at,
     new_message,
     record_at,
@@ -25,26 +25,30 @@ from tokenring.engine.compiled import (
     retain,
     room,
     rows_of,
-    send,
+    send_by,
     state_as,
     table_at,
     take,
-    time_of_token,
     words_at,
 )
+from tokenring.operators.collections.compiled.arranging import fail_at, often_at
 from tokenring.operators.collections.compiled.blocks import table_of_message
 from tokenring.operators.collections.updates import (
     PAIR_WORDS,
     TOO_OFTEN,
+    Lag,
     Paired,
     Spine,
     SpineState,
+    both_of,
     columns_of,
     distinct_keys,
+    is_over,
     pair_some,
     reader_of,
     rows_of_keys,
-    too_often,
+    set_times,
+    times_of,
 )
 from tokenring.operators.collections.words import with_keys
 from tokenring.operators.mechanisms import Beginning, drop_first
@@ -52,13 +56,17 @@ from tokenring.operators.mechanisms import Beginning, drop_first
 
 class Joining(Beginning):
     """By side: where the spine's state is, who reads it, and the time that earlier ones are taken for. `keys`: how many
-    columns are keys; `work`, `last`: the list of batches whose pairs were not all sent; `nulls`: of the key, a table as
-    `with_keys` has it, and how many rows it has."""
+    columns are keys; `depth`: how many coordinates times have; `lag`, `is_time`: of saying what is asked for, where
+    they have several; `work`, `last`: the list of batches whose pairs were not all sent; `nulls`: of the key, a table
+    as `with_keys` has it, and how many rows it has."""
 
     spines: Words = room(2)
     readers: Words = room(2)
     leasts: Words = room(2)
     keys: int
+    depth: int
+    lag: Lag
+    is_time: int
     work: int
     last: int
     nulls: int
@@ -134,10 +142,10 @@ def _put_off(
 
 
 @kernel
-def _fail_at(world: int, me: int, target: Words, paired: Words) -> int:
+def _fail_at(world: int, me: int, state: Joining, target: Words, paired: Words) -> int:
     """Note that the pair behind those that were made would be there too often; FAILED."""
-    fail(world, me, -1, target[len(target) - 2, record_of(paired, Paired).made], 0, 0)
-    return FAILED
+    made = record_of(paired, Paired).made
+    return fail_at(world, me, target[:, made : made + 1], state.depth)
 
 
 @kernel
@@ -151,6 +159,8 @@ def _take_batches(world: int, me: int, state: Joining, side: int) -> int:
         if message == 0:
             return DONE
         reader_of(own, state.readers[side]).taken += 1
+        if state.depth > 1 and is_over(state.lag, rows_of(message)):
+            state.is_time = 1
         whole = np.empty((columns, rows_of(message)), np.int64)
         for column in range(columns):
             whole[column] = column_of(message, column)
@@ -168,10 +178,12 @@ def _take_batches(world: int, me: int, state: Joining, side: int) -> int:
             _put_off(world, me, state, side, asked, number, mine, bounds, others, other_bounds, pairs)
             continue
         made, paired = new_message(world, me, 0, pairs), np.zeros(PAIR_WORDS, np.int64)
-        target = table_of_message(made, columns + others_columns - keys - 2)
-        status = pair_some(asked, number, 1, side == 0, mine, bounds, others, other_bounds, pairs, paired, target)
+        target = table_of_message(made, columns + others_columns - keys - state.depth - 1)
+        status = pair_some(
+            asked, number, state.depth, side == 0, mine, bounds, others, other_bounds, pairs, paired, target
+        )
         if status == TOO_OFTEN:
-            return _fail_at(world, me, target, paired)
+            return _fail_at(world, me, state, target, paired)
         answer(world, me, side, 0, made)
 
 
@@ -191,11 +203,13 @@ def _send_some(world: int, me: int, state: Joining) -> int:
     others = table_at(at + 8 * (columns - keys) * rows, others_columns - keys, found)
     some = min(_MOST_PAIRS, work.left)
     made = new_message(world, me, 0, some)
-    target = table_of_message(made, columns + others_columns - keys - 2)
-    status = pair_some(asked, number, 1, side == 0, mine, bounds, others, other_bounds, some, work.paired, target)
+    target = table_of_message(made, columns + others_columns - keys - state.depth - 1)
+    status = pair_some(
+        asked, number, state.depth, side == 0, mine, bounds, others, other_bounds, some, work.paired, target
+    )
     if status == TOO_OFTEN:
-        return _fail_at(world, me, target, work.paired)
-    send(world, me, work.token, made, time_of_token(world, work.token))
+        return _fail_at(world, me, state, target, work.paired)
+    send_by(world, me, work.token, made)
     work.left -= some
     if work.left > 0:
         return DONE
@@ -214,7 +228,13 @@ def join(world: int, me: int) -> int:
         if _take_batches(world, me, state, side) != DONE:
             return FAILED
     for side in range(2):  # each is asked for at the times at which the other may come
-        reader_of(_spine(state, side), state.readers[side]).since = frontier_at(world, me, 1 - side)
+        if state.depth == 1:
+            reader_of(_spine(state, side), state.readers[side]).since = frontier_at(world, me, 1 - side)
+        elif state.is_time != 0:
+            upper = times_of(_spine(state, 1 - side).upper_times, state.depth)
+            since = both_of(upper, elements_at(world, me, 1 - side))
+            set_times(reader_of(_spine(state, side), state.readers[side]).times, since)
+    state.is_time = 0
     for _ in range(_MOST_MESSAGES):
         if state.work == 0:
             return DONE
@@ -242,13 +262,15 @@ class _Works:
         _free_works(self._state.words)
 
 
-def joining(left: Spine, right: Spine, readers: tuple[int, int], keys: int, nulls: np.ndarray) -> Compiled:
-    """The operator. readers: its numbers as a reader of both; keys: how many columns are keys; nulls: of these, as
-    `with_keys` has them."""
+def joining(
+    left: Spine, right: Spine, readers: tuple[int, int], keys: int, depth: int, nulls: np.ndarray
+) -> Compiled:
+    """The operator. readers: its numbers as a reader of both; keys: how many columns are keys; depth: how many
+    coordinates times have; nulls: of the keys, as `with_keys` has them."""
     state = Joining()
     state.spines[:] = left.address, right.address
     state.leasts[:] = left.least, right.least
-    state.readers[:], state.keys = readers, keys
+    state.readers[:], state.keys, state.depth = readers, keys, depth
     state.nulls, state.null_count = address_of(nulls), len(nulls)
     owners = left, right, nulls, _Works(state)
-    return Compiled(join, state.words, owners, explain=lambda _, operands: too_often(operands[:1]))
+    return Compiled(join, state.words, owners, explain=often_at(depth))

@@ -25,14 +25,16 @@ from tokenring.engine.compiled import (
     time_of_token,
     words_at,
 )
+from tokenring.operators.collections.compiled.rights import Rights, keep_right
 from tokenring.operators.collections.updates import LARGE, consolidate_dealt, deal, new_block
 from tokenring.operators.collections.words import KIND_WORDS, Entering, KindRow, enter_columns
 from tokenring.operators.mechanisms import Beginning
 
 
 class Pending(Beginning):
-    """What states begin with. `block`: the updates, of so many columns, in room for how many, how many there are, and
-    the least of their times; `held`: the token for them. `texts`, `kinds`, `heaps`: as `enter_columns` has them."""
+    """What states begin with. `block`: the updates, of so many columns, in room for how many, and how many there are.
+    Where times have one coordinate, `least`: the least of their times; `held`: the token for them; else `rights`.
+    `depth`: how many coordinates they have. `texts`, `kinds`, `heaps`: as `enter_columns` has them."""
 
     block: int
     room: int
@@ -40,6 +42,8 @@ class Pending(Beginning):
     columns: int
     least: int
     held: int
+    depth: int
+    rights: Rights
     texts: int
     kinds: int
     heaps: int
@@ -100,7 +104,10 @@ def gather_all(world: int, me: int, state: Pending) -> bool:
         take(world, me, 0)
         if rows_of(message) > 0:
             state.rows += rows_of(message)
-            _hold(world, me, state, column_of(message, state.columns - 2).min())
+            if state.depth == 1:
+                _hold(world, me, state, column_of(message, state.columns - 2).min())
+            else:
+                keep_right(world, me, state.rights, message, state.depth)
 
 
 @kernel
@@ -156,14 +163,42 @@ def take_back(state: Pending, address: int, room: int) -> None:
 
 
 @kernel
-def take_finished(state: Pending, frontier: int) -> Words:
-    """Take the rows that are before the frontier out of those pending: a table of their own, int64 (columns, rows)."""
+def _are_finished(times: Words, rows: int, frontier: Words) -> Words:
+    """Which of the first rows are before a frontier, int64 (elements, coordinates), by their times, (coordinates, at
+    least rows)."""
+    marks, depth = np.empty(rows, np.bool_), len(times)
+    if depth == 1 and len(frontier) == 1:
+        for row in range(rows):
+            marks[row] = times[0, row] < frontier[0, 0]
+        return marks
+    for row in range(rows):
+        may_come = False
+        for element in range(len(frontier)):
+            is_later = True
+            for at in range(depth):
+                is_later &= frontier[element, at] <= times[at, row]
+            may_come |= is_later
+        marks[row] = not may_come
+    return marks
+
+
+@kernel
+def times_pending(state: Pending) -> Words:
+    """The times of what is pending, int64 (coordinates, room)."""
+    columns, depth = state.columns, state.depth
+    return table_at(state.block, columns, state.room)[columns - 1 - depth : columns - 1]
+
+
+@kernel
+def take_finished(state: Pending, frontier: Words) -> Words:
+    """Take the rows that are before a frontier, int64 (elements, coordinates), out of those pending: a table of their
+    own, int64 (columns, rows)."""
     rows, columns = state.rows, state.columns
     pending = table_at(state.block, columns, state.room)
-    times = pending[columns - 2]
-    count = 0
+    marks = _are_finished(times_pending(state), rows, frontier)
+    times, count = pending[columns - 2], 0
     for row in range(rows):
-        count += times[row] < frontier
+        count += marks[row]
     finished = np.empty((columns, count), np.int64)
     if count == rows:
         for column in range(columns):
@@ -174,7 +209,7 @@ def take_finished(state: Pending, frontier: int) -> Words:
     places = np.empty(rows, np.int64)
     due, left, kept, least = 0, rows - count, 0, signed(_NEVER)
     for row in range(rows):
-        if times[row] < frontier:
+        if marks[row]:
             places[due] = row
             due += 1
         else:
@@ -188,6 +223,14 @@ def take_finished(state: Pending, frontier: int) -> Words:
             pending[column, row] = pending[column, places[count + row]]
     state.rows, state.least = left, least
     return finished
+
+
+@kernel
+def take_before(state: Pending, frontier: int) -> Words:
+    """The same where times have one coordinate."""
+    upto = np.empty((1, 1), np.int64)
+    upto[0, 0] = frontier
+    return take_finished(state, upto)
 
 
 @kernel
@@ -210,9 +253,10 @@ def pending_of(words: np.ndarray) -> np.ndarray:
     return np.ctypeslib.as_array(block).reshape(columns, room)[:, :rows].copy()
 
 
-def begin_pending(state: Pending, entering: Entering) -> tuple[Any, ...]:
-    """Write the words of a state; what is to last as long as it. entering: makes tables of messages."""
+def begin_pending(state: Pending, entering: Entering, depth: int = 1) -> tuple[Any, ...]:
+    """Write the words of a state; what is to last as long as it. entering: makes tables of messages; depth: how many
+    coordinates times have."""
     heaps = np.ascontiguousarray(KindRow.of_table(entering.kinds)["base"])
-    state.columns, state.held, state.least = len(entering.kinds), -1, _NEVER
+    state.columns, state.held, state.least, state.depth = len(entering.kinds), -1, _NEVER, depth
     state.texts, state.kinds, state.heaps = entering.texts_address, address_of(entering.kinds), address_of(heaps)
     return entering, heaps

@@ -26,7 +26,7 @@ from tokenring.operators.collections.compiled.pending import (
     are_all_finished,
     give_pending,
     take_back,
-    take_finished,
+    take_before,
 )
 from tokenring.operators.collections.updates import DONE as ALL_DONE
 from tokenring.operators.collections.updates import (
@@ -139,7 +139,7 @@ def begin_due(state: Totaling, frontier: int) -> None:
             state.due, state.due_room, state.due_rows = give_pending(state)
             begin(state)
             return
-    finished = take_finished(state, frontier)
+    finished = take_before(state, frontier)
     columns, rows = finished.shape
     state.due, state.due_room, state.due_rows = new_block(columns, rows), rows, rows
     begin(state)

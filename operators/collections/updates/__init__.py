@@ -30,14 +30,18 @@ with later(__name__):
         totals_of_sums,
     )
     from tokenring.operators.collections.updates.frontiers import (
+        Antichain,
+        are_times,
         as_table,
         both,
+        both_of,
         elements_of,
-        least_of,
         least_times,
+        set_times,
         split,
+        times_of,
     )
-    from tokenring.operators.collections.updates.pairing import PAIR_WORDS, Paired, pair_few, pair_some
+    from tokenring.operators.collections.updates.pairing import PAIR_WORDS, Paired, pair_some
     from tokenring.operators.collections.updates.partial_totals import (
         NO_SUM,
         SUMMED_WORDS,
@@ -50,10 +54,12 @@ with later(__name__):
     from tokenring.operators.collections.updates.parts import (
         ALL,
         NOT_READING,
+        Lag,
         SpineState,
         add_block,
         columns_of,
         is_merged,
+        is_over,
         merge_at,
         reader_of,
         seal_block,
@@ -73,6 +79,13 @@ with later(__name__):
     from tokenring.operators.collections.updates.spine import Spine, SpineSince
 
 __all__ = [
+    "is_over",
+    "Lag",
+    "times_of",
+    "set_times",
+    "both_of",
+    "are_times",
+    "Antichain",
     "ALL",
     "CALLED",
     "COUNT",
@@ -123,12 +136,10 @@ __all__ = [
     "distinct_keys",
     "elements_of",
     "is_merged",
-    "least_of",
     "least_times",
     "merge_at",
     "most_parts",
     "new_block",
-    "pair_few",
     "pair_some",
     "reader_of",
     "replace_rows",

@@ -1,15 +1,17 @@
 """Frontiers as lists of times, which rows of updates lie behind them, and the times at which a key is looked at."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tokenring.engine import TABLE, WORDS, int64, kernel
-from tokenring.engine.compiled import Words
+from tokenring.engine import TABLE, int64, kernel, tuple_of
+from tokenring.engine.compiled import Record, Words, deallocate, signed, table_at
 from tokenring.engine.times import COMPLETE, NestedTime
+from tokenring.operators.collections.updates.blocks import new_block
 
 _ELEMENTS = 16  # of a frontier, more than most have
+_FIRST_ROOM = 4
 
 
 @kernel
@@ -127,96 +129,133 @@ def elements_of(frontier: Any) -> list[NestedTime]:
     return elements
 
 
-def least_of(times: Iterable[NestedTime]) -> list[NestedTime]:
-    """Those that no other is less than or equal to."""
-    different = list(set(times))
-    if len(different) < 2:
-        return different
-    different.sort()  # what is less than or equal to a time comes before it
-    least: list[NestedTime] = []
-    for time in different:
-        for kept in least:
-            for mine, other in zip(kept, time, strict=True):
-                if mine > other:
-                    break
-            else:
-                break
-        else:
-            least.append(time)
-    return least
-
-
-def both(first: Iterable[NestedTime], second: list[NestedTime]) -> list[NestedTime]:
+def both(first: list[NestedTime], second: list[NestedTime]) -> list[NestedTime]:
     """The frontier behind which a time is finished that is finished at either."""
-    if first == second:
-        return second
-    return least_of([tuple(map(max, one, other)) for one in first for other in second])
+    if first == second or not first or not second:
+        return second if first else first
+    depth = len(first[0])
+    return [tuple(time) for time in both_of(as_table(first, depth), as_table(second, depth)).tolist()]
 
 
-def as_table(frontier: list[NestedTime], depth: int) -> np.ndarray:
+def as_table(frontier: Sequence[NestedTime], depth: int) -> np.ndarray:
     """The elements as an int64 table (elements, coordinates)."""
     return np.array(frontier, np.int64).reshape(len(frontier), depth)
 
 
-@kernel(int64(TABLE, int64, TABLE, WORDS))
-def mark_behind(updates: Words, first: int, frontier: Words, marks: Words) -> int:
-    """Mark with 1 the rows whose time, in columns from `first` on, no element of the frontier is less than or equal to,
-    others with 0; how many."""
-    found = 0
-    for row in range(updates.shape[1]):
-        marks[row] = not may_come(frontier, updates[first : first + frontier.shape[1], row])
+@kernel(tuple_of(TABLE, 2)(TABLE, int64, TABLE))
+def split(updates: Words, first: int, frontier: Words) -> tuple[Words, Words]:
+    """(the rows whose times, in columns from `first` on, are finished, the others): int64 tables of the same columns.
+    """
+    rows, depth = updates.shape[1], frontier.shape[1]
+    marks, found = np.empty(rows, np.int64), 0
+    for row in range(rows):
+        marks[row] = not may_come(frontier, updates[first : first + depth, row])
         found += marks[row]
-    return found
-
-
-def split(updates: np.ndarray, first: int, frontier: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(the rows whose times are finished, the others): int64 tables of the same columns."""
-    if not updates.shape[1]:
-        return updates, updates
-    marks = np.empty(updates.shape[1], np.int64)
-    found = mark_behind(updates, first, frontier, marks)
-    if found == len(marks):
-        return updates, updates[:, :0]
-    if found == 0:
-        return updates[:, :0], updates
-    chosen = marks.astype(bool)
-    return np.ascontiguousarray(updates[:, chosen]), np.ascontiguousarray(updates[:, ~chosen])
-
-
-@kernel(int64(TABLE, int64, TABLE))
-def _put_least(updates: Words, first: int, least: Words) -> int:
-    """Write the times of rows, in columns from `first` on, that no other is less than, to `least` (elements,
-    coordinates); how many, -1 if there is no room."""
-    depth, count = least.shape[1], 0
-    for row in range(updates.shape[1]):
-        is_above, element = False, 0
-        while element < count and not is_above:
-            is_less, is_greater = True, True
-            for at in range(depth):
-                is_less &= updates[first + at, row] <= least[element, at]
-                is_greater &= updates[first + at, row] >= least[element, at]
-            if is_greater:
-                is_above = True
-            elif is_less:
-                count -= 1
-                least[element] = least[count]
+    finished, left = np.empty((len(updates), found), np.int64), np.empty((len(updates), rows - found), np.int64)
+    to_finished = to_left = 0
+    for row in range(rows):
+        for column in range(len(updates)):
+            if marks[row] != 0:
+                finished[column, to_finished] = updates[column, row]
             else:
-                element += 1
-        if is_above:
-            continue
-        if count == len(least):
-            return -1
+                left[column, to_left] = updates[column, row]
+        to_finished += marks[row]
+        to_left += 1 - marks[row]
+    return finished, left
+
+
+@kernel
+def _in_order(times: Words, count: int) -> Words:
+    """A copy of the first times, rising."""
+    depth, rising = times.shape[1], times[:count].copy()
+    for row in range(1, count):
+        at = row
+        while at > 0:
+            order = signed(0)
+            for coordinate in range(depth):
+                order = rising[at - 1, coordinate] - rising[at, coordinate]
+                if order != 0:
+                    break
+            if order <= 0:
+                break
+            for coordinate in range(depth):
+                before = rising[at - 1, coordinate]
+                rising[at - 1, coordinate], rising[at, coordinate] = rising[at, coordinate], before
+            at -= 1
+    return rising
+
+
+@kernel(TABLE(TABLE, int64, int64))
+def least_times(updates: Words, first: int, depth: int) -> Words:
+    """The times of rows, in columns from `first` on, that no other is less than: int64 (times, coordinates), rising."""
+    least, count, time = np.empty((_ELEMENTS, depth), np.int64), 0, np.empty(depth, np.int64)
+    for row in range(updates.shape[1]):
         for at in range(depth):
-            least[count, at] = updates[first + at, row]
-        count += 1
-    return count
+            time[at] = updates[first + at, row]
+        least, count = put_off(least, count, time)
+    return _in_order(least, count)
 
 
-def least_times(updates: np.ndarray, first: int, depth: int) -> list[NestedTime]:
-    """The least times of rows, in columns from `first` on."""
-    if updates.shape[1] < 2:
-        return [tuple(time) for time in updates[first : first + depth].T.tolist()]
-    least, count = np.empty((_ELEMENTS, depth), np.int64), -1
-    while (count := _put_least(updates, first, least)) < 0:
-        least = np.empty((2 * len(least), depth), np.int64)
-    return sorted([tuple(time) for time in least[:count].tolist()])
+@kernel(TABLE(TABLE, TABLE))
+def both_of(first: Words, second: Words) -> Words:
+    """The frontier, int64 (elements, coordinates), behind which a time is finished that is finished at either."""
+    depth = first.shape[1]
+    least, count, time = np.empty((_ELEMENTS, depth), np.int64), 0, np.empty(depth, np.int64)
+    for one in range(len(first)):
+        for other in range(len(second)):
+            for at in range(depth):
+                time[at] = max(first[one, at], second[other, at])
+            least, count = put_off(least, count, time)
+    return _in_order(least, count)
+
+
+class Antichain(Record):
+    """Times of which none is less than or equal to another, which rise: where they are, int64 (times, coordinates), how
+    many, and for how many there is room."""
+
+    address: int
+    count: int
+    room: int
+
+
+@kernel
+def times_of(chain: Antichain, depth: int) -> Words:
+    """The times, int64 (times, coordinates): to be written to in their place."""
+    return table_at(chain.address, chain.count, depth)
+
+
+@kernel
+def set_times(chain: Antichain, times: Words) -> None:
+    """Let these be the times."""
+    count, depth = times.shape
+    if count > chain.room:
+        free_times(chain)
+        chain.room = max(_FIRST_ROOM, 2 * count)
+        chain.address = new_block(chain.room, depth)
+    chain.count = count
+    target = times_of(chain, depth)
+    for row in range(count):
+        for at in range(depth):
+            target[row, at] = times[row, at]
+
+
+@kernel
+def are_times(chain: Antichain, times: Words) -> bool:
+    """Whether these are the times."""
+    count, depth = times.shape
+    if count != chain.count:
+        return False
+    own = times_of(chain, depth)
+    for row in range(count):
+        for at in range(depth):
+            if own[row, at] != times[row, at]:
+                return False
+    return True
+
+
+@kernel
+def free_times(chain: Antichain) -> None:
+    """Give back what they take: there are none then."""
+    if chain.address != 0:
+        deallocate(chain.address)
+    chain.address = chain.count = chain.room = 0

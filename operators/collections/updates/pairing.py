@@ -1,11 +1,9 @@
 """Pairs of updates with equal keys: at the least upper bound of their times, as often as both together."""
 
-import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel
 from tokenring.engine.compiled import Record, Words, record_of
 from tokenring.operators.collections.updates.exact_sums import TOO_OFTEN, product
-from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
 
 
 class Paired(Record):
@@ -69,24 +67,3 @@ def pair_some(
         key += 1
     at_hand.key, at_hand.row, at_hand.other, at_hand.made = key, 0, 0, made
     return 0
-
-
-@kernel(int64(int64, int64, int64, int64, int64, int64, TABLE, TABLE))
-def pair_few(
-    address: int, least: int, before: int, keys: int, depth: int, is_left: int, batch: Words, target: Words
-) -> int:
-    """All pairs of a batch with what a spine has in the additions before one, as `rows_of_keys` and `pair_some` have
-    them; how many, -1 if there is no room for them in target, or one would be there too often. address: of its state.
-    """
-    rows = batch.shape[1]
-    asked, bounds = np.empty((keys, rows), np.int64), np.empty(rows + 1, np.int64)
-    number = distinct_keys(batch, rows, keys, asked, bounds)
-    others, other_bounds = rows_of_keys(address, least, before, keys, asked, number)
-    pairs = 0
-    for key in range(number):
-        pairs += (bounds[key + 1] - bounds[key]) * (other_bounds[key + 1] - other_bounds[key])
-    if pairs > target.shape[1]:
-        return -1
-    state = np.zeros(PAIR_WORDS, np.int64)
-    status = pair_some(asked, number, depth, is_left, batch[keys:], bounds, others, other_bounds, pairs, state, target)
-    return pairs if status != TOO_OFTEN else -1

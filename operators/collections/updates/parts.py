@@ -6,6 +6,8 @@ until that is done; blocks are allocated and freed here, so nobody keeps an addr
 
 from collections.abc import MutableSequence, Sequence
 
+import numpy as np
+
 from tokenring.engine import COMPLETE, TABLE, boolean, int64, kernel, void
 from tokenring.engine.compiled import Record, Words, deallocate, record_at, records_at, signed, table_at, words_at
 from tokenring.operators.collections.updates.blocks import File, free_block, new_block
@@ -15,18 +17,28 @@ from tokenring.operators.collections.updates.directory import (
     extend_directory,
     new_directory,
 )
+from tokenring.operators.collections.updates.frontiers import Antichain, free_times, put_off, set_times, times_of
 from tokenring.operators.collections.updates.merging import Merge, merge_some, ranges_of_both
 from tokenring.operators.collections.updates.packed import HEAD_WORDS, Head, new_packed, pack, range_of, wider, word_of
 from tokenring.operators.collections.updates.sorting import consolidate
 
 
+class Lag(Record):
+    """Lets what grows with the batches of a loop, which are many and mostly small, be done for some of them at once:
+    how many there were since it was, and their rows."""
+
+    batches: int
+    rows: int
+
+
 class SpineState(Record):
     """`data`, `depth`: how many columns are data, and coordinates of times. `added`: how many batches were added.
     `parts`: where the Parts are, how many there are, and how many there is room for. `since`: the frontier before which
-    nobody asks, of so many `elements`. `readers`: where a Reading of each reader is. `upper`: where times have one
-    coordinate, what is finished. `under_way`: how many merges are; `merge_ns`: when they are to be looked at though
-    nothing is added (monotonic clock), 0 if there is nothing to be done, `wait_ns` behind the last time; `seen`: what
-    was `added` then, `quiet_ns` since when. `file`: where large batches lie."""
+    nobody asks. `readers`: where a Reading of each reader is. `upper`: what is finished, where times have one
+    coordinate, else `upper_times`. `lag`: of what readers say, where times have several. `under_way`: how many merges
+    are; `merge_ns`: when they are to be looked at though nothing is added (monotonic clock), 0 if there is nothing to
+    be done, `wait_ns` behind the last time; `seen`: what was `added` then, `quiet_ns` since when. `file`: where large
+    batches lie."""
 
     data: int
     depth: int
@@ -34,11 +46,12 @@ class SpineState(Record):
     parts: int
     count: int
     room: int
-    since: int
-    elements: int
+    since: Antichain
     readers: int
     reader_count: int
     upper: int
+    upper_times: Antichain
+    lag: Lag
     under_way: int
     merge_ns: int
     wait_ns: int
@@ -73,10 +86,11 @@ class Part(Record):
 
 class Reading(Record):
     """Of a reader: how many additions it has taken (NOT_READING: it is gone; ALL: it reads whatever there is), and the
-    time before which it does not ask, where times have one coordinate."""
+    time before which it does not ask, where times have one coordinate, else `times`."""
 
     taken: int
     since: int
+    times: Antichain
 
 
 PART_WORDS = Part.size
@@ -91,6 +105,7 @@ _SOME_ROWS = 2_000
 _QUIET_AFTER_NS = 10_000_000
 _LONGEST_WAIT_NS = 1 << 30
 _FIRST_PARTS = 16
+_LAG_BATCHES, _LAG_ROWS = 16, 1 << 10
 
 
 @kernel
@@ -182,7 +197,7 @@ def _begin_merge(spine: SpineState, parts: Sequence[Part], at: int, least_times:
     if there is no memory: it is tried another time."""
     left, part = part_heads(spine, parts, at), parts[at]
     right, others, _ = _right_of(spine, parts, at)
-    rows, since = part.rows, table_at(spine.since, spine.elements, spine.depth)
+    rows, since = part.rows, times_of(spine.since, spine.depth)
     ranges = ranges_of_both(left, rows, right, others, spine.data, since)
     times = ranges[len(left) - 1]
     times[0], times[1] = min(times[0], least_times), max(times[1], most_times)
@@ -224,7 +239,7 @@ def _begin_in_quiet(spine: SpineState, parts: Sequence[Part], apart: int) -> boo
     """Begin what is left to do where no merge is under way and times have one coordinate: to merge neighbours that are
     not quite alike, or a part whose times readers cannot tell apart any more. Whether there is anything to do, now or
     once readers are further."""
-    since, has_more = words_at(spine.since, 1)[0], False
+    since, has_more = times_of(spine.since, 1)[0, 0], False
     for newer in range(spine.count - 1, 0, -1):
         if parts[newer - 1].rows < _ALIKE_IN_QUIET * parts[newer].rows:
             has_more = True
@@ -305,6 +320,31 @@ def _asked_by(spine: SpineState) -> tuple[int, int]:
 
 
 @kernel
+def is_over(lag: Lag, rows: int) -> bool:
+    """Whether it is time, now that another batch of so many rows came."""
+    lag.batches += 1
+    lag.rows += rows
+    if lag.batches < _LAG_BATCHES and lag.rows < _LAG_ROWS:
+        return False
+    lag.batches = lag.rows = 0
+    return True
+
+
+@kernel
+def _look_at_readers(spine: SpineState) -> None:
+    """Find out before which times nobody asks any more, where times have several coordinates."""
+    readers = records_at(spine.readers, spine.reader_count, Reading)
+    least, count = np.empty((_LAG_BATCHES, spine.depth), np.int64), 0
+    for reader in range(len(readers)):
+        if readers[reader].taken != NOT_READING:
+            times = times_of(readers[reader].times, spine.depth)
+            for at in range(len(times)):
+                least, count = put_off(least, count, times[at])
+    if count > 0:  # else nobody asks any more
+        set_times(spine.since, least[:count])
+
+
+@kernel
 def _add_table(spine: SpineState, table: Words, rows: int) -> None:
     """Add a table's first rows; merges go on in proportion. None are no addition; where nobody reads, none are kept."""
     if rows == 0:
@@ -316,7 +356,9 @@ def _add_table(spine: SpineState, table: Words, rows: int) -> None:
         free_parts(spine)
         return
     if spine.depth == 1:
-        words_at(spine.since, 1)[0] = since
+        times_of(spine.since, 1)[0, 0] = since
+    elif is_over(spine.lag, rows):
+        _look_at_readers(spine)
     address, place, size_bytes = pack(spine.file, table, rows)
     _push_part(spine, address, place, size_bytes, rows, spine.added)
     work(spine, apart, _LEAST_FUEL + _FUEL_A_ROW * rows)
@@ -364,6 +406,56 @@ def free_spine(address: int) -> None:
     if spine.parts != 0:
         deallocate(spine.parts)
         spine.parts = spine.room = 0
+    readers = records_at(spine.readers, spine.reader_count, Reading)
+    for reader in range(len(readers)):
+        free_times(readers[reader].times)
+    free_times(spine.upper_times)
+    free_times(spine.since)
+
+
+@kernel(void(int64, TABLE))
+def compact(address: int, since: Words) -> None:
+    """Nobody asks any more for what was before `since`, int64 (elements, coordinates). address: of a spine's state."""
+    set_times(record_at(address, SpineState).since, since)
+
+
+@kernel(void(int64, int64, TABLE))
+def ask_since(address: int, reader: int, since: Words) -> None:
+    """Let a reader ask for nothing before `since`, int64 (elements, coordinates); none: for nothing at all. address: of
+    the spine's state."""
+    spine = record_at(address, SpineState)
+    if spine.depth == 1:
+        reader_of(spine, reader).since = since[0, 0] if len(since) > 0 else COMPLETE
+    else:
+        set_times(reader_of(spine, reader).times, since)
+
+
+@kernel(TABLE(int64, int64))
+def asked_since(address: int, reader: int) -> Words:
+    """What `ask_since` was told, where times have several coordinates."""
+    spine = record_at(address, SpineState)
+    return times_of(reader_of(spine, reader).times, spine.depth).copy()
+
+
+@kernel(void(int64, int64))
+def leave(address: int, reader: int) -> None:
+    """A reader is gone. address: of the spine's state."""
+    reading = reader_of(record_at(address, SpineState), reader)
+    reading.taken = reading.since = NOT_READING
+    free_times(reading.times)
+
+
+@kernel(void(int64, TABLE))
+def finish(address: int, upper: Words) -> None:
+    """What is before `upper`, int64 (elements, coordinates), is finished, where times have several coordinates."""
+    set_times(record_at(address, SpineState).upper_times, upper)
+
+
+@kernel(TABLE(int64))
+def finished_upto(address: int) -> Words:
+    """What `finish` was told."""
+    spine = record_at(address, SpineState)
+    return times_of(spine.upper_times, spine.depth).copy()
 
 
 @kernel(boolean(int64, int64, boolean))
@@ -377,7 +469,7 @@ def work_on(address: int, fuel: int, is_quiet: int) -> bool:
             free_parts(spine)
             spine.under_way = 0
             return False
-        words_at(spine.since, 1)[0] = since
+        times_of(spine.since, 1)[0, 0] = since
     apart = min(taken, spine.added)
     work(spine, apart, fuel)
     if spine.under_way == 0 and spine.depth == 1 and is_quiet:

@@ -6,7 +6,7 @@ from tempfile import TemporaryFile
 import numpy as np
 
 from tokenring.engine.compiled import address_of
-from tokenring.engine.times import NestedTime
+from tokenring.engine.times import COMPLETE, NestedTime
 from tokenring.operators.collections.updates.finding import (
     NO_KEY,
     NOT_SAID,
@@ -17,12 +17,19 @@ from tokenring.operators.collections.updates.finding import (
     parts_before,
     sizes_of,
 )
+from tokenring.operators.collections.updates.frontiers import as_table
 from tokenring.operators.collections.updates.parts import (
     NOT_READING,
     Reading,
     SpineState,
     add_consolidated,
+    ask_since,
+    asked_since,
+    compact,
+    finish,
+    finished_upto,
     free_spine,
+    leave,
     work_on,
 )
 from tokenring.operators.collections.updates.sorting import Sealed, too_often
@@ -46,10 +53,9 @@ class Spine:
         self.state.file.descriptor = -1 if self._file is None else self._file.fileno()
         self.state.data, self.state.depth = data, depth
         self.readers = Reading.new_table(0)
-        """For each reader how many additions it has taken, and, where times have one coordinate, the least time that it
-        may still ask for."""
-        self._compacted: Sequence[NestedTime] = ()
+        """For each reader how many additions it has taken, and what it may still ask for."""
         self.compact([(0,) * depth])
+        self.upper_times = [(0,) * depth]
 
     def __del__(self) -> None:
         free_spine(self.address)
@@ -102,16 +108,42 @@ class Spine:
     def new_reader(self, taken: int) -> int:
         """The number of a new reader, who has taken so many additions and may ask for every time."""
         gone = np.flatnonzero(self.readers["taken"] == NOT_READING)
-        if len(gone):
-            self.readers[gone[0]] = (taken, 0)
-            return int(gone[0])
-        self.readers = np.append(self.readers, np.array([(taken, 0)], Reading.dtype))
-        self.state.readers, self.state.reader_count = address_of(self.readers), len(self.readers)
-        return len(self.readers) - 1
+        number = int(gone[0]) if len(gone) else len(self.readers)
+        if not len(gone):
+            self.readers = np.append(self.readers, Reading.new_table(1))
+            self.state.readers, self.state.reader_count = address_of(self.readers), len(self.readers)
+        self.readers["taken"][number] = taken
+        self.ask_since(number, [(0,) * self.depth])
+        return number
 
     def leave(self, reader: int) -> None:
         """A reader is gone."""
-        self.readers[reader] = (NOT_READING, NOT_READING)
+        leave(self.address, reader)
+
+    def ask_since(self, reader: int, since: Sequence[NestedTime]) -> None:
+        """Let a reader ask for nothing before `since`, an antichain; none: for nothing at all."""
+        ask_since(self.address, reader, as_table(since, self.depth))
+
+    def asked_since(self, reader: int) -> list[NestedTime]:
+        """What a reader asks for at the earliest."""
+        if self.depth > 1:
+            return [tuple(time) for time in asked_since(self.address, reader).tolist()]
+        since = int(self.readers["since"][reader])
+        return [] if since == COMPLETE else [(since,)]
+
+    @property
+    def upper_times(self) -> list[NestedTime]:
+        """What is finished, an antichain; none: all."""
+        if self.depth > 1:
+            return [tuple(time) for time in finished_upto(self.address).tolist()]
+        return [(self.upper,)] if self.upper != COMPLETE else []
+
+    @upper_times.setter
+    def upper_times(self, upper: Sequence[NestedTime]) -> None:
+        if self.depth > 1:
+            finish(self.address, as_table(upper, self.depth))
+        else:
+            self.upper = upper[0][0] if upper else COMPLETE
 
     def batches(self, before: int | None = None) -> list[Sealed]:
         """Copies of all that are to be read, the oldest first; of the additions before this one."""
@@ -138,11 +170,7 @@ class Spine:
 
     def compact(self, since: Sequence[NestedTime]) -> None:
         """Nobody asks any more for what was before `since`, an antichain."""
-        if self._compacted == since:
-            return
-        self._compacted = since
-        self._since = np.array(since, np.int64).reshape(len(since), self.depth)
-        self.state.since, self.state.elements = address_of(self._since), len(since)
+        compact(self.address, as_table(since, self.depth))
 
     def add(self, updates: np.ndarray) -> None:
         """Add consolidated updates, of shape (columns, rows), that are later than those before; merges go on in
