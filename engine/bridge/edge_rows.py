@@ -28,14 +28,12 @@ from tokenring.shm.memory import text_space
 
 
 class _Way(NamedTuple):
-    """The edges from one place: the channels and the schema of what they carry; the location of the output whose tokens
-    stand for what waits there, and how many coordinates times have; the edge that leads there, -1: the operator's own
-    output."""
+    """The edges from one place: the channels and the schema of what they carry; the row of the output whose tokens
+    stand for what waits there; the edge that leads there, -1: none, they are that output's own."""
 
     channels: Sequence[Edge]
     schema: Schema
-    origin: int
-    depth: int
+    output: int
     behind: int
 
 
@@ -48,6 +46,7 @@ class EdgeRows:
         self._plane = plane
         self._edges = edges
         self._edges_of: dict[int, list[tuple[int, int]]] = {}  # an operator's: (first, how many) each
+        self._borders_of: dict[int, list[int]] = {}  # an operator's: the rows of outputs beyond borders
         self.stages: dict[int, tuple[CompiledStage, str]] = {}
         """By edge, each with its operator's name."""
         self._chosen: dict[int, np.ndarray] = {}  # the positions of columns that cross an edge
@@ -63,6 +62,8 @@ class EdgeRows:
                 self._hashed.pop(number, None)
                 self.stages.pop(number, None)
             self._world.give_back("edges", first, count)
+        for output in self._borders_of.pop(row, ()):
+            self._world.give_back("outputs", output, 1)
 
     def have_texts(self) -> None:
         """Let texts pass."""
@@ -82,31 +83,37 @@ class EdgeRows:
     def make(self, row: int, port: OutputPort, output: int) -> None:
         """Rows for an output's edges, and for those behind its stages."""
         world = self._world
-        to_do = [_Way(port.channels, port.schema, port.location, port.depth, -1)]
+        to_do = [_Way(port.channels, port.schema, output, -1)]
         while to_do:
             way = to_do.pop()
             first = world.rows("edges", len(way.channels))
             self._edges_of.setdefault(row, []).append((first, len(way.channels)))
             here = world.outputs[output] if way.behind < 0 else world.edges[way.behind]
             here["first_edge"], here["edges"] = first, len(way.channels)
+            origin, depth = world.outputs[["location", "depth"]][way.output].tolist()
             for number, channel in enumerate(way.channels, first):
                 edge = world.edges[number]
-                edge["origin"], edge["output"], edge["depth"] = way.origin, output, way.depth
+                edge["origin"], edge["output"], edge["depth"] = origin, way.output, depth
                 border = channel.onward if isinstance(channel, FeedbackChannel) else channel
                 if isinstance(channel, StageRun) and self._make_stage(number, channel):
                     to_do.append(way._replace(channels=channel.behind_first(), schema=channel.first[1], behind=number))
                 elif isinstance(border, RelayChannel):
-                    self._make_border(number, border, goes_round=border is not channel)
-                    to_do.append(_Way(border.channels, way.schema, border.location, border.summary.depth, number))
+                    beyond = self._make_border(row, number, border, goes_round=border is not channel)
+                    to_do.append(_Way(border.channels, way.schema, beyond, number))
                 else:
-                    self._make_edge(number, channel, way.schema, way.depth)
+                    self._make_edge(number, channel, way.schema, depth)
 
-    def _make_border(self, number: int, border: RelayChannel, goes_round: bool) -> None:
-        """Let an edge lead into a loop, out of it, or around."""
+    def _make_border(self, row: int, number: int, border: RelayChannel, goes_round: bool) -> int:
+        """Let an edge lead into a loop, out of it, or around; the row of the output beyond, for what waits there."""
+        beyond = self._world.rows("outputs", 1)
+        output = self._world.outputs[beyond]
+        output["location"], output["depth"] = border.location, border.summary.depth
+        self._borders_of.setdefault(row, []).append(beyond)
         edge, summary = self._world.edges[number], border.summary
         edge["kind"], edge["goes_round"] = BORDER, goes_round
         added = (*summary.delays, *summary.then)
         edge["summary"][: 1 + len(added)] = len(summary.delays), *added
+        return beyond
 
     def _make_stage(self, number: int, run: StageRun) -> bool:
         """Let an edge lead through a run's first step, if that is compiled and what it makes is words."""

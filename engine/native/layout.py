@@ -184,7 +184,8 @@ class InputRow(Record):
 
 
 class OutputRow(Record):
-    """An output of one. `depth`: how many coordinates times have there."""
+    """An output of one, or of a loop's border that its edges lead across. `depth`: how many coordinates times have
+    there."""
 
     operator: int
     location: int

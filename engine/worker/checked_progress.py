@@ -142,16 +142,13 @@ class CheckedProgress:
             if isinstance(channel, RemoteChannel)
             for _ in channel.pending
         )
-        held = [(port.location, self._held(port) + kept[port.location]) for port in self._outputs]
+        for location, held in self._world.outputs[["location", "held"]].tolist():
+            kept[location] += held  # of compiled operators, and what waits in their edges, beyond a loop's border too
+        held = [(port.location, port.held + kept[port.location]) for port in self._outputs]
         if self._runtime.lost.waiting:
             return  # the collector came by just now; what it took is reported with the next exchange
         for location, tokens in held:
             self._validator.check_held(location, tokens)
-
-    def _held(self, port: OutputPort) -> int:
-        """Tokens for an output: Python's, and the compiled operator's with those of what waits in its edges."""
-        row = port.operator.compiled
-        return port.held + (0 if row < 0 else int(self._world.outputs["held"][self._world.output(row, port.index)]))
 
     def _check_tables(self) -> None:
         try:

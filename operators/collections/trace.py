@@ -22,6 +22,7 @@ class Reader:
 
     def __init__(self, spine: Spine, number: int) -> None:
         self._spine, self.number = spine, number
+        self._last: list[NestedTime] | None = None
 
     @property
     def taken(self) -> int:
@@ -31,7 +32,7 @@ class Reader:
     @property
     def since(self) -> list[NestedTime]:
         """The times that it may ask for at the earliest; none: it asks no more."""
-        return self._spine.asked_since(self.number)
+        return self._spine.asked_since(self.number) if self._last is None else self._last
 
     @since.setter
     def since(self, since: list[NestedTime]) -> None:
@@ -50,6 +51,7 @@ class Reader:
 
     def leave(self) -> None:
         """It reads no more."""
+        self._last = self.since
         self._spine.leave(self.number)
 
 

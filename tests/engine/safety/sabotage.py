@@ -33,7 +33,9 @@ def stands_still_around_loops(run: Run) -> None:
             for port in operator.outputs:
                 for channel in port.channels:
                     if isinstance(channel, FeedbackChannel):
-                        channel._onward._summary = identity(port.depth)
+                        channel.onward.summary = identity(port.depth)
+        edges = worker.world.edges
+        edges["summary"][edges["goes_round"] == 1, 1:] = 0
 
 
 def sends_before_the_session(run: Run) -> None:

@@ -89,7 +89,7 @@ def test_additions_that_a_reader_has_not_taken_stay_apart() -> None:
     spine.new_reader(1)
     spine.add(table(KEYS, 0, 1))
     spine.add(table(KEYS, 1, -1))
-    spine.readers[0][["taken", "since"]] = 1, 5
+    spine.readers["taken"][0], spine.readers["since"][0] = 1, 5
     now_ns = 1
     while now_ns < 3_000 * MS:
         now_ns = merge_at(spine.address, now_ns)

@@ -173,12 +173,12 @@ def test_a_spine_is_taken_in_pieces_of_whole_keys(batches: list[list[tuple[int, 
     """In order, while merges go on, and without what was added later."""
     spine = Spine(2, 1)
     spine.new_reader(len(batches))
-    spine.readers[0][["taken", "since"]] = len(batches), least
+    spine.readers["taken"][0], spine.readers["since"][0] = len(batches), least
     tables = [table_of([(k, v, t, d) for k, v, t, _, d in batch], 4) for batch in batches]
     for table in tables:
         spine.add(Sealed.of(table).words)
     before = spine.added
-    spine.readers[0] = before, least
+    spine.readers["taken"][0], spine.readers["since"][0] = before, least
     found = []
     for piece in SpineSince(spine, least).pieces(1, before, rows):
         found.append(piece)
