@@ -126,8 +126,6 @@ def _arrange_in_loop(world: int, me: int, state: Arranging) -> int:
     if are_times(spine.upper_times, frontier):
         return DONE
     set_times(spine.upper_times, frontier)
-    if state.rows == 0:
-        return DONE
     finished, can_be = _as_kept(state, take_finished(state, frontier))
     if not can_be:
         return fail_at(world, me, finished, state.depth)
@@ -143,10 +141,11 @@ def arrange(world: int, me: int) -> int:
     """Gather what came, and seal what is finished."""
     state = state_as(world, me, Arranging)
     drop_first(world, me, state)
+    was_waiting = state.rows > 0
     if not gather_all(world, me, state):
         return NEEDS_ROOM
-    if state.depth > 1:
-        return _arrange_in_loop(world, me, state)
+    if state.depth > 1:  # where what has just come is not finished while it counts as under way
+        return _arrange_in_loop(world, me, state) if was_waiting else DONE
     spine, frontier = record_at(state.spine, SpineState), frontier_at(world, me, 0)
     spine.upper = frontier
     if state.rows > 0 and frontier > state.least:

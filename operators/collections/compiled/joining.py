@@ -19,6 +19,7 @@ from tokenring.engine.compiled import (
     elements_at,
     entry,
     frontier_at,
+    messages_waiting,
     new_message,
     record_at,
     record_of,
@@ -219,6 +220,17 @@ def _send_some(world: int, me: int, state: Joining) -> int:
     return DONE
 
 
+@kernel
+def _say_since(world: int, me: int, state: Joining) -> None:
+    """Say of each side when it is asked for at the earliest, now that all that was sealed was taken: at times that the
+    other's operator has not finished."""
+    for side in range(2):
+        upper = times_of(_spine(state, 1 - side).upper_times, state.depth)
+        since = both_of(upper, elements_at(world, me, 1 - side))
+        set_times(reader_of(_spine(state, side), state.readers[side]).times, since)
+    state.is_time = 0
+
+
 @entry
 def join(world: int, me: int) -> int:
     """Look up what came on both sides, and send pairs."""
@@ -230,11 +242,8 @@ def join(world: int, me: int) -> int:
     for side in range(2):  # each is asked for at the times at which the other may come
         if state.depth == 1:
             reader_of(_spine(state, side), state.readers[side]).since = frontier_at(world, me, 1 - side)
-        elif state.is_time != 0:
-            upper = times_of(_spine(state, 1 - side).upper_times, state.depth)
-            since = both_of(upper, elements_at(world, me, 1 - side))
-            set_times(reader_of(_spine(state, side), state.readers[side]).times, since)
-    state.is_time = 0
+    if state.is_time != 0 and messages_waiting(world, me, 0) + messages_waiting(world, me, 1) == 0:
+        _say_since(world, me, state)
     for _ in range(_MOST_MESSAGES):
         if state.work == 0:
             return DONE

@@ -271,7 +271,9 @@ def _reduce_in_loop(world: int, me: int, state: Reducing) -> int:
     taken = _take_all(world, me, state)
     if taken.shape[1] == 0 and state.waiting_rows == 0:
         return DONE
-    upper = both_of(times_of(source.upper_times, depth), elements_at(world, me, 0))
+    upper = elements_at(world, me, 0)
+    if messages_waiting(world, me, 0) == 0:  # else batches that were sealed are not taken yet
+        upper = both_of(times_of(source.upper_times, depth), upper)
     waiting = np.empty((keys + depth + 1, state.waiting_rows), np.int64)
     waiting[:] = table_at(state.waiting, keys + depth + 1, state.waiting_rows)
     due, left = split(waiting, keys, upper)
