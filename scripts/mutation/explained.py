@@ -86,7 +86,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "the first of two nulls is what the only one is",
     ),
     (
-        "operators/collections/updates/parts.py", "words_at(spine.since, 1)[0] = since", "0", "-1",
+        "operators/collections/updates/parts.py", "times_of(spine.since, 1)[0, 0] = since", "0", "-1",
         "the one word there is",
     ),
     (

@@ -98,3 +98,31 @@ def test_a_graph_has_at_every_time_what_follows_from_its_edges(name: str, worker
 def test_edges_without_ends_are_refused() -> None:
     with raises(tr.SchemaError, "closure", "'src' and 'dst'", "Schema(k=int64, v=int64)", "select"):
         run([[(1, 2, 0, 1)]], graphs.closure, 1, 0)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda edges: graphs.distances(edges, edges.select(node=tr.lit(0)).distinct("root")),
+        graphs.connected_components, graphs.strong_edges, graphs.closure, graphs.page_rank,
+        lambda edges: edges.iterate(lambda found, loop: found.concat(edges.enter(loop)).distinct()),
+    ],
+)  # fmt: skip
+def test_no_operator_of_a_loop_is_pythons(build: Callable[[Collection], Collection], workers: int) -> None:
+    """But edges across its border, which run nowhere."""
+
+    def program(worker: tr.Worker) -> list[str]:
+        with worker.dataflow("loop") as scope:
+            handle, rows = scope.new_input(tr.Schema("src dst"), name="edges")
+            build(tr.collection(rows)).changes().sink("sink", lambda context: lambda port: [*port] and None)
+        handle.close()
+        inside = [
+            operator
+            for operator in worker.inspection.operators
+            if not operator.is_relay and operator.inputs and operator.inputs[0].depth > 1
+        ]
+        assert len(inside) > 2
+        return [operator.name for operator in inside if operator.compiled < 0]
+
+    assert tr.execute(program, workers=workers) == [[]] * workers
