@@ -224,8 +224,9 @@ def _cross(header: Message, summary: Words) -> bool:
 @kernel
 def _across(graph: RunningGraph, edge: EdgeRow, message: int, to_do: int) -> int:
     """Note that a message is to go to what is behind a border, at the time that it has there; a burst message by
-    message, since their times are told apart by more than one word there: the last note's address."""
+    message, since their times are told apart by more than one word there, the first one first: its note's address."""
     start, rows = 0, message_at(message).rows
+    first = last = 0
     while start < rows:
         stop = end_of_message(message, start)
         if message_at(message).keys == 0:
@@ -233,9 +234,14 @@ def _across(graph: RunningGraph, edge: EdgeRow, message: int, to_do: int) -> int
         else:
             part = part_of(graph, message, start, stop)
         if _cross(message_at(part), edge.summary):
-            to_do = _add_to_do(graph, to_do, part, edge.first_edge, edge.edges)
+            note = _add_to_do(graph, to_do, part, edge.first_edge, edge.edges)
+            if first == 0:
+                first = note
+            else:
+                record_at(last, Note).before = note
+            last = note
         start = stop
-    return to_do
+    return first if first != 0 else to_do
 
 
 @kernel

@@ -79,8 +79,9 @@ def frontier_of(graph: RunningGraph, location: int) -> int:
 
 @kernel
 def elements_at(world: int, me: int, port: int) -> Words:
-    """In a loop, the frontier of the operator's input number `port`: the least times that may still arrive, int64
-    (elements, coordinates), which rise; none: nothing can. Where no room is there to find it out, an earlier one."""
+    """The frontier of the operator's input number `port`, in a loop or not: the least times that may still arrive,
+    int64 (elements, coordinates), which rise; none: nothing can. Where no room is there to find it out, an earlier one.
+    """
     row = input_of(world, me, port)
     graph = world_at(world)
     location, depth = inputs_at(graph)[max(row, 0)].location, inputs_at(graph)[max(row, 0)].depth
@@ -90,7 +91,9 @@ def elements_at(world: int, me: int, port: int) -> Words:
     if frontier == COMPLETE:
         count = 0
     elements = np.zeros((count, depth), np.int64)
-    if here.chain_capacity > 0:
+    if here.chain_capacity == 0 and count > 0:
+        elements[0, 0] = frontier
+    else:
         for element in range(count):
             for at in range(depth):
                 elements[element, at] = pool[here.chain_region + element * MOST_COORDINATES + at]
@@ -142,7 +145,8 @@ def _send_by(world: int, me: int, slot: int, message: int, time: int) -> None:
 
 @kernel
 def send_each(world: int, me: int, slot: int, message: int, position: int) -> None:
-    """Send a message with a token for each distinct time in the column at `position`, which ascends."""
+    """Send a message with a token for each distinct time in the column at `position`, which ascends; in a loop that is
+    the first coordinate, and the others are the token's."""
     if not is_good(world, me, slot):
         return
     graph = world_at(world)
@@ -152,8 +156,18 @@ def send_each(world: int, me: int, slot: int, message: int, position: int) -> No
     keys = addresses_of(message)[position]
     times = words_at(keys, header.rows)
     if may_be_at(world, me, slot, times[0], times[header.rows - 1]):
+        token = token_at(graph, slot)
+        output = token.output - operators_at(graph)[me].first_output
         header.keys, header.at_one_time = keys, 0
-        send_at(world, me, token_at(graph, slot).output - operators_at(graph)[me].first_output, message, times[0])
+        if outputs_at(graph)[token.output].depth == 1:
+            send_at(world, me, output, message, times[0])
+            return
+        start = 0
+        while start < header.rows:
+            stop = end_of_message(message, start)
+            send_with(world, me, output, part_of(graph, message, start, stop), times[start], token.inner)
+            start = stop
+        header.keys = 0
 
 
 @kernel

@@ -124,6 +124,7 @@ def operate(
     states: list[np.ndarray] | None = None,
     texts: bool = False,
     reads_texts: bool = True,
+    loops: bool = False,
 ) -> list[Stream]:
     """An operator behind `stream` that runs the script; its state is appended to `states`."""
     builder = stream.scope.operator(name, notify)
@@ -136,7 +137,7 @@ def operate(
             states.append(state)
         return Compiled(scripted, state)
 
-    builder.build_compiled(construct, texts=texts, reads_texts=reads_texts)
+    builder.build_compiled(construct, texts=texts, reads_texts=reads_texts, loops=loops)
     return made
 
 
