@@ -127,13 +127,15 @@ def settle_texts(graph: RunningGraph) -> None:
 
 @kernel
 def retry(graph: RunningGraph) -> bool:
-    """Send what waits for room, in order, as far as it goes; whether something was sent."""
+    """Send what waits for room, in order, as far as it goes, of another edge first each time: around a loop one may
+    always have more. Whether something was sent."""
     if graph.pending_edges == 0:
         return False
     sent = False
     edges = edges_at(graph)
-    for number in range(graph.edges_used):
-        edge = edges[number]
+    graph.retried = (graph.retried + 1) % graph.edges_used
+    for at in range(graph.edges_used):
+        edge = edges[(graph.retried + at) % graph.edges_used]
         while edge.pending != 0:
             message = edge.pending
             header = message_at(message)

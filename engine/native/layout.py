@@ -39,10 +39,10 @@ class RunningGraph(Record, is_checked=False):
     due; `round`, `position`: which round it is, the tracker's number of who runs in it, -1 between two. `chunk` to
     `freed`: see memory.py, as for texts. `for_python`: the first of the messages that wait for Python, and the
     last. `observed`: bits of CHECKED and NOTED. `going_round`: the first of the messages that the running operator
-    sent around a loop, and the last. `no_inner`: always 0. `stopped_at`, `trouble`: which operator Python is to
-    look at, and why; `lacked` times `lacked_each` bytes were asked for in vain. `pending_edges`,
-    `pending_channels`: how many have what waits for room, of `backlog_bytes`. `parked_flags`, `congested_flags`,
-    `ending`, `running`: addresses in the group's segment."""
+    sent around a loop, and the last. `retried`: the edge whose rows that wait were tried first last. `no_inner`:
+    always 0. `stopped_at`, `trouble`: which operator Python is to look at, and why; `lacked` times `lacked_each`
+    bytes were asked for in vain. `pending_edges`, `pending_channels`: how many have what waits for room, of
+    `backlog_bytes`. `parked_flags`, `congested_flags`, `ending`, `running`: addresses in the group's segment."""
 
     state: int
     ring: int
@@ -136,6 +136,7 @@ class RunningGraph(Record, is_checked=False):
     living: int
     going_round: int
     last_going_round: int
+    retried: int
     no_inner: Words = room(INNER_WORDS)
 
 

