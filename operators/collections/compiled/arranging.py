@@ -26,6 +26,7 @@ from tokenring.engine.compiled import (
 from tokenring.operators.collections.compiled.blocks import Blocks, copy_of, merge_on
 from tokenring.operators.collections.compiled.pending import (
     Pending,
+    are_all_before,
     are_all_finished,
     begin_pending,
     gather_all,
@@ -94,6 +95,20 @@ def fail_at(world: int, me: int, updates: Words, depth: int) -> int:
 
 
 @kernel
+def _send_and_keep(world: int, me: int, slot: int, spine: SpineState, address: int, room: int, rows: int) -> int:
+    """Send the first rows of a block with room for so many by a token, and have the spine keep them; DONE, or FAILED
+    where one would be there too often."""
+    if rows == TOO_OFTEN:
+        fail_at(world, me, table_at(address, columns_of(spine), room), spine.depth)
+        deallocate(address)
+        return FAILED
+    if rows > 0:
+        send_by(world, me, slot, copy_of(world, me, address, (columns_of(spine), room), rows))
+    add_block(spine, address, room, rows)
+    return DONE
+
+
+@kernel
 def send_sealed(world: int, me: int, rights: Rights, spine: SpineState, updates: Words) -> int:
     """Seal finished updates of several coordinates and send them, a batch for each right that is needed; DONE or
     FAILED."""
@@ -106,16 +121,10 @@ def send_sealed(world: int, me: int, rights: Rights, spine: SpineState, updates:
             updates, mine = split(updates, spine.data, time.reshape(1, spine.depth))
         else:
             updates = updates[:, :0].copy()
-        room = mine.shape[1]
         address, rows = seal_block(mine)
-        if rows == TOO_OFTEN:
-            fail_at(world, me, table_at(address, columns_of(spine), room), spine.depth)
-            deallocate(address)
+        slot = words_at(rights.slots, rights.count)[number]
+        if _send_and_keep(world, me, slot, spine, address, mine.shape[1], rows) != DONE:
             return FAILED
-        if rows > 0:
-            message = copy_of(world, me, address, (columns_of(spine), room), rows)
-            send_by(world, me, words_at(rights.slots, rights.count)[number], message)
-        add_block(spine, address, room, rows)
     return DONE
 
 
@@ -126,6 +135,14 @@ def _arrange_in_loop(world: int, me: int, state: Arranging) -> int:
     if are_times(spine.upper_times, frontier):
         return DONE
     set_times(spine.upper_times, frontier)
+    room = state.rows
+    if room >= LARGE and state.sums < 0 and state.rights.count == 1 and are_all_finished(state, frontier):
+        address, rows = seal_pending(state)
+        slot = words_at(state.rights.slots, 1)[0]
+        if _send_and_keep(world, me, slot, spine, address, room, rows) != DONE:
+            return FAILED
+        keep_only(world, me, state.rights, np.empty((0, state.depth), np.int64))
+        return DONE
     finished, can_be = _as_kept(state, take_finished(state, frontier))
     if not can_be:
         return fail_at(world, me, finished, state.depth)
@@ -150,21 +167,15 @@ def arrange(world: int, me: int) -> int:
     spine.upper = frontier
     if state.rows > 0 and frontier > state.least:
         room = state.rows
-        if room >= LARGE and state.sums < 0 and are_all_finished(state, frontier):
+        if room >= LARGE and state.sums < 0 and are_all_before(state, frontier):
             address, rows = seal_pending(state)
         else:
             finished, can_be = _as_kept(state, take_before(state, frontier))
             room = finished.shape[1]
             address, rows = seal_block(finished)
             rows = rows if can_be else TOO_OFTEN
-        if rows == TOO_OFTEN:
-            fail_at(world, me, table_at(address, columns_of(spine), room), 1)
-            deallocate(address)
+        if _send_and_keep(world, me, state.held, spine, address, room, rows) != DONE:
             return FAILED
-        if rows > 0:
-            message = copy_of(world, me, address, (columns_of(spine), room), rows)
-            send_by(world, me, state.held, message)
-        add_block(spine, address, room, rows)
         hold_least(world, me, state)
     merge_on(world, me, state.spine)
     return DONE

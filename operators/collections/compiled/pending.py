@@ -119,11 +119,21 @@ def _free_large(state: Pending) -> None:
 
 
 @kernel
-def are_all_finished(state: Pending, frontier: int) -> bool:
-    """Whether all that is pending is before the frontier."""
-    times = table_at(state.block, state.columns, state.room)[state.columns - 2]
+def are_all_finished(state: Pending, frontier: Words) -> bool:
+    """Whether all that is pending is before a frontier, int64 (elements, coordinates)."""
+    marks = _are_finished(times_pending(state), state.rows, frontier)
+    for row in range(len(marks)):
+        if not marks[row]:
+            return False
+    return True
+
+
+@kernel
+def are_all_before(state: Pending, frontier: int) -> bool:
+    """The same where times have one coordinate."""
+    times = times_pending(state)
     for row in range(state.rows):
-        if times[row] >= frontier:
+        if times[0, row] >= frontier:
             return False
     return True
 

@@ -23,7 +23,7 @@ from tokenring.engine.compiled import (
 from tokenring.operators.collections.compiled.faults import FaultState, fault_row
 from tokenring.operators.collections.compiled.pending import (
     Pending,
-    are_all_finished,
+    are_all_before,
     give_pending,
     take_back,
     take_before,
@@ -133,7 +133,7 @@ def begin(state: Totaling) -> None:
 def begin_due(state: Totaling, frontier: int) -> None:
     """Have the rows that are before the frontier looked at, in order of their times. Of many, which all are and are in
     order, no copy is made: to touch so much new memory costs more than to add them up."""
-    if state.rows >= LARGE and are_all_finished(state, frontier):
+    if state.rows >= LARGE and are_all_before(state, frontier):
         times = table_at(state.block, state.columns, state.room)[state.columns - 2]
         if _is_in_order(times, state.rows):
             state.due, state.due_room, state.due_rows = give_pending(state)

@@ -13,7 +13,7 @@ from tokenring.engine.compiled import AGAIN, DONE, NEEDS_ROOM, Compiled, address
 from tokenring.operators.collections.compiled.blocks import Blocks
 from tokenring.operators.collections.compiled.faults import Faults, Tell
 from tokenring.operators.collections.compiled.pending import (
-    are_all_finished,
+    are_all_before,
     begin_pending,
     gather_all,
     give_pending,
@@ -29,7 +29,7 @@ from tokenring.operators.state import SOURCE_WORDS, Keys, grown, link_numbers
 @kernel
 def can_be_early(state: Totaling, frontier: int) -> bool:
     """Whether much is pending, and all of it is of the time that the frontier has come to."""
-    return state.rows >= LARGE and state.least == frontier and are_all_finished(state, frontier + 1)
+    return state.rows >= LARGE and state.least == frontier and are_all_before(state, frontier + 1)
 
 
 @kernel

@@ -149,7 +149,13 @@ def split(updates: Words, first: int, frontier: Words) -> tuple[Words, Words]:
     rows, depth = updates.shape[1], frontier.shape[1]
     marks, found = np.empty(rows, np.int64), 0
     for row in range(rows):
-        marks[row] = not may_come(frontier, updates[first : first + depth, row])
+        is_finished = True
+        for element in range(len(frontier)):
+            is_later = True
+            for at in range(depth):
+                is_later &= frontier[element, at] <= updates[first + at, row]
+            is_finished &= not is_later
+        marks[row] = is_finished
         found += marks[row]
     finished, left = np.empty((len(updates), found), np.int64), np.empty((len(updates), rows - found), np.int64)
     to_finished = to_left = 0
@@ -190,9 +196,13 @@ def least_times(updates: Words, first: int, depth: int) -> Words:
     """The times of rows, in columns from `first` on, that no other is less than: int64 (times, coordinates), rising."""
     least, count, time = np.empty((_ELEMENTS, depth), np.int64), 0, np.empty(depth, np.int64)
     for row in range(updates.shape[1]):
+        is_like_last = row > 0  # as most are
         for at in range(depth):
-            time[at] = updates[first + at, row]
-        least, count = put_off(least, count, time)
+            is_like_last &= row > 0 and updates[first + at, row] >= time[at]
+        if not is_like_last:
+            for at in range(depth):
+                time[at] = updates[first + at, row]
+            least, count = put_off(least, count, time)
     return _in_order(least, count)
 
 
