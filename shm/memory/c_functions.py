@@ -25,13 +25,33 @@ def _libc(builder: Any, name: str, returns: Any, takes: list[Any]) -> Any:
     return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returns, takes), name)
 
 
+_MADV_DONTNEED, _MADV_HUGEPAGE = 4, 14
+_HUGE_PAGE_BYTES = 1 << 21
+_MANY_BYTES = 1 << 24  # which are a mapping of their own, gone when they are freed (`keep_little`)
+
+
+def _madvise(builder: Any, address: Any, size_bytes: Any, advice: int) -> None:
+    """Tell the system what is to be done with bytes; that it does otherwise, or cannot, is no error."""
+    pointer, half = ir.IntType(8).as_pointer(), ir.IntType(32)
+    function = _libc(builder, "madvise", half, [pointer, ir.IntType(64), half])
+    builder.call(function, [builder.inttoptr(address, pointer), size_bytes, ir.Constant(half, advice)])
+
+
 @intrinsic
 def allocate(typing: Any, size_bytes: Any) -> Any:
-    """The address of so many new bytes, whatever is in them; 0 if there are none. `deallocate` ends it."""
+    """The address of so many new bytes, whatever is in them; 0 if there are none. `deallocate` ends it. Many are to be
+    in huge pages, where the system has some: a block that is filled once and freed costs little but its pages."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = builder.call(_libc(builder, "malloc", ir.IntType(8).as_pointer(), [ir.IntType(64)]), args)
-        return builder.ptrtoint(pointer, ir.IntType(64))
+        word = ir.IntType(64)
+        pointer = builder.call(_libc(builder, "malloc", ir.IntType(8).as_pointer(), [word]), args)
+        address, size = builder.ptrtoint(pointer, word), args[0]
+        with builder.if_then(builder.icmp_unsigned(">=", size, ir.Constant(word, _MANY_BYTES)), likely=False):
+            whole, behind = ir.Constant(word, -_HUGE_PAGE_BYTES), ir.Constant(word, _HUGE_PAGE_BYTES - 1)
+            first = builder.and_(builder.add(address, behind), whole)
+            last = builder.and_(builder.add(address, size), whole)
+            _madvise(builder, first, builder.sub(last, first), _MADV_HUGEPAGE)
+        return address
 
     return types.int64(types.int64), emit
 
@@ -62,20 +82,13 @@ def copy_bytes(typing: Any, target: Any, origin: Any, size_bytes: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), emit
 
 
-_MADV_DONTNEED = 4
-
-
 @intrinsic
 def forget_bytes(typing: Any, address: Any, size_bytes: Any) -> Any:
     """Give back the memory of bytes from an address on, the first of a page's, which are zeros when they are read next.
     """
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = ir.IntType(8).as_pointer()
-        function = _libc(builder, "madvise", ir.IntType(32), [pointer, ir.IntType(64), ir.IntType(32)])
-        builder.call(
-            function, [builder.inttoptr(args[0], pointer), args[1], ir.Constant(ir.IntType(32), _MADV_DONTNEED)]
-        )
+        _madvise(builder, args[0], args[1], _MADV_DONTNEED)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), emit
