@@ -101,7 +101,7 @@ class EdgeRows:
                     beyond = self._make_border(row, number, border, goes_round=border is not channel)
                     to_do.append(_Way(border.channels, way.schema, beyond, number))
                 else:
-                    self._make_edge(number, channel, way.schema, depth)
+                    self._make_edge(number, channel, way.schema)
 
     def _make_border(self, row: int, number: int, border: RelayChannel, goes_round: bool) -> int:
         """Let an edge lead into a loop, out of it, or around; the row of the output beyond, for what waits there."""
@@ -128,7 +128,7 @@ class EdgeRows:
         edge["kind"], edge["logic"], edge["state"] = STAGE, stage.logic.address, address_of(stage.state)
         return True
 
-    def _make_edge(self, number: int, channel: Edge, schema: Schema, depth: int) -> None:
+    def _make_edge(self, number: int, channel: Edge, schema: Schema) -> None:
         edge = self._world.edges[number]
         local = channel.onward if isinstance(channel, SelectChannel) else channel
         if isinstance(local, Channel) and isinstance(local.inbox.queue, CompiledInbox):
@@ -151,7 +151,7 @@ class EdgeRows:
             self._make_text_edge(number, channel, channel.carrier, schema)
         else:
             edge["kind"] = OUTSIDE
-            self._edges.add(number, channel, schema, depth)
+            self._edges.add(number, channel, schema, int(edge["depth"]))
 
     def _make_text_edge(self, number: int, channel: RemoteChannel, carrier: TextRows, schema: Schema) -> None:
         edge = self._world.edges[number]

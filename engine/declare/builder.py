@@ -124,7 +124,7 @@ class OperatorBuilder(Generic[Made_co]):
     @property
     def can_be_compiled_with_texts(self) -> bool:
         """Whether it would with `texts`."""
-        return self._spec.depth == 1 and (can_have_texts() or not self._has_text)
+        return self._spec.depth == 1 and self.can_be_compiled_in_loops
 
     @property
     def _has_text(self) -> bool:

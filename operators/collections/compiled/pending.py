@@ -26,7 +26,7 @@ from tokenring.engine.compiled import (
     words_at,
 )
 from tokenring.operators.collections.compiled.rights import Rights, keep_right
-from tokenring.operators.collections.updates import LARGE, consolidate_dealt, deal, new_block
+from tokenring.operators.collections.updates import LARGE, consolidate_dealt, deal, finished_rows, new_block
 from tokenring.operators.collections.words import KIND_WORDS, Entering, KindRow, enter_columns
 from tokenring.operators.mechanisms import Beginning
 
@@ -121,7 +121,7 @@ def _free_large(state: Pending) -> None:
 @kernel
 def are_all_finished(state: Pending, frontier: Words) -> bool:
     """Whether all that is pending is before a frontier, int64 (elements, coordinates)."""
-    marks = _are_finished(times_pending(state), state.rows, frontier)
+    marks = finished_rows(times_pending(state), state.rows, frontier)
     for row in range(len(marks)):
         if not marks[row]:
             return False
@@ -173,26 +173,6 @@ def take_back(state: Pending, address: int, room: int) -> None:
 
 
 @kernel
-def _are_finished(times: Words, rows: int, frontier: Words) -> Words:
-    """Which of the first rows are before a frontier, int64 (elements, coordinates), by their times, (coordinates, at
-    least rows)."""
-    marks, depth = np.empty(rows, np.bool_), len(times)
-    if depth == 1 and len(frontier) == 1:
-        for row in range(rows):
-            marks[row] = times[0, row] < frontier[0, 0]
-        return marks
-    for row in range(rows):
-        may_come = False
-        for element in range(len(frontier)):
-            is_later = True
-            for at in range(depth):
-                is_later &= frontier[element, at] <= times[at, row]
-            may_come |= is_later
-        marks[row] = not may_come
-    return marks
-
-
-@kernel
 def times_pending(state: Pending) -> Words:
     """The times of what is pending, int64 (coordinates, room)."""
     columns, depth = state.columns, state.depth
@@ -205,7 +185,7 @@ def take_finished(state: Pending, frontier: Words) -> Words:
     own, int64 (columns, rows)."""
     rows, columns = state.rows, state.columns
     pending = table_at(state.block, columns, state.room)
-    marks = _are_finished(times_pending(state), rows, frontier)
+    marks = finished_rows(times_pending(state), rows, frontier)
     times, count = pending[columns - 2], 0
     for row in range(rows):
         count += marks[row]

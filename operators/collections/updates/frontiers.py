@@ -142,31 +142,44 @@ def as_table(frontier: Sequence[NestedTime], depth: int) -> np.ndarray:
     return np.array(frontier, np.int64).reshape(len(frontier), depth)
 
 
+@kernel
+def finished_rows(times: Words, rows: int, frontier: Words) -> Words:
+    """Which of the first rows are before a frontier, int64 (elements, coordinates), by their times, (coordinates, at
+    least rows)."""
+    marks, depth = np.empty(rows, np.bool_), len(times)
+    if depth == 1 and len(frontier) == 1:
+        for row in range(rows):
+            marks[row] = times[0, row] < frontier[0, 0]
+        return marks
+    for row in range(rows):
+        may_come = False
+        for element in range(len(frontier)):
+            is_later = True
+            for at in range(depth):
+                is_later &= frontier[element, at] <= times[at, row]
+            may_come |= is_later
+        marks[row] = not may_come
+    return marks
+
+
 @kernel(tuple_of(TABLE, 2)(TABLE, int64, TABLE))
 def split(updates: Words, first: int, frontier: Words) -> tuple[Words, Words]:
     """(the rows whose times, in columns from `first` on, are finished, the others): int64 tables of the same columns.
     """
-    rows, depth = updates.shape[1], frontier.shape[1]
-    marks, found = np.empty(rows, np.int64), 0
+    rows, found = updates.shape[1], 0
+    marks = finished_rows(updates[first : first + frontier.shape[1]], rows, frontier)
     for row in range(rows):
-        is_finished = True
-        for element in range(len(frontier)):
-            is_later = True
-            for at in range(depth):
-                is_later &= frontier[element, at] <= updates[first + at, row]
-            is_finished &= not is_later
-        marks[row] = is_finished
         found += marks[row]
     finished, left = np.empty((len(updates), found), np.int64), np.empty((len(updates), rows - found), np.int64)
     to_finished = to_left = 0
     for row in range(rows):
         for column in range(len(updates)):
-            if marks[row] != 0:
+            if marks[row]:
                 finished[column, to_finished] = updates[column, row]
             else:
                 left[column, to_left] = updates[column, row]
         to_finished += marks[row]
-        to_left += 1 - marks[row]
+        to_left += not marks[row]
     return finished, left
 
 
