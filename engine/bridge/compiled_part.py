@@ -8,10 +8,20 @@ from tokenring.engine.bridge.compiled_edges import CompiledEdges
 from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
 from tokenring.engine.bridge.edge_rows import EdgeRows
 from tokenring.engine.bridge.labels import Labels
-from tokenring.engine.data import BurstEnd, DataPlane, Inbox, Receiver, RemoteChannel
+from tokenring.engine.data import BurstEnd, DataPlane, FarSignal, Inbox, Receiver, RemoteChannel
 from tokenring.engine.errors import MemoryBudgetError, OperatorError, TokenError, TokenRingError
 from tokenring.engine.graph import Compiled, OperatorSpec
-from tokenring.engine.native import BURSTS, DONE, NEEDS_ROOM, STAGE_FAILED, World, attach_world, run_once, what_is_wrong
+from tokenring.engine.native import (
+    BURSTS,
+    DONE,
+    NEEDS_ROOM,
+    SIGNALS,
+    STAGE_FAILED,
+    World,
+    attach_world,
+    run_once,
+    what_is_wrong,
+)
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import RunningOperator
 from tokenring.engine.tokens import Token
@@ -99,12 +109,15 @@ class CompiledPart:
             self._rows.make(operator.compiled, port, at)
 
     def deliver(self, number: int, receiver: Receiver) -> None:
-        """Let a channel's messages, or its bursts, be delivered by the loop if they are for a compiled input."""
+        """Let a channel's messages, its bursts, or a signal's words be delivered by the loop if they are for what is
+        compiled."""
         bursts = isinstance(receiver, BurstEnd)
         channel = receiver.channel if isinstance(receiver, BurstEnd) else receiver
         target = -1
         if isinstance(channel, RemoteChannel) and isinstance(channel.inbox.queue, CompiledInbox):
             target = channel.inbox.queue.port + bursts * BURSTS
+        elif isinstance(channel, FarSignal) and channel.is_compiled:
+            target = channel.row + SIGNALS
         self.world.deliver(number, target)
 
     def add(self, operator: RunningOperator, dataflow: str, compiled: Compiled, tokens: Sequence[Token]) -> None:

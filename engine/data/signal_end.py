@@ -1,50 +1,74 @@
-"""The ends of signals at run time: a word goes through the queues as one row that nobody counts."""
+"""The ends of signals at run time: a word goes through the queues as one row that nobody counts.
+
+What is compiled sends by kernels (engine/native/signals.py), and is run by them; Python sends here. Either knows an end
+by its row of the world's tables.
+"""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tokenring.engine.data.remote_channel import RemoteChannel
-from tokenring.engine.data.runtime import Operator, Runtime, Schedule
+from tokenring.engine.data.runtime import Operator, Runtime
+from tokenring.engine.raw import address_of
 from tokenring.shm.queues import send_for
 
 
 class NearSignal:
     """A signal that stays on its worker: it goes nowhere."""
 
-    __slots__ = ("_schedule", "_target", "received")
+    __slots__ = ("_runtime", "_target", "_words", "received", "row")
 
-    def __init__(self, schedule: Schedule, target: Operator) -> None:
-        self._schedule = schedule
+    def __init__(self, runtime: Runtime, target: Operator, senders: int = 1) -> None:
+        self._runtime = runtime
         self._target = target
-        self.received = [0]
+        self._words = np.zeros(senders, np.int64)
+        self.received = self._words.data
+        self.row = runtime.world.rows("signals", 1)
+        words = runtime.world.signals[self.row]
+        words["received"], words["senders"] = address_of(self._words), senders
+        words["target"], words["number"] = target.compiled, target.number
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it runs what is compiled."""
+        return self._target.compiled >= 0
 
     def send(self, word: int) -> None:
         """Note the word, and run the operator."""
         self.received[0] = word
-        self._schedule.make_due(self._target)
+        self._runtime.schedule.make_due(self._target)
+
+    def forget(self) -> None:
+        """The dataflow is finished."""
+        self._runtime.world.give_back("signals", self.row, 1)
 
 
-class FarSignal:
+class FarSignal(NearSignal):
     """A signal to all workers: this one's sending end, and where the words of all arrive."""
 
-    __slots__ = ("_beside", "_copy", "_flush", "_is_pending", "_number", "_plane", "_schedule", "_target", "_word",
-                 "received")  # fmt: skip
+    __slots__ = ("_beside", "_copy", "_flush", "_is_pending", "_number", "_plane", "_word")
 
     def __init__(
-        self, runtime: Runtime, beside: Sequence[RemoteChannel], target: Operator, flush: Callable[[], None]
+        self,
+        runtime: Runtime,
+        beside: Sequence[RemoteChannel],
+        behind: int,
+        target: Operator,
+        flush: Callable[[], None],
     ) -> None:
-        """beside: the queued channels of its output; flush: publishes at once what is sent outside of a step."""
+        """beside: the queued channels of its output; behind: the row of that, of a compiled operator, else -1; flush:
+        publishes at once what is sent outside of a step."""
+        super().__init__(runtime, target, runtime.peers)
         self._plane = plane = runtime.plane
-        self._schedule = runtime.schedule
-        self._target = target
         self._flush = flush
         self._beside = tuple(beside)
         self._word = np.zeros(1, np.int64)
         self._copy = send_for(1)
         self._is_pending = False
         self._number = plane.add_channel(self)
-        self.received = [0] * runtime.peers
+        words = runtime.world.signals[self.row]
+        words["is_far"], words["channel"], words["behind"] = 1, self._number, behind
 
     def send(self, word: int) -> None:
         """Send a word behind everything that the output has sent; with a full queue, as soon as there is room."""
@@ -71,6 +95,11 @@ class FarSignal:
         return True
 
     def deliver(self, queue: int, rows: int, time: int, offset: int, stride: int, end: int) -> None:
-        """A word arrived: note it, and run the operator."""
+        """A word arrived for what is Python's: note it, and run the operator."""
         self.received[queue] = int(self._plane.words[queue][offset])
-        self._schedule.make_due(self._target)
+        self._runtime.schedule.make_due(self._target)
+
+    def forget(self) -> None:
+        """The dataflow is finished; a word may come late."""
+        self._runtime.world.deliver(self._number, -1)
+        super().forget()

@@ -8,7 +8,7 @@ Contract:
    whoever relies on its arrival holds a token until it has come.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tokenring.engine.errors import GraphError
 
@@ -17,21 +17,22 @@ class Signal:
     """A word from each sender to an operator that runs when one comes. Made by `OperatorBuilder.listen`; usable once
     the dataflow is built."""
 
-    __slots__ = ("everywhere", "received", "send")
+    __slots__ = ("everywhere", "received", "row", "send")
 
     def __init__(self, everywhere: bool) -> None:
         self.everywhere = everywhere
         """Whether it goes to all workers, or stays on the sender's."""
-        self.received: list[int] = [0]
+        self.received: Sequence[int] = memoryview(bytes(8)).cast("q")
         """The latest word of each sender; 0 before the first. By worker, or of one's own alone."""
+        self.row = -1
+        """What compiled operators know it by (`send_word`, `least_word`)."""
         self.send: Callable[[int], None] = _refuse
         """Send a word (int64) behind everything that the output has sent."""
 
-    def attach(self, send: Callable[[int], None], received: list[int]) -> None:
-        """Bind to a running dataflow: what sends a word, and where the words that arrive are noted (done by the
-        engine).
-        """
-        self.send, self.received = send, received
+    def attach(self, send: Callable[[int], None], received: Sequence[int], row: int) -> None:
+        """Bind to a running dataflow: what sends a word, where the words that arrive are noted, and its row (done by
+        the engine)."""
+        self.send, self.received, self.row = send, received, row
 
 
 def _refuse(word: int) -> None:

@@ -3,7 +3,8 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.engine.native.arrivals import BURSTS
+    from tokenring.engine.native.arrivals import BURSTS, SIGNALS
+    from tokenring.engine.native.due import make_due
     from tokenring.engine.native.edges import send_at
     from tokenring.engine.native.hand_over import (
         HEADER_WORDS,
@@ -41,6 +42,7 @@ with later(__name__):
         PEERS_SLEEP,
         PYTHON_IS_DUE,
         QUIET,
+        SIGNALLED,
         STAGE,
         TIME_IS_UP,
         TO_EXCHANGE,
@@ -111,6 +113,7 @@ with later(__name__):
         time_of_token,
     )
     from tokenring.engine.native.runs import run_once
+    from tokenring.engine.native.signals import least_word, send_word
     from tokenring.engine.native.text_crossing import HASHED_WORDS, HashedColumn, shifted_texts
     from tokenring.engine.native.world import World, attach_world, words_of_time
     from tokenring.engine.native.wrongs import STAGE_FAILED, fail, what_is_wrong
@@ -147,6 +150,8 @@ __all__ = [
     "PYTHON_IS_DUE",
     "QUIET",
     "RunningGraph",
+    "SIGNALLED",
+    "SIGNALS",
     "STAGE",
     "STAGE_FAILED",
     "StageBeginning",
@@ -188,7 +193,9 @@ __all__ = [
     "keep_back",
     "keys_of",
     "latest_of",
+    "least_word",
     "leave_waiting",
+    "make_due",
     "messages_under_way",
     "messages_waiting",
     "new_message",
@@ -207,6 +214,7 @@ __all__ = [
     "send_at",
     "send_by",
     "send_each",
+    "send_word",
     "shifted_texts",
     "shorten",
     "state_as",

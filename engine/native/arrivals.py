@@ -11,9 +11,10 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.memory import claim_text
 from tokenring.engine.native.messages import bare_message, enqueue
+from tokenring.engine.native.signals import note_word
 from tokenring.engine.native.text_crossing import shifted_texts
 from tokenring.shm.kernels import LENGTH_BITS, kernel, words_at
-from tokenring.shm.memory import copy_bytes
+from tokenring.shm.memory import copy_bytes, load_word
 from tokenring.shm.queues import (
     DATA_ADDRESS,
     HEADER_WORDS,
@@ -31,6 +32,8 @@ from tokenring.shm.queues import (
 
 BURSTS = 1 << 40
 """Added to the input in `channels` where it is bursts that come under the number."""
+SIGNALS = 1 << 41
+"""Added in `channels` to the signal whose words come under the number."""
 
 
 @kernel
@@ -64,6 +67,11 @@ def take_in(graph: RunningGraph) -> int:
             for word in range(INBOX_WORDS):
                 arrived[left * INBOX_WORDS + word] = arrived[entry + word]
             left += 1
+            continue
+        if target >= SIGNALS:
+            queue = arrived[entry + INBOX_QUEUE]
+            at = incoming[queue, DATA_ADDRESS] + 8 * arrived[entry + INBOX_OFFSET]
+            note_word(graph, target - SIGNALS, queue, load_word(at))
             continue
         port = target & (BURSTS - 1)
         width = inputs_at(graph)[port].width

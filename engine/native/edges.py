@@ -27,6 +27,7 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.memory import MOST_KEPT_BYTES, claim, keep_texts, let_go, log_change, owned_copy, refuse
 from tokenring.engine.native.messages import alias_of, column_of, end_of_message, enqueue, log_messages, part_of
+from tokenring.engine.native.signals import retry_signals
 from tokenring.engine.native.text_crossing import has_private_texts, largest_row_fits
 from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, TEXT_TOO_LONG, WRONG_WIDTH, fail
 from tokenring.engine.texts import moved_bytes
@@ -84,6 +85,7 @@ def _postpone(graph: RunningGraph, message: int, edge: EdgeRow, start: int) -> N
     edge.last_pending = kept
     log_change(graph, edge.origin, 1, header.time, header.inner)
     outputs_at(graph)[edge.output].held += 1
+    outputs_at(graph)[edge.output].waiting += 1
     graph.backlog_bytes += _kept_bytes(graph, kept, edge.texts)
     if graph.backlog_bytes > graph.backlog_limit_bytes:
         _congest(graph, True)
@@ -147,13 +149,14 @@ def retry(graph: RunningGraph) -> bool:
             edge.pending, edge.pending_at = header.next, 0
             log_change(graph, edge.origin, -1, header.time, header.inner)
             outputs_at(graph)[edge.output].held -= 1
+            outputs_at(graph)[edge.output].waiting -= 1
             graph.backlog_bytes -= _kept_bytes(graph, message, edge.texts)
             let_go(graph, message)
             if edge.pending == 0:
                 graph.pending_edges -= 1
             if graph.backlog_bytes <= graph.backlog_limit_bytes // 2:
                 _congest(graph, False)
-    return sent
+    return sent | retry_signals(graph)
 
 
 @kernel

@@ -39,10 +39,11 @@ class RunningGraph(Record, is_checked=False):
     due; `round`, `position`: which round it is, the tracker's number of who runs in it, -1 between two. `chunk` to
     `freed`: see memory.py, as for texts. `for_python`: the first of the messages that wait for Python, and the
     last. `observed`: bits of CHECKED and NOTED. `going_round`: the first of the messages that the running operator
-    sent around a loop, and the last. `retried`: the edge whose rows that wait were tried first last. `no_inner`:
-    always 0. `stopped_at`, `trouble`: which operator Python is to look at, and why; `lacked` times `lacked_each`
-    bytes were asked for in vain. `pending_edges`, `pending_channels`: how many have what waits for room, of
-    `backlog_bytes`. `parked_flags`, `congested_flags`, `ending`, `running`: addresses in the group's segment."""
+    sent around a loop, and the last. `retried`: the edge whose rows that wait were tried first last. `signals`: see
+    signals.py; `signalled`: whether one runs what is Python's. `no_inner`: always 0. `stopped_at`, `trouble`: which
+    operator Python is to look at, and why; `lacked` times `lacked_each` bytes were asked for in vain.
+    `pending_edges`, `pending_channels`: how many have what waits for room, of `backlog_bytes`; signals count with
+    edges. `parked_flags`, `congested_flags`, `ending`, `running`: addresses in the group's segment."""
 
     state: int
     ring: int
@@ -137,6 +138,10 @@ class RunningGraph(Record, is_checked=False):
     going_round: int
     last_going_round: int
     retried: int
+    signals: int
+    signal_capacity: int
+    signals_used: int
+    signalled: int
     no_inner: Words = room(INNER_WORDS)
 
 
@@ -185,8 +190,8 @@ class InputRow(Record):
 
 
 class OutputRow(Record):
-    """An output of one, or of a loop's border that its edges lead across. `depth`: how many coordinates times have
-    there."""
+    """An output of one, or of a loop's border that its edges lead across. `waiting`: how many of its messages wait for
+    room; `depth`: how many coordinates times have there."""
 
     operator: int
     location: int
@@ -194,6 +199,7 @@ class OutputRow(Record):
     edges: int
     width: int
     held: int
+    waiting: int
     depth: int
 
 
@@ -321,7 +327,8 @@ IN_PYTHON, IN_LOOP, IN_EXCHANGE, IN_WAIT = range(4)
     QUIET,
     LOG_SPILLED,
     HAS_RUN,
-) = (1 << bit for bit in range(14))
+    SIGNALLED,
+) = (1 << bit for bit in range(15))
 
 # Bits of `observed`: every arrival is noted, and bytes are given back by Python; every run is told. With either, Python
 # exchanges progress.

@@ -26,6 +26,7 @@ from tokenring.engine.native.layout import (
     PEERS_SLEEP,
     PYTHON_IS_DUE,
     QUIET,
+    SIGNALLED,
     TIME_IS_UP,
     TO_EXCHANGE,
     TO_GIVE_BACK,
@@ -102,6 +103,8 @@ def _go_on(world: int, graph: RunningGraph, python_key: int, python_depends: int
         while True:
             if graph.for_python != 0:
                 return flags | HANDED_OVER
+            if graph.signalled != 0:
+                return flags | SIGNALLED
             if graph.spilled.count > 0:
                 return flags | LOG_SPILLED
             key, depends = python_key, python_depends != 0

@@ -147,9 +147,10 @@ def keys_of(message: int) -> int:
 
 
 @kernel
-def give_keys(message: int, keys: int) -> None:
-    """Let a message that is being made be a burst, of the keys at an address; or a single one, with 0."""
-    message_at(message).keys = keys
+def give_keys(message: int, keys: int, at_one_time: bool = False) -> None:
+    """Let a message that is being made be a burst, of the keys at an address; or a single one, with 0. at_one_time:
+    whether its messages are all at the time that it is sent at, and not at their keys."""
+    message_at(message).keys, message_at(message).at_one_time = keys, at_one_time
 
 
 @kernel

@@ -20,6 +20,7 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.memory import MOST_KEPT_BYTES, free_all
 from tokenring.engine.native.rights import NO_TOKEN, cancel_token, grant
+from tokenring.engine.native.signals import SignalRow
 from tokenring.engine.native.wrongs import no_memory
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, TrackerState
 from tokenring.engine.times import MOST_COORDINATES, AnyTime, Intervals, coordinates, from_coordinates
@@ -44,11 +45,12 @@ class World:
         self.inputs = InputRow.new_table(0)
         self.outputs = OutputRow.new_table(0)
         self.edges = EdgeRow.new_table(0)
+        self.signals = SignalRow.new_table(0)
         self.tokens = untouched_zeros(MOST_TOKENS, TokenRow.dtype)
         self._due = np.zeros(0, np.int64)
         self._natives = np.zeros(0, np.int64)
         self._channels = np.zeros(0, np.int64)
-        self._numbers = {name: Intervals() for name in ("operators", "inputs", "outputs", "edges")}
+        self._numbers = {name: Intervals() for name in ("operators", "inputs", "outputs", "edges", "signals")}
         self._log: np.ndarray | None = None
         self._texts: tuple[TextSpace, int] | None = None
         self.state.position = -1
@@ -85,6 +87,7 @@ class World:
         state.inputs, state.input_capacity = address_of(self.inputs), len(self.inputs)
         state.outputs, state.output_capacity = address_of(self.outputs), len(self.outputs)
         state.edges, state.edge_capacity = address_of(self.edges), len(self.edges)
+        state.signals, state.signal_capacity = address_of(self.signals), len(self.signals)
         state.tokens, state.token_capacity = address_of(self.tokens), len(self.tokens)
         state.natives, state.native_capacity = address_of(self._natives), len(self._natives)
         state.channels, state.channel_capacity = address_of(self._channels), len(self._channels)
@@ -95,10 +98,11 @@ class World:
         """Tell the kernels how many rows are used."""
         self.state.edges_used = self._numbers["edges"].used
         self.state.operators_used = self._numbers["operators"].used
+        self.state.signals_used = self._numbers["signals"].used
 
     def rows(self, name: str, count: int) -> int:
-        """The number of the first of `count` new rows, one after the other, of "operators", "inputs", "outputs" or
-        "edges"."""
+        """The number of the first of `count` new rows, one after the other, of "operators", "inputs", "outputs",
+        "edges" or "signals"."""
         first = self._numbers[name].take(count)
         table = getattr(self, name)
         if first + count > len(table):
@@ -129,10 +133,18 @@ class World:
             self.link()
 
     def deliver(self, channel: int, target: int) -> None:
-        """Let messages of a channel be delivered to the compiled input `target`; -1: to Python."""
+        """Let messages of a channel be delivered to the compiled input, or the signal (SIGNALS), `target`; -1: to
+        Python."""
         before, self._channels = self._channels, _put(self._channels, channel, target + 1)
         if self._channels is not before:
             self.link()
+
+    def take_signalled(self) -> list[int]:
+        """The tracker's numbers of Python's operators that signals run, each signal once."""
+        self.state.signalled = 0
+        told = np.flatnonzero(self.signals["is_told"])
+        self.signals["is_told"][told] = 0
+        return self.signals["number"][told].tolist()
 
     def hand_log(self, log: ChangeLog) -> None:
         """Let kernels write to the log, behind what stands there; `log_count` is then how many changes it has."""

@@ -62,6 +62,11 @@ class OperatorContext:
         return self._runtime.index
 
     @property
+    def row(self) -> int:
+        """What compiled operators know it by (`make_due`); -1: it is Python's."""
+        return self._operator.compiled
+
+    @property
     def peers(self) -> int:
         """The number of workers that the dataflow was built for."""
         return self._peers

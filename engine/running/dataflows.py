@@ -11,7 +11,7 @@ from enum import Enum
 from heapq import heappop, heappush
 from typing import Any, NamedTuple, Protocol
 
-from tokenring.engine.data import DataPlane
+from tokenring.engine.data import DataPlane, NearSignal
 from tokenring.engine.progress import Numbers, Tracker
 from tokenring.engine.running.input import InputHandle
 from tokenring.engine.running.operator import RunningOperator
@@ -49,6 +49,7 @@ class RunningDataflow:
         "owed",
         "phase",
         "probes",
+        "signals",
         "when_failed",
         "when_forgotten",
     )
@@ -59,6 +60,7 @@ class RunningDataflow:
         self.probes: list[Probe] = []
         self.inputs: list[InputHandle] = []
         self.channels: range = range(0)  # its numbers in the data plane
+        self.signals: list[NearSignal] = []
         self.number = -1  # by which the tracker tells that all its counts are zero
         self.graph = -1  # the tracker's number for its tables
         self.numbers = Numbers(0, 0, 0, 0)  # those of its operators and locations
@@ -178,6 +180,8 @@ class Dataflows:
                 del self.by_number[probe.number]
                 probe.finish()
             del self.by_number[dataflow.number]
+            for signal in dataflow.signals:
+                signal.forget()
             plane.forget(dataflow.channels)
             heappush(self._gone, (tracker.ending(dataflow.graph), dataflow.numbers, dataflow.graph))
             tracker.remove_graph(dataflow.graph)

@@ -2,7 +2,7 @@
 tokens.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine.data import (
@@ -102,10 +102,11 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
         number = tracker.add_operator(Notify.IF_TOKEN if probe.is_quiet else Notify.ALWAYS)
         probe.attach(tracker, number, tracker.add_location(number, is_input=True))
     first_channel = worker.plane.channels_made
-    _connect_channels(worker, scope, dataflow)
+    queued = _connect_channels(worker, scope, dataflow)
     for operator in running:
         if operator.compiled >= 0:
             worker.compiled.connect(operator)
+    _connect_signals(worker, scope, dataflow, queued)
     dataflow.channels = range(first_channel, worker.plane.channels_made)
     for number in dataflow.channels:
         worker.compiled.deliver(number, worker.plane.channels[number])
@@ -127,9 +128,12 @@ def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDat
     return dataflow
 
 
-def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow) -> None:
+def _connect_channels(
+    worker: "Worker", scope: Scope, dataflow: RunningDataflow
+) -> dict[Source, list[RemoteChannel]]:
+    """Returns those that are queued, by the output that feeds them, whatever stages lie between."""
     stages, running = scope.graph.stages, dataflow.operators
-    queued: dict[Source, list[RemoteChannel]] = {}  # by the output that feeds them, whatever stages lie between
+    queued: dict[Source, list[RemoteChannel]] = {}
     runtime = worker.runtime
     roots, run_of = compile_stages(stages, worker.index, dataflow.number)
     for source, run in roots:
@@ -169,14 +173,25 @@ def _connect_channels(worker: "Worker", scope: Scope, dataflow: RunningDataflow)
             else:
                 run_of[stage.number].channels.append(channel)
     stages.clear()  # what they were compiled into is all that is needed; there may be a million
+    return queued
+
+
+def _connect_signals(
+    worker: "Worker", scope: Scope, dataflow: RunningDataflow, queued: Mapping[Source, Sequence[RemoteChannel]]
+) -> None:
+    """queued: the channels that rows take, by output."""
+    runtime, running = worker.runtime, dataflow.operators
     for operator, spec in zip(running, scope.graph.operators, strict=True):
         for source, signal in spec.signals:
             end: NearSignal | FarSignal
             if signal.everywhere and worker.peers > 1:
-                end = FarSignal(runtime, queued.get(source, ()), operator, worker.flush)
+                sender = running[source.operator]
+                behind = -1 if sender.compiled < 0 else worker.world.output(sender.compiled, source.port)
+                end = FarSignal(runtime, queued.get(source, ()), behind, operator, worker.flush)
             else:
-                end = NearSignal(worker.schedule, operator)
-            signal.attach(end.send, end.received)
+                end = NearSignal(runtime, operator)
+            signal.attach(end.send, end.received, end.row)
+            dataflow.signals.append(end)
 
 
 def _compile_paths(worker: "Worker", scope: Scope, dataflow: RunningDataflow, depths: list[int]) -> None:

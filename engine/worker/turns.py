@@ -15,6 +15,7 @@ from tokenring.engine.native import (
     PEERS_SLEEP,
     PYTHON_IS_DUE,
     QUIET,
+    SIGNALLED,
     TIME_IS_UP,
     TO_EXCHANGE,
     TO_GIVE_BACK,
@@ -105,6 +106,9 @@ class Turns:
                 compiled.edges.hand_on()
                 if self.going_round:
                     self._send_round()
+            elif told & SIGNALLED:
+                for number in self._world.take_signalled():
+                    schedule.make_due(self._dataflows.operators[number])
             elif told & OPERATOR_STOPPED:
                 compiled.attend()
             elif told & ARRIVALS:

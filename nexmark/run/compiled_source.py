@@ -2,26 +2,24 @@
 
 import time
 
-from tokenring.engine import OperatorContext, Probe, Worker, kernel
+import numpy as np
+
+from tokenring.engine import OperatorContext, Worker, kernel
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
     NEEDS_ROOM,
     Compiled,
+    address_of,
     bare_message,
-    downgrade,
-    drop,
     entry,
-    frontier_of,
     is_congested,
     is_ending,
     monotonic_now_ns,
     point_to,
     record_at,
-    send,
     shifted_texts,
     state_as,
-    time_of_token,
     wake_at,
     words_at,
     world_at,
@@ -43,17 +41,32 @@ from tokenring.nexmark.run.feed import (
     stop_by,
 )
 from tokenring.nexmark.run.pace import REPORT_NS, SPIN_NS, Measured
-from tokenring.operators.mechanisms import Progress
+from tokenring.operators.mechanisms import (
+    Progress,
+    Watched,
+    close_outlet,
+    frontier_watched,
+    outlets_at,
+    promise,
+    send_out,
+    watch,
+)
 
 
 class SourceState(FeedState):
-    """`feed`: where it lies itself. `probe`: its location. `looks`: where the state of those is. `visit`: Python has
-    something to do (`_Visits`). `ends`: no more is to be sent, though there is more. `closed`: the tokens are dropped.
+    """`feed`: where it lies itself. `outlets`: where those are, one a stream; `watched`: the probe. `looks`: where the
+    state of those is. `visit`: Python has something to do (`_Visits`). `ends`: no more is to be sent, though there is
+    more. `closed`: the outlets are. `micro_batch_ns`: 0, or how long times are let in as one, the next when the probe
+    has passed them: `batch_end_ns` is where those end that are let in, `batch_stop` the first event that is not.
     """
 
     feed: int
-    probe: int
+    outlets: int
+    watched: Watched
     looks: int
+    micro_batch_ns: int
+    batch_end_ns: int
+    batch_stop: int
     next_report_ns: int
     visit: int
     ends: int
@@ -62,9 +75,10 @@ class SourceState(FeedState):
 
 @kernel
 def _close(world: int, me: int, state: SourceState) -> None:
-    """Drop the tokens: nothing more is to come from this worker."""
+    """Close the outlets: nothing more is to come from this worker."""
+    outlets = outlets_at(state.outlets, state.streams)
     for stream in range(state.streams):
-        drop(world, me, state.tokens[stream])
+        close_outlet(world, me, outlets[stream], state.tokens[stream])
     state.closed = 1
     if has_looked(record_at(state.looks, LooksState)):
         state.visit = 1
@@ -81,8 +95,8 @@ def _look(world: int, state: SourceState, now_ns: int) -> None:
 
 @kernel
 def _send_rows(world: int, me: int, state: SourceState) -> None:
-    """Send each stream's rows up to its cursor, as one message at its token's time, where they lie."""
-    cursors = cursors_of(state)
+    """Send each stream's rows up to its cursor, where they lie."""
+    cursors, outlets = cursors_of(state), outlets_at(state.outlets, state.streams)
     for stream in range(state.streams):
         start, width = cursors[stream].taken, cursors[stream].width
         rows = cursors[stream].at - start
@@ -95,7 +109,17 @@ def _send_rows(world: int, me: int, state: SourceState) -> None:
                 if shifts[column] != 0:
                     address = shifted_texts(world_at(world), address, rows, shifts[column])
                 point_to(message, column, address)
-            send(world, me, state.tokens[stream], message, time_of_token(world, state.tokens[stream]))
+            send_out(world, me, outlets[stream], state.tokens[stream], message)
+
+
+@kernel
+def _promise(world: int, me: int, state: SourceState) -> None:
+    """Say that nothing of an earlier time is to come from this worker."""
+    outlets = outlets_at(state.outlets, state.streams)
+    if state.micro_batch_ns > 0:
+        state.promised = state.promised // state.micro_batch_ns * state.micro_batch_ns
+    for stream in range(state.streams):
+        promise(world, me, outlets[stream], state.tokens[stream], state.promised)
 
 
 @entry
@@ -107,7 +131,7 @@ def _offer(world: int, me: int) -> int:
     if now_ns < 0:
         return AGAIN
     if state.under_way > 0:
-        note_done(state.feed, now_ns, frontier_of(world_at(world), state.probe))
+        note_done(state.feed, now_ns, frontier_watched(world, state.watched))
     if state.closed == 0 and state.is_open_loop != 0 and now_ns >= record_at(state.looks, LooksState).next_look_ns:
         _look(world, state, now_ns)
     if state.visit != 0:
@@ -120,6 +144,14 @@ def _offer(world: int, me: int) -> int:
     if is_far_ahead(state.feed):
         return DONE  # the probe will wake us
     stop = stop_by(state.feed, now_ns)
+    if state.micro_batch_ns > 0 and stop > state.event and state.event >= state.batch_stop:
+        if frontier_watched(world, state.watched) < state.batch_end_ns:
+            _promise(world, me, state)
+            return DONE  # the probe will wake us
+        state.visit = 1
+        return NEEDS_ROOM
+    if state.micro_batch_ns > 0:
+        stop = min(stop, max(state.event, state.batch_stop))
     if stop <= state.event:
         delay_ns = due_ns(state.feed, state.event) - now_ns
         if delay_ns <= SPIN_NS:
@@ -138,16 +170,16 @@ def _offer(world: int, me: int) -> int:
     if told & CLOSES:
         _close(world, me, state)
     else:
-        for stream in range(state.streams):
-            downgrade(world, me, state.tokens[stream], state.promised)
+        _promise(world, me, state)
     return AGAIN
 
 
 class _Visits:
-    """What is done for a source in Python, a few times a second."""
+    """What is done for a source in Python, a few times a second, and for each micro-batch."""
 
-    def __init__(self, state: SourceState, feed: Feed, looks: Looks, worker: Worker) -> None:
+    def __init__(self, state: SourceState, feed: Feed, looks: Looks, worker: Worker, probe: Progress) -> None:
         self._state = state
+        self._probe = probe
         self._feed = feed
         self._looks = looks
         self._worker = worker
@@ -158,6 +190,8 @@ class _Visits:
         state.visit = 0
         if not has_room(feed.address):
             feed.make_room()
+        if state.micro_batch_ns > 0 and state.event >= state.batch_stop:
+            self._let_in()
         feed.cursors.release()
         measurements = feed.measurements
         if self._looks.tell():
@@ -170,13 +204,24 @@ class _Visits:
             self._worker.report(measurements.offered)
 
 
-def compiled_source(context: OperatorContext, worker: Worker, feed: Feed, probe: Progress) -> Compiled:
-    """The source's logic on one worker. feed: with a SourceState; probe: the engine's."""
-    assert isinstance(probe, Probe), "tokens have no other"
+    def _let_in(self) -> None:
+        """Let the micro-batch in that begins where the probe is, if it has passed the one before."""
+        state, frontier = self._state, self._probe.frontier
+        if frontier >= state.batch_end_ns:
+            state.batch_end_ns = (frontier // state.micro_batch_ns + 1) * state.micro_batch_ns
+            state.batch_stop = self._feed.cursors.first_event_beyond(state.batch_end_ns)
+
+
+def compiled_source(
+    context: OperatorContext, worker: Worker, feed: Feed, outlets: np.ndarray, probe: Progress, micro_batch_ns: int
+) -> Compiled:
+    """The source's logic on one worker. feed: with a SourceState; outlets: a CompiledOutlet a stream; micro_batch_ns: 0
+    where times need not be let in one after the other."""
     looks = Looks(feed.measurements.backlog)
     state = feed.state
     assert isinstance(state, SourceState)
-    state.feed, state.probe, state.looks = feed.address, probe.location, looks.state.address
+    state.feed, state.outlets, state.looks = feed.address, address_of(outlets), looks.state.address
+    state.micro_batch_ns, state.promised = micro_batch_ns, feed.cursors.least
+    watch(state.watched, probe, context)
     state.next_report_ns = REPORT_NS  # not at once: a visit in Python is a tenth of what a short run takes
-    context.run_on_advance(probe)
-    return Compiled(_offer, state.words, (feed, looks), _Visits(state, feed, looks, worker))
+    return Compiled(_offer, state.words, (feed, looks, outlets), _Visits(state, feed, looks, worker, probe))

@@ -9,6 +9,8 @@ that spirals.
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from tokenring.engine import OperatorContext, OutputPort, Scope, Stream, Worker
 from tokenring.engine.compiled import Compiled
 from tokenring.nexmark.run.compiled_source import SourceState, compiled_source
@@ -56,13 +58,14 @@ def nexmark_source(
         batches = MicroBatches(own.cursors, pace.micro_batch_ns, probes[0]) if way.one_at_a_time else None
         return _Feeder(context, worker, own, outlets, probes[0], batches)
 
-    def compiled(context: OperatorContext) -> Compiled:
-        return compiled_source(context, worker, feed(context, SourceState), probes[0])
+    def compiled(context: OperatorContext, outlets: np.ndarray) -> Compiled:
+        micro_batch_ns = pace.micro_batch_ns if way.one_at_a_time else 0
+        return compiled_source(context, worker, feed(context, SourceState), outlets, probes[0], micro_batch_ns)
 
     schemas = tuple(cursor.schema for cursor in cursors)
     times = ("date_time",) * len(schemas)
     in_space = all(cursor.is_in_space for cursor in cursors)
-    in_loop = compiled if len(schemas) <= MOST_STREAMS and in_space and not pace.each_time else None
+    in_loop = compiled if len(schemas) <= MOST_STREAMS and in_space else None
     return way.source(scope, "nexmark", schemas, construct, times, pace.each_time, in_loop), probes.append
 
 

@@ -7,12 +7,14 @@ from tokenring.engine.compiled import (
     NEEDS_ROOM,
     Record,
     Words,
+    claim,
     column_of,
     entry,
     fail,
     rows_of,
     table_at,
     words_at,
+    world_at,
 )
 from tokenring.operators.aggregates.local_panes import cut_runs
 from tokenring.operators.folds import (
@@ -27,7 +29,7 @@ from tokenring.operators.folds import (
     folds_of,
     start_slot,
 )
-from tokenring.operators.mechanisms import driven, own_record
+from tokenring.operators.mechanisms import driven, own_record, times_asked
 from tokenring.operators.state import (
     LEAST,
     SOURCE_WORDS,
@@ -245,6 +247,35 @@ def _least_of(panes: PaneTable, message: int) -> int:
         return panes.step
     low, _ = bounds(column_of(message, panes.time))
     return low if panes.step == 0 else (low - panes.offset) // panes.step * panes.step + panes.offset + panes.step
+
+
+@entry
+def ask_ends(world: int, me: int) -> int:
+    """Ask for the ends of the windows that a message's rows are in, of each run of rows of one pane once."""
+    state, panes = driven(world, me), own_record(world, me, PaneTable)
+    rows = rows_of(state.message)
+    if panes.time < 0 or rows == 0:
+        times_asked(world, me, min(rows, 1))[:] = panes.step + panes.lateness
+        return DONE
+    windows = 1 if panes.every == 0 else panes.width // panes.every + 1
+    asked, count = times_asked(world, me, rows * windows), 0
+    ends = column_of(state.message, panes.time)
+    if panes.step > 0:
+        ends = words_at(claim(world_at(world), 8 * rows), rows)
+        fill_ends(column_of(state.message, panes.time), panes.step, panes.offset, 0, ends)
+    for row in range(rows):
+        if row > 0 and ends[row] == ends[row - 1]:
+            continue
+        end, stop, step = ends[row], ends[row] + 1, 1
+        if panes.every > 0:
+            behind, step = panes.offset + panes.width, panes.every
+            end, stop = behind - (behind - end) // step * step, end + panes.width
+        while end < stop:
+            asked[count] = end + panes.lateness
+            count += 1
+            end += step
+    state.asked_count = count
+    return DONE
 
 
 @entry

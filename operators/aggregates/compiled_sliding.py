@@ -20,6 +20,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.aggregates.compiled_panes import (
     SlidingPanes,
+    ask_ends,
     by_pane,
     forget_pane,
     heap_of,
@@ -271,6 +272,6 @@ def compiled_sliding(plan: Plan, panes: Panes, exchanged: Sequence[str], moves: 
     held = _Sliding(plan, panes)
     held.panes.offer(exchanged, moves, held.lengthen, held)
     return CompiledLogic(
-        held.table.words, _emit_sliding, (take_rows,), late=1, owners=(held,), make_room=held.grow,
+        held.table.words, _emit_sliding, (take_rows,), (ask_ends,), late=1, owners=(held,), make_room=held.grow,
         explain=held.explain,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from tokenring.operators.aggregates.compiled_panes import (
     SCRATCH_WORDS,
     TOO_LATE,
     PaneTable,
+    ask_ends,
     by_pane,
     close_first,
     heap_of,
@@ -202,7 +203,7 @@ def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
     held.table.with_all = ALL in schema.positions
     take = take_runs if not plan.by and held.state.quick and panes.time else take_rows
     return CompiledLogic(
-        held.table.words, _emit_panes, (take,), owners=(held,), make_room=held.grow, explain=held.explain
+        held.table.words, _emit_panes, (take,), (ask_ends,), owners=(held,), make_room=held.grow, explain=held.explain
     )
 
 
@@ -214,6 +215,6 @@ def compiled_windows(
     held = CompiledPanes(plan, panes, partial)
     held.offer(exchanged, moves, held.lengthen)
     return CompiledLogic(
-        held.table.words, _emit_windows, (take_rows,), late=int(partial), owners=(held,), make_room=held.grow,
-        explain=held.explain,
+        held.table.words, _emit_windows, (take_rows,), (ask_ends,), late=int(partial), owners=(held,),
+        make_room=held.grow, explain=held.explain,
     )  # fmt: skip

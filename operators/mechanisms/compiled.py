@@ -1,7 +1,8 @@
-"""The drivers of compiled operators: what `Tokens.timed` and `Tokens.respond` do, in the worker's inner loop.
+"""Operators driven by tokens in the worker's inner loop, and what all drivers of compiled operators share.
 
-A logic gives entries `part(world, me) -> status` for what `TimedLogic` has methods for. The driver calls them by their
-addresses and tells them, and is told, in words of the operator's state; the logic's own words lie at OWN.
+A logic gives entries `part(world, me) -> status` for what `TimedLogic` has methods for. A driver calls them by their
+addresses and tells them, and is told, in words of the operator's state; the logic's own words lie at OWN. Every
+mechanism has a driver of its own: compiled_notifications.py, compiled_watermarks.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from tokenring.engine.compiled import (
     answer,
     call_at,
     can_have_texts,
+    claim,
     column_of,
     downgrade,
     drop,
@@ -36,9 +38,11 @@ from tokenring.engine.compiled import (
     rows_of,
     send,
     send_at,
+    send_by,
     state_as,
     take,
     time_of,
+    words_at,
     world_at,
 )
 
@@ -58,7 +62,9 @@ class Driven(Beginning):
     `advance`; `reply`: what an answer is. `held`: the slot of the token, at `pending`; `seen`: the frontier that was
     told last. `late`: how many units later than its rows' end output is made. `at`: the row to go on with; `whole`:
     whether a burst is answered as it is. `brings_due`: whether an input behind all others brings rights for state that
-    moved here; `empties`: whether all that is kept is to be sent at once."""
+    moved here; `empties`: whether all that is kept is to be sent at once. `asks`: the parts that say which times a
+    message's rows make output pending at, at `asked`, `asked_count` of them. `is_untimed`: whether all is sent at the
+    token's own time."""
 
     own: int
     message: int
@@ -75,8 +81,12 @@ class Driven(Beginning):
     at: int
     whole: int
     brings_due: int
+    is_untimed: int
+    asked: int
+    asked_count: int
     empties: Words = room(1)
     takes: Words = room(MOST_PORTS)
+    asks: Words = room(MOST_PORTS)
 
 
 LATE_ROWS = -1_000_000
@@ -106,7 +116,26 @@ def own_record(world: int, me: int, record: type[R]) -> R:
 @kernel
 def give(world: int, me: int, time: int, message: int) -> None:
     """For `emit`: send rows that were pending at `time`."""
-    send(world, me, driven(world, me).held, message, min(time, MAX_TIME))
+    state = driven(world, me)
+    if state.is_untimed:
+        send_by(world, me, state.held, message)
+    else:
+        send(world, me, state.held, message, min(time, MAX_TIME))
+
+
+@kernel
+def times_asked(world: int, me: int, count: int) -> Words:
+    """For `asks`: room for so many times, in whatever order and as often as you like; good until the round's end."""
+    state = driven(world, me)
+    state.asked, state.asked_count = claim(world_at(world), 8 * count), count
+    return words_at(state.asked, count)
+
+
+@entry
+def asks_nothing(world: int, me: int) -> int:
+    """For `asks`: rows of this input make no output pending."""
+    driven(world, me).asked_count = 0
+    return DONE
 
 
 @kernel
@@ -183,6 +212,12 @@ def respond(world: int, me: int) -> int:
     """Answer each message at its own time; of a burst each of its messages, unless the answer keeps its rows whole."""
     state = driven(world, me)
     drop_first(world, me, state)
+    return answer_all(world, me, state)
+
+
+@kernel
+def answer_all(world: int, me: int, state: Driven) -> int:
+    """`respond`, whatever rights the operator has; a status."""
     while True:
         message = peek(world, me, 0)
         if message == 0:
@@ -215,13 +250,16 @@ def respond(world: int, me: int) -> int:
 class CompiledLogic:
     """What a logic gives a driver: its words (with addresses), entries, and how to help it."""
 
-    __slots__ = ("advance", "emit", "explain", "keeps_rows", "late", "make_room", "owners", "takes", "view", "words")
+    __slots__ = (
+        "advance", "asks", "emit", "explain", "keeps_rows", "late", "make_room", "owners", "takes", "view", "words",
+    )  # fmt: skip
 
     def __init__(
         self,
         words: np.ndarray,
         emit: Entry,
         takes: Sequence[Entry] = (),
+        asks: Sequence[Entry] = (),
         advance: Entry | None = None,
         late: int = 0,
         owners: Sequence[Any] = (),
@@ -230,11 +268,13 @@ class CompiledLogic:
         view: Callable[[], Any] | None = None,
         keeps_rows: bool = False,
     ) -> None:
-        """emit: of an operator that answers messages, what answers one. keeps_rows: its answer to a burst is the same
-        messages, of the same rows."""
+        """emit: of an operator that answers messages, what answers one. asks: for each of `takes`, what says
+        (`times_asked`) at which times rows make output pending, before they are taken. keeps_rows: its answer to a
+        burst is the same messages, of the same rows."""
         self.words = words
         self.emit = emit
         self.takes = takes
+        self.asks = asks
         self.advance = advance
         self.late = late
         self.owners = owners
@@ -252,15 +292,16 @@ def can_be_compiled(scope: Scope, *schemas: Schema, texts: bool = False) -> bool
 
 def compile_with(
     driver: Entry,
-    logic: CompiledLogic | Compiled,
+    logic: CompiledLogic,
     late_rows: Callable[[int, int], Exception] | None = None,
     brings_due: bool = False,
+    state: Driven | None = None,
+    make_room: Callable[[], None] | None = None,
 ) -> Compiled:
-    """The operator that a driver makes of a logic, which may be one without a driver. late_rows: the error for rows at
-    (message's time, due). brings_due: whether a last input brings rights for state that moved here."""
-    if isinstance(logic, Compiled):
-        return logic
-    state = Driven()
+    """The operator that a driver makes of a logic. late_rows: the error for rows at (message's time, due). brings_due:
+    whether a last input brings rights for state that moved here. state, make_room: of a driver that has more words, or
+    needs room itself."""
+    state = state or Driven()
     state.own = address_of(logic.words)
     state.held, state.pending, state.seen, state.late = -1, COMPLETE, -1, logic.late
     state.ports, state.emit, state.whole = len(logic.takes), logic.emit.address, logic.keeps_rows
@@ -268,6 +309,8 @@ def compile_with(
     state.advance = 0 if logic.advance is None else logic.advance.address
     for port, part in enumerate(logic.takes):
         state.takes[port] = part.address
+    for port, part in enumerate(logic.asks):
+        state.asks[port] = part.address
 
     def explain(error: int, operands: tuple[int, int, int]) -> Exception:
         if error == LATE_ROWS and late_rows is not None:
@@ -275,4 +318,4 @@ def compile_with(
         return ValueError(f"error {error}, {operands}") if logic.explain is None else logic.explain(error, operands)
 
     owners = (state.words, logic.words, *logic.owners)
-    return Compiled(driver, state.words, owners, logic.make_room, explain, logic.view)
+    return Compiled(driver, state.words, owners, make_room or logic.make_room, explain, logic.view)

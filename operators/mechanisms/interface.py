@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from tokenring.engine import (
     AnyStream,
     Batch,
@@ -65,31 +67,32 @@ class Progress(Protocol):
         """Call `listener` whenever the frontier moves on this worker."""
 
 
+Constructor = Callable[..., Callable[..., None]]
+"""Of a source in Python: `constructor(context, *outlets)` returns `logic(*outputs)`."""
+
+
 class Mechanism(ABC):
     """One way to coordinate. Make one for each dataflow with `mechanism(name)`, and give it to all that takes part."""
 
     name: str
     one_at_a_time = False
     """Whether a source must see each of its times pass the probe before it starts the next."""
-    compiles = False
-    """Whether operators that can run in the worker's inner loop do."""
-
     @abstractmethod
     def source(
         self,
         scope: Scope,
         name: str,
         schemas: tuple[Schema, ...],
-        constructor: Callable[..., Callable[..., None]],
+        constructor: Constructor | None,
         times: tuple[str, ...],
         each_time: bool = False,
-        compiled: Callable[[OperatorContext], Compiled] | None = None,
+        compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
-        """An operator without inputs: `constructor(context, *outlets)` returns `logic(*outputs)`, as `Scope.source`
-        has it, with an Outlet in place of each token. `times` names each output's column of rows' own times;
+        """An operator without inputs, as `Scope.source` has it, with an Outlet in place of each token; `constructor`
+        may be None where `compiled` is sure to be taken. `times` names each output's column of rows' own times;
         `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not.
-        `compiled(context)` gives the same for the worker's inner loop, which is taken where the mechanism can; how
-        many messages it sends is its own business."""
+        `compiled(context, outlets)` gives the same for the worker's inner loop, which is taken where that can be, with
+        a row of CompiledOutlets each."""
 
     @abstractmethod
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
@@ -108,7 +111,7 @@ class Mechanism(ABC):
     ) -> AnyStream:
         """An operator that acts on finished times: `make()` gives each worker its logic. `notify` is what the logic
         needs of an engine that wakes operators: ALWAYS if `advance` matters while nothing is pending. `compiled()`
-        gives the same logic for the worker's inner loop, which is taken where the mechanism can. `moves`: the tables
+        gives the same logic for the worker's inner loop, which is taken where that can be. `moves`: the tables
         that its keyed state is where bins move, for what `make` and `compiled` offer; None: it cannot move; no tables:
         what it keeps it may send at any time, and does before a snapshot (`emit(COMPLETE, ...)`, and rows come still).
         """
@@ -119,23 +122,23 @@ class Mechanism(ABC):
         name: str,
         edge: Edge[AnyStream],
         schema: Schema,
-        make: Callable[[], Answer],
+        make: Callable[[], Answer] | None,
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-        compiled: Callable[[], CompiledLogic | Compiled] | None = None,
+        compiled: Callable[[], CompiledLogic] | None = None,
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
-        """An operator that answers each message at the message's time: `make()` gives each worker its function.
-        `compiled()` gives the same for the worker's inner loop, which is taken where the mechanism can. `remembers`:
-        whether an answer depends on earlier messages. In a loop each epoch then has a function of its own,
-        which is called with each round's rows, in order, once the round is finished. `moves`: as for `timed`."""
+        """An operator that answers each message at the message's time: `make()` gives each worker its function; there
+        may be none where `compiled` is sure to be taken. `compiled()` gives the same for the worker's inner loop, which
+        is taken where that can be. `remembers`: whether an answer depends on earlier messages. In a loop each epoch
+        then has a function of its own, which is called with each round's rows, in order, once the round is finished.
+        `moves`: as for `timed`."""
 
     @abstractmethod
     def probe(self, stream: Stream) -> Progress:
         """What tells how far the stream has come, on all workers unless the mechanism is local to each."""
 
 
-Constructor = Callable[..., Callable[..., None]]
 Ports = Any
 """The inputs and then the output, as the engine hands them to a logic."""
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from tokenring.engine import (
     COMPLETE,
     MAX_TIME,
@@ -15,6 +17,8 @@ from tokenring.engine import (
     TimeRegressionError,
     Token,
 )
+from tokenring.engine.compiled import address_of
+from tokenring.operators.mechanisms.compiled_watermarks import Watching
 from tokenring.operators.mechanisms.logic import in_order
 
 
@@ -110,11 +114,17 @@ class MarkedInput(InputHandle):
 
 
 class MarkProgress:
-    """How far a stream's marks have come on this worker."""
+    """How far a stream's marks have come on this worker, as its operator writes it down."""
 
     def __init__(self) -> None:
-        self.frontier: Time = 0
+        self.state = Watching()
         self._listeners: list[Callable[[], None]] = []
+        self._rows = np.zeros(0, np.int64)
+
+    @property
+    def frontier(self) -> Time:
+        """The least time that may still appear; COMPLETE if none."""
+        return self.state.frontier
 
     def less_than(self, time: Time) -> bool:
         """Whether a time before `time` may still appear."""
@@ -127,9 +137,15 @@ class MarkProgress:
     def on_advance(self, listener: Callable[[], None]) -> None:
         """Call `listener` whenever the frontier moves on this worker."""
         self._listeners.append(listener)
+        self.state.tells = 1
 
-    def moved_to(self, mark: Time) -> None:
-        """Note a mark and tell the listeners."""
-        self.frontier = mark
+    def run_on_advance(self, context: OperatorContext) -> int:
+        """Run a compiled operator whenever it does; the address of the word in which it is."""
+        self._rows = np.append(self._rows, context.row)
+        self.state.runs, self.state.count = address_of(self._rows), len(self._rows)
+        return self.state.address + 8 * Watching.place_of("frontier")
+
+    def moved(self) -> None:
+        """Tell the listeners."""
         for listener in self._listeners:
             listener()

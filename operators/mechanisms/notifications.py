@@ -29,9 +29,11 @@ from tokenring.engine import (
     Token,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.mechanisms.interface import Constructor, Ports, taken_by
+from tokenring.operators.mechanisms.compiled import CompiledLogic
+from tokenring.operators.mechanisms.compiled_notifications import notify
+from tokenring.operators.mechanisms.interface import Ports, taken_by
 from tokenring.operators.mechanisms.logic import Take, TimedLogic, in_order
-from tokenring.operators.mechanisms.tokens import EachTimeOutlet, Tokens
+from tokenring.operators.mechanisms.tokens import Tokens
 
 
 def by_time(batch: Batch, column: str) -> Iterator[tuple[Time, Batch]]:
@@ -61,31 +63,20 @@ class TimesInput(InputHandle):
 
 
 class Notifications(Tokens):
-    """Naiad's notifications."""
+    """Naiad's notifications. Sources send a message for each time: it is all that Naiad knows of rows."""
 
     name = "notifications"
-    compiles = False  # a compiled operator retires whole intervals, as tokens do
-
-    def source(
-        self,
-        scope: Scope,
-        name: str,
-        schemas: tuple[Schema, ...],
-        constructor: Constructor,
-        times: tuple[str, ...],
-        each_time: bool = False,
-        compiled: Callable[[OperatorContext], Compiled] | None = None,
-    ) -> tuple[Stream, ...]:
-        """See Mechanism. Whatever is asked for, a message for each time: it is all that Naiad knows of rows."""
-
-        def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
-            return constructor(context, *map(EachTimeOutlet, tokens, times))
-
-        return scope.source(name, schemas, construct)
+    sends_each_time = True
 
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
         """See Mechanism."""
         return scope.new_input(schema, name, TimesInput(schema, time))
+
+    def _compile(
+        self, logic: CompiledLogic, late_rows: Callable[[Time, Time], Exception], brings_due: bool
+    ) -> Compiled:
+        """The logic on one worker. State neither moves here nor is saved."""
+        return notify(logic, late_rows)
 
     def _drive(
         self, context: OperatorContext, token: Token, operator: TimedLogic, brings_due: bool, empties: memoryview

@@ -29,6 +29,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, can_be_compiled, compile_with, respond, timed
+from tokenring.operators.mechanisms.compiled_outlets import new_outlets
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.migrate import Table, saving_of, state_moves
@@ -92,29 +93,32 @@ class Tokens(Mechanism):
     """Tokens, as the paper proposes them."""
 
     name = "tokens"
-    compiles = True
+    sends_each_time = False
+    """Whether sources send each distinct time by itself, whatever is asked of them."""
 
     def source(
         self,
         scope: Scope,
         name: str,
         schemas: tuple[Schema, ...],
-        constructor: Constructor,
+        constructor: Constructor | None,
         times: tuple[str, ...],
         each_time: bool = False,
-        compiled: Callable[[OperatorContext], Compiled] | None = None,
+        compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """
-
-        if compiled is not None and not self.one_at_a_time and can_be_compiled(scope, *schemas, texts=True):
+        is_each = (each_time or self.sends_each_time) and not self.one_at_a_time
+        if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
+            columns = times if is_each else ("",) * len(times)
             builder = scope.operator(name, Notify.NEVER)
             streams = tuple([builder.output(schema) for schema in schemas])
-            builder.build_compiled(compiled, texts=True)
+            builder.build_compiled(lambda context: compiled(context, new_outlets(schemas, columns)), texts=True)
             return streams
 
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
-            if each_time and not self.one_at_a_time:
+            assert constructor is not None, "it is compiled then"
+            if is_each:
                 return constructor(context, *map(EachTimeOutlet, tokens, times))
             return constructor(context, *map(TokenOutlet, tokens))
 
@@ -144,10 +148,10 @@ class Tokens(Mechanism):
         saving = saving_of(scope) if moves is not None and not moves else None
         output = builder.output(schema)
         schemas = [schema, *[stream.schema for stream, _ in inputs]]
-        if compiled is not None and self.compiles and can_be_compiled(scope, *schemas, texts=True):
+        if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
 
             def construct(context: OperatorContext) -> Compiled:
-                made = compile_with(timed, compiled(), partial(late_rows, context.name), brings_due)
+                made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
                 if saving is not None:
                     saving.rests_empty(Driven(made.state).empties.data, context.activate)
                 return made
@@ -163,6 +167,12 @@ class Tokens(Mechanism):
 
         builder.build(construct_in_python)
         return output
+
+    def _compile(
+        self, logic: CompiledLogic, late_rows: Callable[[Time, Time], Exception], brings_due: bool
+    ) -> Compiled:
+        """The logic on one worker, in its inner loop."""
+        return compile_with(timed, logic, late_rows, brings_due)
 
     def _drive(
         self, context: OperatorContext, token: Token, operator: TimedLogic, brings_due: bool, empties: memoryview
@@ -234,10 +244,10 @@ class Tokens(Mechanism):
         name: str,
         edge: Edge[AnyStream],
         schema: Schema,
-        make: Callable[[], Answer],
+        make: Callable[[], Answer] | None,
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-        compiled: Callable[[], CompiledLogic | Compiled] | None = None,
+        compiled: Callable[[], CompiledLogic] | None = None,
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
@@ -250,6 +260,7 @@ class Tokens(Mechanism):
             builder.input(stream, pact)
             state_moves(builder)
             output = builder.output(schema)
+            assert make is not None, "it is compiled elsewhere"
             builder.build(by_rounds(make))
             return output
         builder = stream.operator(name, notify)
@@ -263,6 +274,7 @@ class Tokens(Mechanism):
 
         def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
             token.drop()
+            assert make is not None, "it is compiled then"
             answer = make()
 
             def logic(rows: InputPort, output: OutputPort) -> None:

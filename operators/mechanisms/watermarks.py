@@ -15,6 +15,8 @@ The end of a stream is the mark COMPLETE. Marks that arrive together are looked 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tokenring.engine import (
     COMPLETE,
     AnyStream,
@@ -35,8 +37,16 @@ from tokenring.engine import (
     Time,
     Token,
 )
-from tokenring.engine.compiled import Compiled
-from tokenring.operators.mechanisms.compiled import CompiledLogic
+from tokenring.engine.compiled import Compiled, address_of
+from tokenring.operators.mechanisms.compiled import CompiledLogic, can_be_compiled
+from tokenring.operators.mechanisms.compiled_outlets import new_outlets
+from tokenring.operators.mechanisms.compiled_watermarks import (
+    drive_by_marks,
+    forwarded,
+    marked,
+    rows_of_signals,
+    watched,
+)
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 from tokenring.operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
@@ -56,16 +66,35 @@ class Watermarks(Mechanism):
         scope: Scope,
         name: str,
         schemas: tuple[Schema, ...],
-        constructor: Constructor,
+        constructor: Constructor | None,
         times: tuple[str, ...],
         each_time: bool = False,
-        compiled: Callable[[OperatorContext], Compiled] | None = None,
+        compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
         """See Mechanism."""
         columns = times if each_time else ("",) * len(times)
         marks = [Marks() for _ in schemas]
+        if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
+            builder = scope.operator(name, Notify.NEVER)
+            made = tuple([builder.output(schema) for schema in schemas])
+            for stream, each in zip(made, marks, strict=True):
+                self._marks[scope, stream.source] = each
+
+            def construct_compiled(context: OperatorContext) -> Compiled:
+                outlets = new_outlets(schemas, columns)
+                signals = [rows_of_signals(each.listeners) for each in marks]
+                for outlet, rows in zip(outlets, signals, strict=True):
+                    outlet["has_marks"] = 1
+                    outlet["mark"]["signals"], outlet["mark"]["count"] = address_of(rows), len(rows)
+                made = compiled(context, outlets)
+                made.owners = (*made.owners, signals)
+                return made
+
+            builder.build_compiled(construct_compiled, texts=True)
+            return made
 
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
+            assert constructor is not None, "it is compiled then"
             return constructor(
                 context, *[MarkOutlet(context, *of_one) for of_one in zip(tokens, marks, columns, strict=True)]
             )
@@ -121,6 +150,12 @@ class Watermarks(Mechanism):
         signals = [self._input(builder, name, stream, pact) for stream, pact in inputs]
         output = builder.output(schema)
         marks = self._marks[scope, output.source] = Marks()
+        schemas = [schema, *[stream.schema for stream, _ in inputs]]
+        if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
+            builder.build_compiled(
+                lambda context: drive_by_marks(marked, compiled(), signals, marks.listeners), texts=True
+            )
+            return output
 
         def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
             operator = make()
@@ -162,10 +197,10 @@ class Watermarks(Mechanism):
         name: str,
         edge: Edge[AnyStream],
         schema: Schema,
-        make: Callable[[], Answer],
+        make: Callable[[], Answer] | None,
         notify: Notify = Notify.NEVER,
         remembers: bool = True,
-        compiled: Callable[[], CompiledLogic | Compiled] | None = None,
+        compiled: Callable[[], CompiledLogic] | None = None,
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
@@ -174,8 +209,14 @@ class Watermarks(Mechanism):
         signal = self._input(builder, name, *edge)
         output = builder.output(schema)
         marks = self._marks[scope, output.source] = Marks()
+        if compiled is not None and can_be_compiled(scope, schema, edge[0].schema, texts=True):
+            builder.build_compiled(
+                lambda context: drive_by_marks(forwarded, compiled(), [signal], marks.listeners), texts=True
+            )
+            return output
 
         def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+            assert make is not None, "it is compiled then"
             answer = make()
 
             def logic(rows: InputPort, output: OutputPort) -> None:
@@ -199,15 +240,9 @@ class Watermarks(Mechanism):
         builder.output(Schema("mark"))  # for its token, which keeps the run alive until the last mark has come
         progress = MarkProgress()
 
-        def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
-            def logic(_: OutputPort) -> None:
-                mark = min(signal.received)
-                if mark > progress.frontier:
-                    if mark == COMPLETE:
-                        token.drop()
-                    progress.moved_to(mark)
+        def construct(context: OperatorContext) -> Compiled:
+            progress.state.heard = signal.row
+            return Compiled(watched, progress.state.words, (progress,), progress.moved)
 
-            return logic
-
-        builder.build(construct)
+        builder.build_compiled(construct)
         return progress

@@ -16,7 +16,7 @@ from tokenring.engine.compiled import (
     rows_of,
     words_at,
 )
-from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
+from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record, times_asked
 from tokenring.operators.migrate import Table
 from tokenring.operators.paper.counted import BEGIN, END, Counted, count, finished, merge
 from tokenring.operators.state import WordKeys, cells_of, counts_of, link_keys, tags_of
@@ -61,6 +61,14 @@ def _take(world: int, me: int) -> int:
         order = np.argsort(times, kind="mergesort")
         merge(kept_times, kept_words, bounds, times[order], words[order])
     state.made = _least(own)
+    return DONE
+
+
+@entry
+def _ask(world: int, me: int) -> int:
+    """Ask for the rows' own times."""
+    state, own = driven(world, me), own_record(world, me, Counting)
+    times_asked(world, me, rows_of(state.message))[:] = column_of(state.message, own.time)
     return DONE
 
 
@@ -116,4 +124,4 @@ def compiled_count(
 
     link()
     state.offer(moves, link)
-    return CompiledLogic(own.words, _emit, (_take,), late=1, owners=(state,), make_room=make_room)
+    return CompiledLogic(own.words, _emit, (_take,), (_ask,), late=1, owners=(state,), make_room=make_room)

@@ -22,7 +22,7 @@ from tokenring.engine.compiled import (
     words_at,
 )
 from tokenring.operators import migrate
-from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
+from tokenring.operators.mechanisms import CompiledLogic, asks_nothing, driven, give, own_record, times_asked
 from tokenring.operators.paper.intervals import (
     INTERVAL_WORDS,
     Intervals,
@@ -112,6 +112,20 @@ def open_some(world: int, me: int) -> int:
 
 
 @entry
+def ask_ends(world: int, me: int) -> int:
+    """Ask for the ends of intervals; those that end before they begin never open."""
+    state, own = driven(world, me), own_record(world, me, Offers)
+    starts, ends = column_of(state.message, own.columns[1]), column_of(state.message, own.columns[2])
+    asked, count = times_asked(world, me, len(ends)), 0
+    for i in range(len(ends)):
+        if ends[i] > starts[i]:
+            asked[count] = ends[i]
+            count += 1
+    state.asked_count = count
+    return DONE
+
+
+@entry
 def offer(world: int, me: int) -> int:
     """Take offers."""
     state, own = driven(world, me), own_record(world, me, Offers)
@@ -185,5 +199,6 @@ def compiled_offers(key: str, positions: Sequence[int], with_key: bool) -> Compi
     link()
     migrate.offer(MovingIntervals(state, link))
     return CompiledLogic(
-        own.words, close, (open_some, offer), forget, owners=(state,), make_room=make_room, explain=explain
-    )
+        own.words, close, (open_some, offer), (ask_ends, asks_nothing), forget, owners=(state,),
+        make_room=make_room, explain=explain,
+    )  # fmt: skip

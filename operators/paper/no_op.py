@@ -1,8 +1,10 @@
 """no_op: passes rows on and has nothing to say about time, for chains of idle operators (the paper's 7.3)."""
 
+import numpy as np
+
 from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline
-from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.rows import passing_on
+from tokenring.engine.compiled import DONE, entry
+from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of
 
 
 def no_op(stream: AnyStream, key: str, *, local: bool = False, name: str = "no_op") -> AnyStream:
@@ -12,9 +14,21 @@ def no_op(stream: AnyStream, key: str, *, local: bool = False, name: str = "no_o
     """
     pact = Pipeline() if local else Exchange(key)
     way = mechanism_of(stream.scope)
-    passed = way.respond(name, (stream, pact), stream.schema, lambda: _same, Notify.IF_TOKEN, False, passing_on, ())
+    passed = way.respond(name, (stream, pact), stream.schema, lambda: _same, Notify.IF_TOKEN, False, _compiled_same, ())
     passed.updates = stream.updates
     return passed
+
+
+@entry
+def _answer_same(world: int, me: int) -> int:
+    """Answer a message with itself."""
+    state = driven(world, me)
+    state.reply = state.message
+    return DONE
+
+
+def _compiled_same() -> CompiledLogic:
+    return CompiledLogic(np.zeros(1, np.int64), _answer_same, keeps_rows=True)
 
 
 def _same(batch: Batch) -> Batch:

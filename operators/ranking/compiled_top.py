@@ -25,7 +25,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.aggregates import MovingWindows
 from tokenring.operators.folds import BLOCK
-from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
+from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record, times_asked
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.ranking.compiled_best import Order, Ranking, order_table, rank_rows
 from tokenring.operators.ranking.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
@@ -251,6 +251,13 @@ def _answer_changes(world: int, me: int) -> int:
         reply = new_message(world, me, 0, room)
         _write_ranks(own, blocks, touched, reply, 0)
     state.reply = reply
+    return DONE
+
+
+@entry
+def _ask_end(world: int, me: int) -> int:
+    """Ask for the end of all time."""
+    times_asked(world, me, min(1, rows_of(driven(world, me).message)))[:] = _END
     return DONE
 
 
@@ -487,4 +494,4 @@ def compiled_final_top(
     state.own.equal_wins = equal_wins
     keys = _KeysOfAllTime(schema.select(by), state.keys, state.key_words, by)
     offer(MovingWindows(moves, keys, state, _OneWindow(state)))
-    return CompiledLogic(state.own.words, _emit_all, (_take_all,), owners=(state,), make_room=state.grow)
+    return CompiledLogic(state.own.words, _emit_all, (_take_all,), (_ask_end,), owners=(state,), make_room=state.grow)

@@ -5,8 +5,8 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators.folds import ALL, Accumulators, Plan, can_fold, distinct_slots
 from tokenring.operators.folds.moving import KeptFolds
-from tokenring.operators.mechanisms import Answer, answer_each, can_be_compiled, compile_with, mechanism_of, respond
-from tokenring.operators.migrate import of_version, offer, state_moves
+from tokenring.operators.mechanisms import Answer, answer_each, can_be_compiled, mechanism_of
+from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.rows import exchanged_by
 from tokenring.operators.running.combining import combined, combined_schema
 from tokenring.operators.running.compiled_running import compiled_all, compiled_changes
@@ -23,7 +23,7 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
     name, way = plan.operator, mechanism_of(stream.scope)
     if plan.by:
         are_words = all(not kind.is_text and not kind.is_float for kind in plan.schema.select(plan.by).kinds)
-        combines = not each and plan.combines and are_words and can_fold(plan) and way.compiles
+        combines = not each and plan.combines and are_words and can_fold(plan)
         if combines and can_be_compiled(stream.scope, stream.schema, schema, texts=True):
             stream, plan = combined_rows(stream, plan)
         pact = Exchange(exchanged_by(plan.by))
@@ -67,11 +67,9 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
 def combined_rows(stream: AnyStream, plan: Plan) -> tuple[AnyStream, Plan]:
     """Rows of which those of one key in a message are one already, and the plan over them."""
     partial = combined_schema(plan)
-    builder = stream.operator(f"{plan.operator}.local", Notify.NEVER)
-    builder.input(stream, Pipeline())
-    state_moves(builder)
-    made = builder.output(partial)
-    builder.build_compiled(lambda context: compile_with(respond, combined(plan)), texts=True)
+    made = mechanism_of(stream.scope).respond(
+        f"{plan.operator}.local", (stream, Pipeline()), partial, None, remembers=False, compiled=lambda: combined(plan)
+    )
     return made, plan.merging(partial)
 
 

@@ -35,7 +35,7 @@ from tokenring.operators.folds import (
     write_results,
 )
 from tokenring.operators.folds.moving import CompiledFolds
-from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
+from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record, times_asked
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.sessions.moving_sessions import MovingSessions
 from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow, end_sessions, extend, resolve
@@ -111,6 +111,14 @@ def _merge(own: Sessions, table: Words, merged: Words, roots: Words, words: Word
     roots[:] = merged
     resolve(table, roots)
     return merge_slots(own.folds, own.folds, merged, roots, words)
+
+
+@entry
+def _ask(world: int, me: int) -> int:
+    """Ask for the end that each row's session has without later rows."""
+    state, own = driven(world, me), own_record(world, me, Sessions)
+    times_asked(world, me, rows_of(state.message))[:] = column_of(state.message, own.time) + own.gap + own.lateness
+    return DONE
 
 
 @entry
@@ -303,5 +311,5 @@ def compiled_sessions(
     """`Sessions` of a plan for which `can_fold` holds, without sets of different values."""
     held = _Sessions(plan, by, window, lateness, moves)
     return CompiledLogic(
-        held.own.words, _emit, (_take,), owners=(held,), make_room=held.grow, explain=held.explain
+        held.own.words, _emit, (_take,), (_ask,), owners=(held,), make_room=held.grow, explain=held.explain
     )

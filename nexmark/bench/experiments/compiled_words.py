@@ -1,6 +1,8 @@
-"""The word source in the worker's inner loop: by the same schedule, batched or a message for each time."""
+"""The word source in the worker's inner loop: words as they are due, through an outlet of whatever mechanism."""
 
-from tokenring.engine import OperatorContext, Probe, Worker, kernel
+import numpy as np
+
+from tokenring.engine import OperatorContext, Worker, kernel
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
@@ -10,10 +12,7 @@ from tokenring.engine.compiled import (
     Words,
     address_of,
     column_of,
-    downgrade,
-    drop,
     entry,
-    frontier_of,
     is_congested,
     is_ending,
     monotonic_now_ns,
@@ -21,27 +20,34 @@ from tokenring.engine.compiled import (
     point_to,
     record_at,
     room,
-    send,
-    send_each,
     state_as,
-    time_of_token,
     wake_at,
     words_at,
-    world_at,
 )
 from tokenring.nexmark.bench.experiments.word_ring import RING_WORDS, WordMeasurements, ring_of_words
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule, due_at, due_until, record_words, stamp
 from tokenring.nexmark.measure import BINS, Looks, LooksState, has_looked, look
 from tokenring.nexmark.run import SPIN_NS, Measured
-from tokenring.operators.mechanisms import Progress
+from tokenring.operators.mechanisms import (
+    CompiledOutlet,
+    Progress,
+    Watched,
+    close_outlet,
+    frontier_watched,
+    promise,
+    send_out,
+    time_of_outlet,
+    watch,
+)
 
 _MOST_WAITING = 8
 
 
 class WordsState(Record):
-    """`ring`: the address of the words. `probe`: its location. `next`: the word to be sent next; `passed`: how many the
-    probe has passed. `visit`: Python has something to do. `ends`: no more is to be sent, though there is more.
-    `waiting`: the greatest time of each batch under way, of those that differ, `under_way` of them."""
+    """`ring`: the address of the words. `watched`: the probe. `one_time`: whether what is sent at once has one time.
+    `next`: the word to be sent next; `passed`: how many the probe has passed. `visit`: Python has something to do.
+    `ends`: no more is to be sent, though there is more. `waiting`: the greatest time of each batch under way, of those
+    that differ, `under_way` of them."""
 
     token: int
     ring: int
@@ -51,7 +57,8 @@ class WordsState(Record):
     after_bins: int
     after_extremes: int
     looks: int
-    probe: int
+    outlet: CompiledOutlet
+    watched: Watched
     me: int
     peers: int
     ps_per_word: int
@@ -60,7 +67,7 @@ class WordsState(Record):
     most: int
     outstanding: int
     first_measured: int
-    each_time: int
+    one_time: int
     next: int
     passed: int
     visit: int
@@ -87,8 +94,8 @@ def _time_of(state: WordsState, word: int) -> int:
 
 @kernel
 def _close(world: int, me: int, state: WordsState) -> None:
-    """Drop the token: nothing more is to come from this worker."""
-    drop(world, me, state.token)
+    """Close the outlet: nothing more is to come from this worker."""
+    close_outlet(world, me, state.outlet, state.token)
     state.closed = 1
     if has_looked(record_at(state.looks, LooksState)):
         state.visit = 1
@@ -121,7 +128,7 @@ def _is_far_ahead(world: int, state: WordsState) -> bool:
     outstanding = state.outstanding
     if state.under_way < outstanding:
         return False
-    return state.waiting[outstanding - 1] < time_of_token(world, state.token)
+    return state.waiting[outstanding - 1] < time_of_outlet(world, state.outlet, state.token)
 
 
 @kernel
@@ -131,10 +138,7 @@ def _send(world: int, me: int, state: WordsState, stop: int) -> None:
     message = new_message(world, me, 0, stop - first)
     point_to(message, 0, state.ring + 8 * (first % RING_WORDS))
     stamp(column_of(message, 1), first, state.me, state.peers, state.ps_per_word, state.quantum_log2)
-    if state.each_time != 0:
-        send_each(world, me, state.token, message, 1)
-    else:
-        send(world, me, state.token, message, time_of_token(world, state.token))
+    send_out(world, me, state.outlet, state.token, message)
     state.next = stop
     record_at(state.measured, Measured).offered += stop - first
     greatest = _time_of(state, stop - 1)
@@ -143,7 +147,7 @@ def _send(world: int, me: int, state: WordsState, stop: int) -> None:
         state.waiting[last + 1] = greatest
         state.under_way += 1
     if stop < state.share:
-        downgrade(world, me, state.token, _time_of(state, stop))
+        promise(world, me, state.outlet, state.token, _time_of(state, stop))
     else:
         _close(world, me, state)
 
@@ -166,7 +170,7 @@ def _offer(world: int, me: int) -> int:
     if now_ns < 0:
         return AGAIN
     if state.passed < state.next:
-        _note_done(state, now_ns, frontier_of(world_at(world), state.probe))
+        _note_done(state, now_ns, frontier_watched(world, state.watched))
     if state.closed == 0 and now_ns >= record_at(state.looks, LooksState).next_look_ns:
         _look(world, state, now_ns)
     if state.visit != 0:
@@ -186,7 +190,10 @@ def _offer(world: int, me: int) -> int:
         wake_at(world, me, start_ns + now_ns + delay_ns - SPIN_NS // 2)
         return DONE
     if not is_congested(world):
-        _send(world, me, state, min(due, state.next + state.most, state.share))
+        stop = min(due, state.next + state.most, state.share)
+        if state.one_time != 0:
+            stop = min(stop, _due_by(state, _time_of(state, state.next) + (1 << state.quantum_log2) - 1))
+        _send(world, me, state, stop)
     return AGAIN
 
 
@@ -199,10 +206,11 @@ def compiled_words(
     discard_ns: int,
     measurements: WordMeasurements,
     probe: Progress,
-    each_time: bool,
+    outlets: np.ndarray,
+    one_time: bool,
 ) -> Compiled:
-    """The source's logic on one worker. most: words at once; outstanding: batches under way; probe: the engine's."""
-    assert isinstance(probe, Probe), "tokens have no other"
+    """The source's logic on one worker. most: words at once; outstanding: batches under way; outlets: the one
+    CompiledOutlet; one_time: whether what is sent at once has one time."""
     assert outstanding < _MOST_WAITING
     looks, ring = Looks(measurements.backlog), ring_of_words(schedule, most)
     state = WordsState()
@@ -210,10 +218,11 @@ def compiled_words(
     state.ring, state.measured = address_of(ring), measurements.measured.address
     state.bins, state.extremes = address_of(latency.bins), address_of(latency.extremes)
     state.after_bins, state.after_extremes = address_of(after.bins), address_of(after.extremes)
-    state.looks, state.probe = looks.state.address, probe.location
+    state.looks, state.outlet.words[:] = looks.state.address, outlets.view(np.int64)
+    watch(state.watched, probe, context)
     state.me, state.peers, state.share = schedule.worker, schedule.peers, schedule.share
     state.ps_per_word, state.quantum_log2 = schedule.ps_per_word, schedule.quantum_log2
-    state.most, state.outstanding, state.each_time = most, outstanding, each_time
+    state.most, state.outstanding, state.one_time = most, outstanding, one_time
     state.first_measured = schedule.due_by(discard_ns - 1)
 
     def visit() -> None:
@@ -223,5 +232,4 @@ def compiled_words(
             worker.ending.ask()
             state.ends = 1
 
-    context.run_on_advance(probe)
     return Compiled(_offer, state.words, (measurements, looks, ring), visit)

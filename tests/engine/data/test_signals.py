@@ -143,7 +143,7 @@ def test_words_stay_on_their_worker_where_told_so() -> None:
         senders[1].wanted = 3
         group.workers[1].schedule.activate(group.workers[1].inspection.operators[0])
         settle(group)
-        assert [signal.received for signal in signals] == [[0], [3]]
+        assert [list(signal.received) for signal in signals] == [[0], [3]]
         assert receivers[1].words[-1] == [3]
         for sender in senders:
             sender.close()
