@@ -104,17 +104,17 @@ class Mechanism(ABC):
         name: str,
         inputs: Sequence[Edge[AnyStream]],
         schema: Schema,
-        make: Callable[[], TimedLogic],
+        make: Callable[[], TimedLogic] | None,
         notify: Notify,
         compiled: Callable[[], CompiledLogic] | None = None,
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
-        """An operator that acts on finished times: `make()` gives each worker its logic. `notify` is what the logic
-        needs of an engine that wakes operators: ALWAYS if `advance` matters while nothing is pending. `compiled()`
-        gives the same logic for the worker's inner loop, which is taken where that can be. `moves`: the tables
-        that its keyed state is where bins move, for what `make` and `compiled` offer; None: it cannot move; no tables:
-        what it keeps it may send at any time, and does before a snapshot (`emit(COMPLETE, ...)`, and rows come still).
-        """
+        """An operator that acts on finished times: `make()` gives each worker its logic; there may be none where
+        `compiled` is sure to be taken. `notify` is what the logic needs of an engine that wakes operators: ALWAYS if
+        `advance` matters while nothing is pending. `compiled()` gives the same logic for the worker's inner loop, which
+        is taken where that can be. `moves`: the tables that its keyed state is where bins move, for what `make` and
+        `compiled` offer; None: it cannot move; no tables: what it keeps it may send at any time, and does before a
+        snapshot (`emit(COMPLETE, ...)`, and rows come still)."""
 
     @abstractmethod
     def respond(

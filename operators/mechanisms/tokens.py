@@ -133,7 +133,7 @@ class Tokens(Mechanism):
         name: str,
         inputs: Sequence[Edge[AnyStream]],
         schema: Schema,
-        make: Callable[[], TimedLogic],
+        make: Callable[[], TimedLogic] | None,
         notify: Notify,
         compiled: Callable[[], CompiledLogic] | None = None,
         moves: Sequence[Table] | None = None,
@@ -163,6 +163,7 @@ class Tokens(Mechanism):
             empties = np.zeros(1, np.int64).data
             if saving is not None:
                 saving.rests_empty(empties, context.activate)
+            assert make is not None, "it is compiled then"
             return self._drive(context, token, make(), brings_due, empties)
 
         builder.build(construct_in_python)

@@ -139,7 +139,7 @@ class Watermarks(Mechanism):
         name: str,
         inputs: Sequence[Edge[AnyStream]],
         schema: Schema,
-        make: Callable[[], TimedLogic],
+        make: Callable[[], TimedLogic] | None,
         notify: Notify,
         compiled: Callable[[], CompiledLogic] | None = None,
         moves: Sequence[Table] | None = None,
@@ -158,6 +158,7 @@ class Watermarks(Mechanism):
             return output
 
         def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+            assert make is not None, "it is compiled then"
             operator = make()
             late = operator.late
             seen = 0

@@ -91,7 +91,3 @@ class Schedule:
     def due_by(self, now_ns: int) -> int:
         """How many of this worker's words are due at now_ns or before."""
         return due_until(now_ns, self.worker, self.peers, self.ps_per_word)
-
-    def end_of_time(self, word: int) -> int:
-        """This worker's first word after `word` that carries a later time."""
-        return self.due_by(self.time_of(word) + (1 << self.quantum_log2) - 1)

@@ -81,7 +81,7 @@ class Behaviour:
     def compiled(self, _: OperatorContext) -> Compiled:
         """The constructor of a compiled operator, which behaves by itself."""
         seed, inputs = self.rng.randrange(1 << 30), len(self.plan.inputs)
-        return compiled(self.run.journal, seed, self.worker, self.number, inputs, self.plan.outputs)
+        return compiled(self.run.journal, seed, self.worker, self.number, inputs, self.plan.outputs, self.plan.depth)
 
     def logic(self, *ports: Any) -> None:
         """One call."""

@@ -58,7 +58,7 @@ def _declare_operator(
     if plan.is_compiled:
         for output in range(plan.outputs):
             streams["out", number, output] = builder.output(SCHEMA)
-        builder.build_compiled(behaviour.compiled)
+        builder.build_compiled(behaviour.compiled, loops=True)
         return
     for output in range(plan.outputs):
         summaries = {

@@ -33,7 +33,7 @@ class OperatorPlan:
     inner: int = 0
     """The loop that is entered or left."""
     is_compiled: bool = False
-    """Whether the inner loop runs it: in the root scope, with summaries that change nothing."""
+    """Whether the inner loop runs it: with summaries that change nothing."""
 
     @property
     def is_relay(self) -> bool:
@@ -135,9 +135,9 @@ class _Maker:
                 delays = [0] * depth
                 delays[self.rng.randrange(depth)] = self.rng.choice([0, 0, 0, 1, 3])
                 operator.summaries[input_port, output_port] = self.rng.choice([*[tuple(delays)] * 5, None])
-        if depth == 1 and operator.outputs and self.rng.random() < 0.5:
+        if operator.outputs and self.rng.random() < 0.5:
             operator.is_compiled = True
-            operator.summaries = dict.fromkeys(operator.summaries, (0,))
+            operator.summaries = dict.fromkeys(operator.summaries, (0,) * depth)
         self.add(operator)
 
     def loop(self) -> None:

@@ -8,23 +8,11 @@ from random import Random
 from unittest.mock import patch
 
 from tests.engine.safety.behaviour import Behaviour, batch_of, chain
-from tests.engine.safety.compiled import (
-    ARRIVED,
-    COUNT,
-    DRAINING,
-    FINISHED,
-    HELD,
-    MOVED,
-    NOTE_WORDS,
-    NOTES,
-    SENT,
-    frontier_in,
-    new_journal,
-)
+from tests.engine.safety.compiled import ARRIVED, AT, FINISHED, HELD, MOVED, OPEN, SENT, Note, new_journal
 from tests.engine.safety.declare import declare
 from tests.engine.safety.oracle import Chain, Oracle, Violation, is_past
 from tests.engine.safety.paths import advances
-from tests.engine.safety.plan import Port, random_plan
+from tests.engine.safety.plan import Port, When, random_plan
 from tokenring.engine import Batch, BrokenInvariant, Config, InputHandle, InputPort, Probe, Worker
 from tokenring.engine.worker.config import EXHAUSTIVE
 from tokenring.engine.worker.simulation import SimulatedGroup
@@ -60,7 +48,7 @@ class Run:
         self.probes: list[list[Probe]] = []
         self._ports: list[dict[Port, InputPort]] = []  # by worker
         self.workers = len(self.group.workers)
-        self.compiled_actions = 0
+        self.compiled_actions = self.compiled_in_loops = 0
         self.checks = self.tight = self.lost = 0
         self._rows = self._rows_left = _ROWS if seed % 2 == 0 else _ROWS // 4  # what goes round is sent again and again
         self._next_row = 1
@@ -118,26 +106,36 @@ class Run:
 
     def read_journal(self) -> None:
         """Tell the oracle what compiled operators did."""
-        count, oracle = int(self.journal[COUNT]), self.oracle
-        self.journal[COUNT] = 0
+        count, oracle = self.journal.count, self.oracle
+        self.journal.count = 0
         self.compiled_actions += count
-        notes = self.journal[NOTES : NOTES + NOTE_WORDS * count].reshape(count, NOTE_WORDS).tolist()
-        for kind, number, worker, port, first, second, at, frontier in notes:
+        notes = self.journal.notes[: Note.size * count].reshape(count, Note.size).tolist()
+        before: When = ()
+        frontier: list[When] = []
+        for kind, number, worker, port, row, key, *coordinates in notes:
             target: Port = ("in", number, port)
             output: Port = ("out", number, port)
-            if kind == ARRIVED:
-                oracle.arrived(target, [first], [second], (at,), worker, frontier_in(frontier))
+            depth = self.plan.operators[number].depth
+            time = tuple(coordinates[:depth])
+            self.compiled_in_loops += depth > 1
+            if kind == OPEN:
+                frontier.append(time)
+            elif kind == ARRIVED:
+                oracle.arrived(target, [row], [key], time, worker, tuple(frontier))
+                frontier = []
             elif kind == SENT:
-                oracle.sent(output, [first], (at,))
+                oracle.sent(output, [row], time)
             elif kind == FINISHED:
-                oracle.finished(target, 1, (at,))
+                oracle.finished(target, 1, time)
             elif kind == HELD:
-                oracle.change(output, (at,), 1)
+                oracle.change(output, time, 1)
+            elif kind == AT:
+                before = time
             elif kind == MOVED:
-                oracle.change(output, (at,), 1)
-                oracle.change(output, (first,), -1)
+                oracle.change(output, time, 1)
+                oracle.change(output, before, -1)
             else:
-                oracle.change(output, (at,), -1)
+                oracle.change(output, time, -1)
 
     # Driving
 
@@ -188,7 +186,7 @@ class Run:
                 weights = [self.rng.choice([0.02, 0.3, 1.0]) for _ in workers]
             self._act(self.rng.choices(workers, weights)[0])
         self.draining = True
-        self.journal[DRAINING] = 1
+        self.journal.draining = 1
         for index, number, handle in self.inputs:
             if not handle.closed:
                 self.oracle.change(("out", number, 0), (handle.time,), -1)
@@ -252,9 +250,7 @@ class Run:
             worker.tracker.entries.check()
             for location in range(worker.tracker.tables.locations_used):
                 if left := worker.tracker.entries.at(location):
-                    raise Violation(
-                        f"worker {worker.index}: counts left at location {location}: {left}"
-                    )
+                    raise Violation(f"worker {worker.index}: counts left at location {location}: {left}")
             if any(self._frontiers(worker).values()):
                 raise Violation(f"worker {worker.index}: complete, but a frontier is not: {self._frontiers(worker)}")
         if +self.oracle.rows:
@@ -277,9 +273,7 @@ def run_schedule(
         run = Run(seed, sabotage)
     try:
         # A step's pauses depend on the clock (see `step`) and on a budget: both become part of the schedule.
-        with patch.multiple(
-            "tokenring.engine.worker.turns", _OPERATORS_A_STEP=run.rng.choice([1, 2, 5, 64])
-        ):
+        with patch.multiple("tokenring.engine.worker.turns", _OPERATORS_A_STEP=run.rng.choice([1, 2, 5, 64])):
             run.execute(most_actions_to_end)
     except BrokenInvariant as error:
         raise Violation(f"the engine's own check: {error}") from error

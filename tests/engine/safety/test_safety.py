@@ -71,6 +71,7 @@ def test_random_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(seen.values()), seen
     assert sum(run.oracle.consumed for run in runs) > 100 * SHORT
     assert sum(run.compiled_actions for run in runs) > 100 * SHORT
+    assert sum(run.compiled_in_loops for run in runs) > 50 * SHORT
     assert sum(run.tight for run in runs) > 10 * SHORT, "frontiers were rarely compared for equality"
     assert sum(run.lost for run in runs) > SHORT
     assert {run.workers for run in runs} == {1, 2, 3, 4, 5}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,13 @@ from hypothesis import strategies as st
 
 from tests.long_form import examples
 from tests.operators.moving import changes, moving, rows_sent
-from tokenring.engine import COMPLETE, Batch, Schema
+from tokenring.engine import COMPLETE, Schema
 from tokenring.operators import best_offers
-from tokenring.operators.migrate import Bins, Leaving, offers_to
+from tokenring.operators.migrate import Bins, Leaving, offer, offers_to
 from tokenring.operators.migrate.moves import Offered
-from tokenring.operators.paper.best_offers import _BestOffers
 from tokenring.operators.paper.compiled_offers import compiled_offers
+from tokenring.operators.paper.intervals import Intervals, close_intervals, make_offers, open_intervals, settle_pending
+from tokenring.operators.paper.moving_intervals import MovingIntervals
 
 BINS = Bins(4)
 INTERVALS = Schema("key start end least payload")
@@ -30,31 +30,47 @@ KEYS = st.one_of(st.integers(-3, 3), st.sampled_from([BIG, -BIG - 1, 2**32]))
 
 
 class Kept:
-    """A worker's part, driven by hand."""
+    """A worker's part, its kernels called by hand: what compiled parts do with them."""
 
     def __init__(self) -> None:
         offered = Offered()
+        self.state = Intervals()
         with offers_to(offered):
-            self.logic = _BestOffers(RESULTS, "key", [0, 1, 2, 3, 4])
+            offer(MovingIntervals(self.state))
         (self.moves,) = offered
         self.pending = COMPLETE
         self.sent: list[tuple[int, ...]] = []
 
+    @property
+    def least(self) -> int:
+        return self.state.least_end if self.state.open else COMPLETE
+
     def take(self, side: int, rows: list[Row]) -> None:
-        if rows:
-            columns = tuple([np.array(column, np.int64) for column in zip(*rows, strict=True)])
-            batch = Batch.wrap((INTERVALS, OFFERS)[side], columns, len(rows))
-            self.pending = min(self.pending, self.logic.takes[side](batch))
+        if not rows:
+            return
+        state, counts = self.state, self.state.counts
+        columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
+        if side == 0:
+            state.reserve(len(rows))
+            ends = state.ends
+            assert open_intervals(state.table, ends.entries, ends.wheel, ends.counts.words, counts.words, *columns)
+        else:
+            if counts.pending + len(rows) >= state.pending_room:
+                state.reserve_pending(len(rows))
+            make_offers(state.table, state.pending, counts.words, *columns)
+        self.pending = min(self.pending, self.least)
 
     def reach(self, frontier: int) -> None:
-        self.logic.advance(frontier)
-        assert self.pending == self.logic.least()
-        if self.pending <= frontier:
-            self.pending = self.logic.emit(frontier, self._give)
-
-    def _give(self, time: int, batch: Batch) -> None:
-        assert time >= self.pending
-        self.sent += zip(*[column.tolist() for column in batch.columns], strict=True)
+        state, ends = self.state, self.state.ends
+        if state.counts.pending:
+            settle_pending(state.table, state.pending, state.counts.words, frontier)
+        assert self.pending == self.least
+        if self.pending > frontier:
+            return
+        rows = np.empty((4, state.open), np.int64)
+        closed = close_intervals(state.table, ends.entries, ends.wheel, ends.due, ends.counts.words, frontier, *rows)
+        self.sent += zip(*rows[:, :closed].tolist(), strict=True)
+        self.pending = self.least
 
 
 def owner(key: int) -> int:
@@ -71,9 +87,7 @@ def owner(key: int) -> int:
     at=st.integers(0, 40),
     back=st.integers(0, 40),
 )
-def test_as_if_it_had_not_moved(
-    intervals: list[Row], offers: list[Row], moved: list[bool], at: int, back: int
-) -> None:
+def test_as_if_it_had_not_moved(intervals: list[Row], offers: list[Row], moved: list[bool], at: int, back: int) -> None:
     """Bins leave one worker for another at a time, and come back at a later one."""
     opened = [(key, start, start + length, -4, number) for number, (key, start, length) in enumerate(intervals)]
     chosen = np.array(moved)
@@ -87,7 +101,7 @@ def test_as_if_it_had_not_moved(
             if time == when:
                 tables = source.moves.take_out(leaving)
                 assert all([leaving.rows(table, ("key",)).all() for table in tables])
-                source.pending = source.logic.least()
+                source.pending = source.least
                 due = target.moves.put_in(tables)
                 assert (due == COMPLETE) or due >= time
                 target.pending = min(target.pending, due)
@@ -98,7 +112,7 @@ def test_as_if_it_had_not_moved(
             here.take(side, [row for row in rows if row not in away])
     assert sorted(here.sent + there.sent) == sorted(alone.sent)
     for each in (here, there, alone):
-        assert each.logic.least() == COMPLETE
+        assert each.least == COMPLETE
 
 
 def test_what_leaves_is_freed_and_the_rest_stays_as_it_was() -> None:
@@ -108,7 +122,7 @@ def test_what_leaves_is_freed_and_the_rest_stays_as_it_was() -> None:
     kept.take(1, [(key, 5, key) for key in range(2 * count)])
     leaving = Leaving(BINS, np.array([True, False, False, True]))
     opened, offers = kept.moves.take_out(leaving)
-    assert opened.rows + kept.logic._state.open == count
+    assert opened.rows + kept.state.open == count
     assert 0 < offers.rows < count
     assert sorted(opened.words("key").tolist()) == [key for key in range(count) if owner(key) in (0, 3)]
     again = kept.moves.take_out(leaving)
@@ -116,12 +130,12 @@ def test_what_leaves_is_freed_and_the_rest_stays_as_it_was() -> None:
     other = Kept()
     assert other.moves.put_in([opened, offers]) == 10 + int((opened.words("key") % 977).min())
     for each in (kept, other):
-        each.pending = each.logic.least()
+        each.pending = each.least
         each.reach(2_000)
     assert sorted(row[0] for row in kept.sent + other.sent) == list(range(count))
-    room = len(kept.logic._state.ends.entries)
+    room = len(kept.state.ends.entries)
     kept.take(0, [(key, 2_000, 3_000, 0, key) for key in range(count)])
-    assert len(kept.logic._state.ends.entries) == room
+    assert len(kept.state.ends.entries) == room
 
 
 @pytest.mark.parametrize("with_key", [True, False])
@@ -143,7 +157,6 @@ def test_the_compiled_form_offers_the_same(with_key: bool) -> None:
         assert sorted(zip(*before.columns, strict=True)) == sorted(zip(*after.columns, strict=True))
 
 
-@pytest.mark.parametrize("in_python", [False, True])
 @settings(max_examples=examples(12), deadline=None)
 @given(
     intervals=st.lists(
@@ -153,9 +166,7 @@ def test_the_compiled_form_offers_the_same(with_key: bool) -> None:
     workers=st.integers(2, 3),
     moves=changes(2, 35),
 )
-def test_in_a_dataflow(
-    in_python: bool, intervals: list[Row], offers: list[Row], workers: int, moves: list[Any]
-) -> None:
+def test_in_a_dataflow(intervals: list[Row], offers: list[Row], workers: int, moves: list[Any]) -> None:
     opened = [(key, start, start + length, -4, number) for number, (key, start, length) in enumerate(intervals)]
     both = [(to, row) for to, rows in ((0, opened), (1, offers)) for row in rows]
     sent = [(row[1], number % workers, to, [row]) for number, (to, row) in enumerate(both)]
@@ -167,11 +178,7 @@ def test_in_a_dataflow(
             offer_key="item", offer_time="when", offer_value="price",
         )  # fmt: skip
 
-    with pytest.MonkeyPatch.context() as patched:
-        if in_python:
-            module = sys.modules["tokenring.operators.mechanisms.tokens"]
-            patched.setattr(module, "can_be_compiled", lambda *_, **__: False)
-        schemas = [INTERVALS, OFFERS]
-        there = rows_sent(schemas, moving(declare, workers, moves), sent, workers)
-        here = rows_sent(schemas, declare, sent, workers)
+    schemas = [INTERVALS, OFFERS]
+    there = rows_sent(schemas, moving(declare, workers, moves), sent, workers)
+    here = rows_sent(schemas, declare, sent, workers)
     assert sorted([row[1:] for row in there]) == sorted([row[1:] for row in here])

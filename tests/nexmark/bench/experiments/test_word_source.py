@@ -41,9 +41,7 @@ def test_a_word_is_due_once_and_in_order(schedule: Schedule, word: int) -> None:
 
 
 @given(schedule=schedules, word=st.integers(0, 10**6))
-def test_a_time_ends_with_its_last_word(schedule: Schedule, word: int) -> None:
-    end = schedule.end_of_time(word)
-    assert schedule.time_of(end - 1) == schedule.time_of(word) < schedule.time_of(end)
+def test_a_word_carries_the_time_that_its_quantum_begins_with(schedule: Schedule, word: int) -> None:
     assert schedule.time_of(word) <= schedule.due_ns(word) < schedule.time_of(word) + 2**schedule.quantum_log2
 
 
@@ -137,39 +135,21 @@ def test_a_source_sends_as_many_messages_as_it_says(
     assert messages[0] < 30 if few and name != "sequential" else messages[0] == 150
 
 
-@pytest.mark.parametrize(("name", "most"), [("notifications", 3), ("sequential", 1)])
-def test_a_source_has_only_so_much_under_way(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sequential has one time under way, and notifications three batches, of those that our own next word is beyond."""
-    monkeypatch.setattr(module, "_LARGEST_TURN", 50)
-    monkeypatch.setattr(Backlog, "note", lambda *_: False)
-    send, under_way = module._Feeder._send, []
-
-    def noting(feeder: Any, stop: int, output: Any) -> None:
-        schedule, first, frontier = feeder._schedule, feeder._next, feeder._probe.frontier
-        if name == "sequential":
-            assert schedule.time_of(first) == schedule.time_of(stop - 1)
-            before = schedule.time_of(first - 1) if first else -1
-            assert before == schedule.time_of(first) or before < frontier
-        under_way.append(sum(frontier <= greatest < schedule.time_of(first) for greatest in feeder._waiting))
-        send(feeder, stop, output)
-
-    monkeypatch.setattr(module._Feeder, "_send", noting)
-    with simulated(2) as group:
-        for worker in group.workers:
-            measurements = WordMeasurements()
-            measurements.start_ns = time.monotonic_ns()
-            with group.building(worker), worker.dataflow("words") as scope:
-                way = use(scope, name)
-                schedule = Schedule(5e8, 6, 4000, worker.index, 2)
-                stream, attach = word_source(worker, scope, schedule, 0, measurements)
-                attach(way.probe(word_count(stream, "word", "time")))
-        group.run([])
-    assert max(under_way) == most - 1  # before the batch that was then sent
-
-
+@pytest.mark.parametrize(
+    ("name", "quantum", "most"),
+    [
+        ("tokens", 1, 150),
+        ("notifications", 1, 150),
+        ("watermarks-X", 1, 150),
+        ("sequential", 1, 1),
+        ("sequential", 6, 16),
+    ],
+)
 @pytest.mark.parametrize("each_time", [False, True])
-def test_a_source_in_the_loop_has_only_so_much_under_way(each_time: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Worker 1 never steps, so no time passes, and worker 0 stops after three batches."""
+def test_a_source_has_only_so_much_under_way(
+    name: str, quantum: int, most: int, each_time: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worker 1 never steps, so no time passes, and worker 0 stops after three batches, or a time."""
     monkeypatch.setattr(module, "_LARGEST_TURN", 50)
     monkeypatch.setattr(Backlog, "note", lambda *_: False)
     seen = []
@@ -179,12 +159,13 @@ def test_a_source_in_the_loop_has_only_so_much_under_way(each_time: bool, monkey
             measurements.start_ns = time.monotonic_ns()
             seen.append(measurements)
             with group.building(worker), worker.dataflow("words") as scope:
-                schedule = Schedule(5e8, 1, 4000, worker.index, 2)  # a time each
+                way = use(scope, name)
+                schedule = Schedule(5e8, quantum, 4000, worker.index, 2)
                 stream, attach = word_source(worker, scope, schedule, 0, measurements, each_time)
-                attach(word_count(stream, "word", "time").probe())
+                attach(way.probe(word_count(stream, "word", "time")))
         for _ in range(200):
             group.workers[0].step()
-        assert seen[0].offered == 3 * 50
+        assert seen[0].offered == most
         group.run([])
     assert [one.offered for one in seen] == [one.histogram.count for one in seen] == [2000, 2000]
 
