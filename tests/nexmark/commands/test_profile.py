@@ -84,8 +84,8 @@ def test_files_for_every_worker_and_merged(
 
 
 def test_a_profile_of_an_overload_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path) -> None:
-    """Watermarks by batches of one event cannot keep up."""
-    arguments = ["--rate", "10000000", "--batch", "1", "--mechanism", "watermarks-X", "--workers", "2"]
+    """Batches of one event cannot keep up."""
+    arguments = ["--rate", "1000000000", "--batch", "1", "--mechanism", "watermarks-X", "--workers", "2"]
     arguments += ["--seconds", "1", "--out", str(tmp_path / "out")]
     outcome = tokenring(capsys, "profile", "q7", "--input", staged, *arguments)
     assert outcome.status == 1

@@ -48,13 +48,10 @@ def _is_compiled(folder: Path, way: str, reads: dict[str, tuple[str, ...]], pace
 
 
 @pytest.mark.parametrize("way", MECHANISMS)
-def test_it_is_taken_by_tokens_alone(folder: Path, way: str) -> None:
-    assert _is_compiled(folder, way, READS, Pace(EVENTS, 100, 4, micro_batch_ns=10**12)) == (way == "tokens")
-
-
-def test_text_passes_and_single_times_are_left_to_python(folder: Path) -> None:
-    assert _is_compiled(folder, "tokens", TEXT, Pace(EVENTS, 100, 4))
-    assert not _is_compiled(folder, "tokens", READS, Pace(EVENTS, 100, 4, each_time=True))
+@pytest.mark.parametrize("each_time", [False, True])
+@pytest.mark.parametrize("reads", [READS, TEXT])
+def test_every_mechanism_takes_it(folder: Path, way: str, each_time: bool, reads: dict[str, tuple[str, ...]]) -> None:
+    assert _is_compiled(folder, way, reads, Pace(EVENTS, 100, 4, micro_batch_ns=10**12, each_time=each_time))
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -16,7 +16,6 @@ from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, Stream
 from tokenring.operators import Count, Max, Mean, Min, Sum, aggregate, col
 from tokenring.operators.folds import Plan
-from tokenring.operators.mechanisms import TOKENS
 
 ROWS = Schema.of({"a": "int64", "b": "int64", "value": "int64?", "wide": "uint64", "side": "bool"})
 module = import_module("tokenring.operators.running.running")  # the function of that name hides it
@@ -145,4 +144,3 @@ def test_what_does_not_combine() -> None:
     schema = Schema("key", share="float64")
     assert not Plan.of("p", schema, ("key",), {"total": Sum("share")}).combines
     assert Plan.of("p", schema, ("key",), {"n": Count()}).combines
-    assert TOKENS.compiles
