@@ -108,7 +108,7 @@ def settle_texts(graph: RunningGraph) -> None:
     """The round is over: texts of messages that waited go if none waits any more, else once they may be mostly of
     messages that do not: those of the others move together then."""
     first, used = graph.waiting_text, graph.waiting_text_at - graph.waiting_text
-    if graph.waiting == 0 and graph.pending_edges == 0:
+    if graph.waiting == 0 and graph.pending_edges == 0 and graph.aside == 0:
         graph.waiting_text_at, graph.waiting_text_limit = first, MOST_KEPT_BYTES
     elif used > graph.waiting_text_limit:
         graph.waiting_text = graph.waiting_text_at = graph.other_text
@@ -118,6 +118,7 @@ def settle_texts(graph: RunningGraph) -> None:
             here = operators_at(graph)[operator]
             for port in range(here.first_input, here.first_input + here.inputs):
                 _keep_texts_of(graph, inputs_at(graph)[port].first, inputs_at(graph)[port].texts)
+                _keep_texts_of(graph, inputs_at(graph)[port].aside, inputs_at(graph)[port].texts)
         for number in range(graph.edges_used):
             _keep_texts_of(graph, edges_at(graph)[number].pending, edges_at(graph)[number].texts)
         graph.waiting_text_limit = max(MOST_KEPT_BYTES, 2 * (graph.waiting_text_at - graph.waiting_text))

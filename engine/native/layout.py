@@ -32,18 +32,18 @@ class GrowingTable(Record, is_checked=False):
 
 
 class RunningGraph(Record, is_checked=False):
-    """The kernels' one handle on everything of a worker. `state`: where the tracker's is; `ring` its ring's, `log`
-    the log of changes, with room for how many, how many there are, and scratch to net them. `incoming`, `outgoing`:
-    the data queues' private states; `arrived`: what `receive` wrote of them; `routes`, `counts`: scratch to sort
-    rows out. `operators` to `tokens`: the tables, and for how many rows each has room; `due`: the heap of who is
-    due; `round`, `position`: which round it is, the tracker's number of who runs in it, -1 between two. `chunk` to
-    `freed`: see memory.py, as for texts. `for_python`: the first of the messages that wait for Python, and the
-    last. `observed`: bits of CHECKED and NOTED. `going_round`: the first of the messages that the running operator
-    sent around a loop, and the last. `retried`: the edge whose rows that wait were tried first last. `signals`: see
-    signals.py; `signalled`: whether one runs what is Python's. `no_inner`: always 0. `stopped_at`, `trouble`: which
-    operator Python is to look at, and why; `lacked` times `lacked_each` bytes were asked for in vain.
-    `pending_edges`, `pending_channels`: how many have what waits for room, of `backlog_bytes`; signals count with
-    edges. `parked_flags`, `congested_flags`, `ending`, `running`: addresses in the group's segment."""
+    """The kernels' one handle on everything of a worker. `state`: where the tracker's is; `ring` its ring's, `log` the
+    log of changes, with room for how many, how many there are, and scratch to net them. `incoming`, `outgoing`: the
+    data queues' private states; `arrived`: what `receive` wrote of them; `routes`, `counts`: scratch to sort rows out.
+    `operators` to `tokens`: the tables, and for how many rows each has room; `due`: the heap of who is due; `round`,
+    `position`: which round it is, the tracker's number of who runs in it, -1 between two. `chunk` to `freed`: see
+    memory.py, as for texts. `for_python`: the first of the messages that wait for Python, and the last. `observed`:
+    bits of CHECKED and NOTED. `going_round`: the first of the messages that the running operator sent around a loop,
+    and the last. `retried`: the edge whose rows that wait were tried first last. `signals`: see signals.py;
+    `signalled`: whether one runs what is Python's. `aside`: how many messages are set aside. `no_inner`: always 0.
+    `stopped_at`, `trouble`: which operator Python is to look at, and why; `lacked` times `lacked_each` bytes were asked
+    for in vain. `pending_edges`, `pending_channels`: how many have what waits for room, of `backlog_bytes`; signals
+    count with edges. `parked_flags`, `congested_flags`, `ending`, `running`: addresses in the group's segment."""
 
     state: int
     ring: int
@@ -142,6 +142,7 @@ class RunningGraph(Record, is_checked=False):
     signal_capacity: int
     signals_used: int
     signalled: int
+    aside: int
     no_inner: Words = room(INNER_WORDS)
 
 
@@ -175,7 +176,7 @@ class OperatorRow(Record):
 class InputRow(Record):
     """An input of one. `depth`: how many coordinates times have there. `peeked`: the message that `peek` showed,
     which `take` is then to take. `texts`: the address of a word for each column, 1 where it is text; 0 where none
-    is."""
+    is. `aside`: the first of the messages that were taken and are kept (`set_aside`), and the last."""
 
     operator: int
     location: int
@@ -187,6 +188,8 @@ class InputRow(Record):
     peeked: int
     texts: int
     depth: int
+    aside: int
+    last_aside: int
 
 
 class OutputRow(Record):

@@ -23,9 +23,9 @@ from tokenring.engine.native.layout import (
     state_at,
     world_at,
 )
-from tokenring.engine.native.memory import let_go
+from tokenring.engine.native.memory import let_go, owned_copy
 from tokenring.engine.native.messages import end_of_message, input_of, message_of, part_of, rows_of, take
-from tokenring.engine.native.rights import at_hand, is_good, may_be_at, token_at
+from tokenring.engine.native.rights import at_hand, is_good, may_be_at, retain, token_at
 from tokenring.engine.native.wrongs import NO_SUCH_OUTPUT, fail
 from tokenring.engine.progress import count_at, current_frontier, fingerprint, locations_of, pool_words, sum_of_times
 from tokenring.engine.times import COMPLETE, MOST_COORDINATES
@@ -248,6 +248,63 @@ def take_apart(world: int, me: int, port: int) -> None:
 
 
 @kernel
+def set_aside(world: int, me: int, port: int) -> int:
+    """Take the next message, and keep it until `let_go_aside`, with a token for output 0 at its time: its address; 0 if
+    there is none. Not of bursts, which there are none of in loops."""
+    message = take(world, me, port)
+    if message == 0:
+        return 0
+    graph = world_at(world)
+    here = inputs_at(graph)[input_of(world, me, port)]
+    kept = owned_copy(graph, message, here.texts)
+    message_at(kept).edge_number = retain(world, me, port, 0)
+    if here.aside == 0:
+        here.aside = kept
+    else:
+        message_at(here.last_aside).next = kept
+    here.last_aside = kept
+    graph.aside += 1
+    return kept
+
+
+@kernel
+def first_aside(world: int, me: int, port: int) -> int:
+    """The first of the messages that are set aside, in the order in which they came; 0 if there is none."""
+    return inputs_at(world_at(world))[input_of(world, me, port)].aside
+
+
+@kernel
+def next_aside(message: int) -> int:
+    """The one that came after it."""
+    return message_at(message).next
+
+
+@kernel
+def slot_aside(message: int) -> int:
+    """The slot of the token that is kept with a message."""
+    return message_at(message).edge_number
+
+
+@kernel
+def let_go_aside(world: int, me: int, port: int, message: int) -> None:
+    """Keep a message no longer than until the round ends. Its token is the caller's."""
+    graph = world_at(world)
+    here = inputs_at(graph)[input_of(world, me, port)]
+    before, at = 0, here.aside
+    while at != message:
+        before, at = at, message_at(at).next
+    following = message_at(message).next
+    if before == 0:
+        here.aside = following
+    else:
+        message_at(before).next = following
+    if here.last_aside == message:
+        here.last_aside = before
+    graph.aside -= 1
+    let_go(graph, message)
+
+
+@kernel
 def messages_waiting(world: int, me: int, port: int) -> int:
     """How many messages wait at an input; those of a burst are one."""
     row = input_of(world, me, port)
@@ -333,4 +390,6 @@ def discard(world: int, me: int) -> int:
     for port in range(operators_at(world_at(world))[me].inputs):
         while take(world, me, port) != 0:
             pass
+        while first_aside(world, me, port) != 0:
+            let_go_aside(world, me, port, first_aside(world, me, port))
     return DONE

@@ -46,7 +46,7 @@ from tokenring.engine.compiled import (
     world_at,
 )
 
-MOST_PORTS = 8
+MOST_PORTS = 4
 R = TypeVar("R")
 
 
@@ -209,7 +209,8 @@ def timed(world: int, me: int) -> int:
 
 @entry
 def respond(world: int, me: int) -> int:
-    """Answer each message at its own time; of a burst each of its messages, unless the answer keeps its rows whole."""
+    """Answer each message at its own time, in a loop as well; of a burst each of its messages, unless the answer keeps
+    its rows whole."""
     state = driven(world, me)
     drop_first(world, me, state)
     return answer_all(world, me, state)
@@ -284,10 +285,12 @@ class CompiledLogic:
         self.keeps_rows = keeps_rows
 
 
-def can_be_compiled(scope: Scope, *schemas: Schema, texts: bool = False) -> bool:
-    """Whether the inner loop can run an operator there: in the root scope, where no text passes, unless the operator
-    knows words of `texts`."""
-    return scope.depth == 1 and ((texts and can_have_texts()) or not any(schema.has_text for schema in schemas))
+def can_be_compiled(scope: Scope, *schemas: Schema, texts: bool = False, loops: bool = False) -> bool:
+    """Whether the inner loop can run an operator there: in the root scope, unless the operator knows times of `loops`;
+    where no text passes, unless it knows words of `texts`."""
+    if scope.depth > 1 and not loops:
+        return False
+    return (texts and can_have_texts()) or not any(schema.has_text for schema in schemas)
 
 
 def compile_with(

@@ -29,7 +29,6 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, can_be_compiled, compile_with, respond, timed
-from tokenring.operators.mechanisms.compiled_outlets import new_outlets
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.migrate import Table, saving_of, state_moves
@@ -110,6 +109,8 @@ class Tokens(Mechanism):
         """
         is_each = (each_time or self.sends_each_time) and not self.one_at_a_time
         if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
+            from tokenring.operators.mechanisms.compiled_outlets import new_outlets
+
             columns = times if is_each else ("",) * len(times)
             builder = scope.operator(name, Notify.NEVER)
             streams = tuple([builder.output(schema) for schema in schemas])
@@ -253,14 +254,22 @@ class Tokens(Mechanism):
     ) -> AnyStream:
         """See Mechanism."""
         stream, pact = edge
-        in_kernels = compiled is not None and can_be_compiled(stream.scope, schema, stream.schema, texts=True)
-        if not in_kernels and remembers and stream.scope.depth > 1:
-            from tokenring.operators.mechanisms.rounds import by_rounds
-
+        depth = stream.scope.depth
+        in_kernels = compiled is not None and can_be_compiled(
+            stream.scope, schema, stream.schema, texts=True, loops=True
+        )
+        if remembers and depth > 1:
             builder = stream.operator(name, Notify.ALWAYS)  # to let an epoch's state go
             builder.input(stream, pact)
             state_moves(builder)
             output = builder.output(schema)
+            if compiled is not None and in_kernels:
+                from tokenring.operators.mechanisms.compiled_rounds import answer_by_rounds
+
+                builder.build_compiled(lambda context: answer_by_rounds(compiled, depth), texts=True, loops=True)
+                return output
+            from tokenring.operators.mechanisms.rounds import by_rounds
+
             assert make is not None, "it is compiled elsewhere"
             builder.build(by_rounds(make))
             return output
@@ -270,7 +279,7 @@ class Tokens(Mechanism):
             state_moves(builder, moves or ())
         output = builder.output(schema)
         if compiled is not None and in_kernels:
-            builder.build_compiled(lambda context: compile_with(respond, compiled()), texts=True)
+            builder.build_compiled(lambda context: compile_with(respond, compiled()), texts=True, loops=True)
             return output
 
         def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

@@ -40,8 +40,8 @@ def hand_on(stream: AnyStream, pact: Pact | None, name: str) -> AnyStream:
     builder.input(stream, pact)
     state_moves(builder)
     passed = builder.output(stream.schema)
-    if builder.can_be_compiled_with_texts:
-        builder.build_compiled(lambda context: passing_on(), texts=True)
+    if builder.can_be_compiled_in_loops:
+        builder.build_compiled(lambda context: passing_on(), texts=True, loops=True)
     else:
         builder.build(construct)
     passed.updates = stream.updates

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
+from tests.long_form import examples
+from tests.operators.migrate.two_benches import only_python
 from tokenring import operators
 from tokenring.engine import Schema, Scope, Stream, Worker
 from tokenring.operators import col, distinct, filter, iterate, with_columns
@@ -60,12 +64,14 @@ def test_state_goes_with_its_epoch() -> None:
             for handle in handles:
                 handle.advance_to(epoch)
                 handle.send({name: [1, 2, 3, 4, 5, 6] for name in ROW.names})
-        settle(group)
-        assert [scope.running.inspect("distinct") for scope in scopes] == [{"epochs": 1}] * 2
-        for handle in handles:
-            handle.advance_to(3)
-        settle(group)
-        assert [scope.running.inspect("distinct") for scope in scopes] == [{"epochs": 0}] * 2
+        seen = set()
+        for time in (2, 3):
+            for handle in handles:
+                handle.advance_to(time)
+            while any([worker.step() for worker in group.workers]):
+                seen.update(scope.running.inspect("distinct")["epochs"] for scope in scopes)
+            assert [scope.running.inspect("distinct") for scope in scopes] == [{"epochs": 0}] * 2
+        assert max(seen) > 0
 
 
 def test_sinks_in_a_loop() -> None:
@@ -92,3 +98,105 @@ def test_sinks_in_a_loop() -> None:
         settle(group)
     assert sorted(seen) == [((0, 0), [2]), ((0, 1), [1]), ((1, 0), [3]), ((1, 1), [2]), ((1, 2), [1])]
     assert sorted(kept[0].columns()["node"].tolist()) == [1, 1, 2, 2, 3]
+
+
+ANSWERS: dict[str, Any] = {
+    "distinct": lambda rows: distinct(rows, "key"),
+    "aggregate": lambda rows: operators.aggregate(rows, "key", n=operators.Count(), total=operators.Sum("left")),
+    "all": lambda rows: operators.aggregate(rows, n=operators.Count(), total=operators.Sum("left")),
+    "best": lambda rows: operators.top(rows, "key", order="left", k=1),
+    "top": lambda rows: operators.top(rows, "key", order="left", k=2),
+    "last": lambda rows: operators.last_by(rows, "key", order="left"),
+}
+KEYS = {"int64": st.integers(-2, 2), "string?": st.sampled_from(["", "pear", "a longer one: äöü", None])}
+
+
+def _answers(name: str, kind: str, workers: int, sent: list[Any], queue: int) -> list[tuple[Any, ...]]:
+    """What an operator in a loop answers by epoch; each row goes round as often as it says."""
+    seen: list[tuple[Any, ...]] = []
+
+    def body(rows: Stream) -> tuple[Stream, Stream]:
+        again = operators.exchange(filter(with_columns(rows, left=col("left") - 1), "left", ">", 0), "key")
+        return again, ANSWERS[name](rows)
+
+    def on_worker(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(Schema(key=kind, left="int64"))
+
+        def add(time: int, batch: Any) -> None:
+            seen.extend(
+                (time, *row) for row in zip(*[batch[name].tolist() for name in batch.schema.names], strict=True)
+            )
+
+        operators.for_each(iterate(stream, body), add)
+        return handle
+
+    with simulated(workers, queue_bytes=queue) as group:
+        handles = build(group, on_worker)
+        for epoch, worker, rows in sent:
+            for handle in handles:
+                handle.advance_to(epoch)
+            key, left = zip(*rows, strict=True)
+            handles[worker % workers].send({"key": list(key), "left": list(left)})
+            group.workers[worker % workers].step()
+        for handle in handles:
+            handle.close()
+        settle(group, 50_000)
+        for worker in group.workers:
+            assert worker.complete
+            state = worker.world.state
+            assert (state.aside, state.waiting, state.pending_edges) == (0, 0, 0)
+    return sorted(seen, key=repr)
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("name", ANSWERS)
+@settings(max_examples=examples(12), deadline=None)
+@given(data=st.data(), workers=st.integers(1, 3), queue=st.sampled_from([4096, 1 << 16]))
+def test_rounds_are_answered_alike_compiled_and_in_python(
+    name: str, kind: str, data: st.DataObject, workers: int, queue: int
+) -> None:
+    rows = st.lists(st.tuples(KEYS[kind], st.integers(1, 6)), min_size=1, max_size=30)
+    sent = data.draw(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), rows), max_size=6))
+    epochs = [sum(more for more, *_ in sent[: at + 1]) for at in range(len(sent))]
+    script = [(epoch, *rest) for epoch, (_, *rest) in zip(epochs, sent, strict=True)]
+    found = _answers(name, kind, workers, script, queue)
+    with only_python():
+        assert _answers(name, kind, workers, script, queue) == found
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_operators_that_remember_are_compiled_in_loops(name: str) -> None:
+    scopes: list[Scope] = []
+
+    def on_worker(worker: Worker, scope: Scope) -> Any:
+        scopes.append(scope)
+        handle, stream = scope.new_input(Schema(key="string", left="int64"))
+        iterate(stream, lambda rows: (operators.exchange(filter(rows, "left", "<", 0), "key"), ANSWERS[name](rows)))
+        return handle
+
+    with simulated(2) as group:
+        build(group, on_worker)
+        inside = [spec for spec in scopes[0].graph.operators if spec.depth > 1 and spec.relay is None]
+        assert len(inside) > 1
+        assert all(spec.is_compiled for spec in inside), [spec.name for spec in inside if not spec.is_compiled]
+
+
+def test_what_is_set_aside_goes_with_a_dataflow_that_is_cancelled() -> None:
+    scopes: list[Scope] = []
+
+    def on_worker(worker: Worker, scope: Scope) -> Any:
+        scopes.append(scope)
+        handle, stream = scope.new_input(Schema("key left"))
+        iterate(stream, lambda rows: (filter(rows, "left", "<", 0), distinct(rows, "key")))
+        return handle
+
+    with simulated() as group:
+        handles = build(group, on_worker)
+        handles[0].send({"key": [1, 2, 3, 4], "left": [5, 6, 7, 8]})
+        settle(group)
+        (worker,) = group.workers
+        assert worker.world.state.aside == 1
+        scopes[0].running.cancel()
+        settle(group)
+        assert worker.complete
+        assert worker.world.state.aside == 0

@@ -1,0 +1,255 @@
+"""Rounds in the worker's inner loop: an operator that remembers keeps its state by epoch there, and is fed a finished
+round of one at a time. In Python: rounds.py.
+
+Messages of several epochs come in any order, and a later round's before an earlier one's, where they come from several
+workers. So messages are set aside, each with a token, until their round is finished: answers then depend on no
+schedule. An epoch's state goes once no round of it can come any more.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tokenring.engine import kernel
+from tokenring.engine.compiled import (
+    DONE,
+    NEEDS_ROOM,
+    Compiled,
+    Record,
+    Words,
+    address_of,
+    addresses_of,
+    bare_message,
+    call_at,
+    claim,
+    column_of,
+    drop,
+    elements_at,
+    entry,
+    first_aside,
+    inner_of,
+    let_go_aside,
+    next_aside,
+    point_to,
+    records_at,
+    room,
+    round_of,
+    rows_of,
+    send_by,
+    set_aside,
+    slot_aside,
+    state_as,
+    time_of,
+    words_at,
+    world_at,
+)
+from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, compile_with, drop_first
+from tokenring.operators.state import grown
+
+_COORDINATES = 4
+_GROWS, _BEGINS, _ENDS = range(3)
+
+
+class Epoch(Record):
+    """All coordinates of its times but the last one; `own`: the address of the logic's words, 0: it is over."""
+
+    own: int
+    time: Words = room(_COORDINATES - 1)
+
+
+class Rounds(Driven):
+    """`epochs`: those with state, in places of so many. `depth`: how many coordinates times have. `wants`: what Python
+    is to do: let the logic of the epoch `at_epoch` grow, begin the epoch `time`, or let go of those that are over, in
+    the loop's `round`."""
+
+    epochs: int
+    places: int
+    depth: int
+    wants: int
+    at_epoch: int
+    round: int
+    time: Words = room(_COORDINATES)
+
+
+@kernel
+def _coordinate(message: int, at: int) -> int:
+    return time_of(message) if at == 0 else inner_of(message)[at - 1]
+
+
+@kernel
+def _is_finished(message: int, elements: Words) -> bool:
+    """Whether no time may come any more that is a message's, or before it in each coordinate."""
+    for element in elements:
+        may_come = True
+        for at in range(len(element)):
+            may_come &= element[at] <= _coordinate(message, at)
+        if may_come:
+            return False
+    return True
+
+
+@kernel
+def _is_before(message: int, other: int, depth: int) -> bool:
+    """Whether a message's time is before another's, coordinate by coordinate."""
+    for at in range(depth):
+        mine, its = _coordinate(message, at), _coordinate(other, at)
+        if mine != its:
+            return mine < its
+    return False
+
+
+@kernel
+def _has_time_of(message: int, other: int, depth: int) -> bool:
+    return not _is_before(message, other, depth) and not _is_before(other, message, depth)
+
+
+@kernel
+def _first_finished(world: int, me: int, elements: Words, depth: int) -> int:
+    """The first in order of time of the messages whose round is finished; 0 if there is none."""
+    found, message = 0, first_aside(world, me, 0)
+    while message != 0:
+        if (found == 0 or _is_before(message, found, depth)) and _is_finished(message, elements):
+            found = message
+        message = next_aside(message)
+    return found
+
+
+@kernel
+def _place_of(state: Rounds, message: int) -> int:
+    """Where the epoch of a message is; -1 if it has no state."""
+    epochs = records_at(state.epochs, state.places, Epoch)
+    for place in range(state.places):
+        is_it = epochs[place].own != 0
+        for at in range(state.depth - 1):
+            is_it &= epochs[place].time[at] == _coordinate(message, at)
+        if is_it:
+            return place
+    return -1
+
+
+@kernel
+def _gathered(world: int, me: int, first: int, depth: int) -> int:
+    """All rows of a round, those of one message behind those of the one before, as one message."""
+    rows, message = 0, first
+    while message != 0:
+        if _has_time_of(message, first, depth):
+            rows += rows_of(message)
+        message = next_aside(message)
+    if rows == rows_of(first):
+        return first
+    width = len(addresses_of(first))
+    made = bare_message(world_at(world), width, rows)
+    for column in range(width):
+        target = words_at(claim(world_at(world), 8 * rows), rows)
+        point_to(made, column, target.ctypes.data)
+        at, message = 0, first
+        while message != 0:
+            if _has_time_of(message, first, depth):
+                target[at : at + rows_of(message)] = column_of(message, column)
+                at += rows_of(message)
+            message = next_aside(message)
+    return made
+
+
+@kernel
+def _note_ends(world: int, me: int, state: Rounds, elements: Words) -> bool:
+    """Note which epochs are over; whether one is."""
+    epochs, found = records_at(state.epochs, state.places, Epoch), False
+    for place in range(state.places):
+        if epochs[place].own == 0:
+            continue
+        goes_on = False
+        for element in elements:
+            may_come = True
+            for at in range(state.depth - 1):
+                may_come &= element[at] <= epochs[place].time[at]
+            goes_on |= may_come
+        if not goes_on:
+            epochs[place].own = 0
+            found = True
+    return found
+
+
+@entry
+def answer_rounds(world: int, me: int) -> int:
+    """Set aside what came, then answer each finished round, in order, by its epoch's state."""
+    state = state_as(world, me, Rounds)
+    drop_first(world, me, state)
+    while set_aside(world, me, 0) != 0:
+        pass
+    elements, depth = elements_at(world, me, 0), state.depth
+    while True:
+        first = _first_finished(world, me, elements, depth)
+        if first == 0:
+            break
+        place = _place_of(state, first)
+        if place < 0:
+            for at in range(depth):
+                state.time[at] = _coordinate(first, at)
+            state.wants = _BEGINS
+            return NEEDS_ROOM
+        state.at_epoch, state.wants = place, _GROWS
+        state.own = records_at(state.epochs, state.places, Epoch)[place].own
+        state.message, state.reply = _gathered(world, me, first, depth), 0
+        status = call_at(state.emit, world, me)
+        if status != DONE:
+            return status
+        if state.reply != 0:
+            send_by(world, me, slot_aside(first), state.reply)
+        message = next_aside(first)
+        while message != 0:
+            following = next_aside(message)
+            if _has_time_of(message, first, depth):
+                drop(world, me, slot_aside(message))
+                let_go_aside(world, me, 0, message)
+            message = following
+        drop(world, me, slot_aside(first))
+        let_go_aside(world, me, 0, first)
+    if _note_ends(world, me, state, elements):
+        state.wants, state.round = _ENDS, round_of(world)
+        return NEEDS_ROOM
+    return DONE
+
+
+def answer_by_rounds(make: Callable[[], CompiledLogic], depth: int) -> Compiled:
+    """The operator, of times of so many coordinates; `make()` gives each epoch its logic."""
+    state, table = Rounds(), [np.zeros(0, Epoch.dtype)]
+    logics: dict[int, CompiledLogic] = {}
+    over: list[tuple[int, CompiledLogic]] = []
+
+    def link() -> None:
+        state.epochs, state.places = address_of(table[0]), len(table[0])
+
+    def begin() -> None:
+        place = next((place for place, own in enumerate(table[0]["own"].tolist()) if not own), len(table[0]))
+        if place == len(table[0]):
+            table[0] = grown(table[0], place + 1)
+        logics[place] = logic = spare.pop() if spare else make()
+        table[0]["own"][place], table[0]["time"][place] = address_of(logic.words), state.time[: _COORDINATES - 1]
+        table[0]["time"][place][depth - 1 :] = 0
+        link()
+
+    def make_room() -> None:
+        if state.wants == _BEGINS:
+            begin()
+        elif state.wants == _ENDS:
+            # Texts that were sent in this round lie in what the epoch kept, and are read until it ends.
+            over[:] = [each for each in over if each[0] == state.round]
+            places = [place for place in logics if not table[0]["own"][place]]
+            over.extend((state.round, logics.pop(place)) for place in places)
+        else:
+            more = logics[state.at_epoch].make_room
+            assert more is not None, "it returned NEEDS_ROOM"
+            more()
+
+    def explain(error: int, operands: tuple[int, int, int]) -> Exception:
+        found = logics[state.at_epoch].explain
+        return ValueError(f"error {error}, {operands}") if found is None else found(error, operands)
+
+    spare = [make()]
+    made = compile_with(answer_rounds, spare[0], state=state, make_room=make_room)
+    state.depth = depth
+    link()
+    made.owners = (*made.owners, table, logics, over)
+    made.explain, made.view = explain, lambda: {"epochs": len(logics)}
+    return made
