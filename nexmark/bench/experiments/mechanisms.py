@@ -106,23 +106,21 @@ def marks(rows: list[Row]) -> list[str]:
     return said
 
 
-def lines(
-    ax: Axes, rows: list[Row], x: str, figures: Sequence[str], title: str, x_label: str, unit: float = 1e-3
-) -> None:
-    """A line for each mechanism and figure over `x`; a point that did not finish is a cross at the top edge."""
+def lines(ax: Axes, rows: list[Row], x: str, figures: Sequence[str], title: str, x_label: str) -> None:
+    """A line, in µs, for each mechanism and figure over `x`; a point that did not finish is a cross at the top edge."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     ax.set(title=title, xlabel=x_label, yscale="log")
     place = ax.get_subplotspec()
     if place is not None and place.is_first_col():
-        ax.set_ylabel("latency, ms" if unit == 1.0 else "latency, µs")
+        ax.set_ylabel("latency, µs")
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.margins(x=0.1)
     for name, (colour, mark) in _STYLES.items():
         own = sorted((row for row in rows if row["mechanism"] == name), key=lambda row: row[x])
         for name_of in figures:
-            known = [(row[x], row[name_of] / unit) for row in own if row[name_of] is not None]
+            known = [(row[x], 1e3 * row[name_of]) for row in own if row[name_of] is not None]
             if known:
                 label = f"{name} {name_of.removesuffix('_ms').replace('p999', 'p99.9')}"
                 hollow = "none" if _TAIL[name_of] == ":" else colour

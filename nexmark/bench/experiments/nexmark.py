@@ -106,14 +106,14 @@ def require_events(folder: Path, available: int, rate: float, seconds: float) ->
 
 
 def _tables(rows: list[Row], _sweep: Sweep) -> list[str]:
-    parts = [f"Open loop: latency in ms from the instant an event is due until the probe passes it. {DNF_SAID}"]
+    parts = [f"Open loop: latency in µs from the instant an event is due until the probe passes it. {DNF_SAID}"]
     named = (("rate", lambda row: rate_text(row["rate"])), ("workers", workers_cell))
     for source, of_source in by_source(rows):
         parts.append(SAID[source])
         for query in dict.fromkeys(row["query"] for row in of_source):
             own = [row for row in of_source if row["query"] == query]
             ordered = sorted(own, key=lambda row: (row["rate"], row["workers"]))
-            parts += [f"NEXMark {query.upper()}:", by_mechanism(ordered, named, _FIGURES[:4], 1.0)]
+            parts += [f"NEXMark {query.upper()}:", by_mechanism(ordered, named, _FIGURES[:4], 1e-3)]
     return parts + marks(rows)
 
 
@@ -128,7 +128,7 @@ def _panels(rows: list[Row]) -> Iterator[Draw]:
 
 
 def _over_rates(ax: Any, rows: list[Row], title: str) -> None:
-    lines(ax, rows, "rate", ("p50_ms", "p999_ms"), title, "events a second offered", unit=1.0)
+    lines(ax, rows, "rate", ("p50_ms", "p999_ms"), title, "events a second offered")
     ax.set_xscale("log")
     ticks(ax, [row["rate"] for row in rows], rate_text)
 
