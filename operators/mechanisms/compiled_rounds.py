@@ -18,33 +18,21 @@ from tokenring.engine.compiled import (
     Record,
     Words,
     address_of,
-    addresses_of,
-    bare_message,
     call_at,
-    claim,
-    column_of,
     drop,
     elements_at,
     entry,
-    first_aside,
-    inner_of,
     let_go_aside,
-    next_aside,
-    point_to,
     records_at,
     room,
     round_of,
-    rows_of,
     send_by,
-    set_aside,
     slot_aside,
     state_as,
-    time_of,
-    words_at,
-    world_at,
 )
 from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, compile_with, drop_first
 from tokenring.operators.state import grown
+from tokenring.operators.time import coordinate_of, end_of_time, finished_aside, set_all_aside, together
 
 _COORDINATES = 4
 _GROWS, _BEGINS, _ENDS = range(3)
@@ -72,83 +60,16 @@ class Rounds(Driven):
 
 
 @kernel
-def _coordinate(message: int, at: int) -> int:
-    return time_of(message) if at == 0 else inner_of(message)[at - 1]
-
-
-@kernel
-def _is_finished(message: int, elements: Words) -> bool:
-    """Whether no time may come any more that is a message's, or before it in each coordinate."""
-    for element in elements:
-        may_come = True
-        for at in range(len(element)):
-            may_come &= element[at] <= _coordinate(message, at)
-        if may_come:
-            return False
-    return True
-
-
-@kernel
-def _is_before(message: int, other: int, depth: int) -> bool:
-    """Whether a message's time is before another's, coordinate by coordinate."""
-    for at in range(depth):
-        mine, its = _coordinate(message, at), _coordinate(other, at)
-        if mine != its:
-            return mine < its
-    return False
-
-
-@kernel
-def _has_time_of(message: int, other: int, depth: int) -> bool:
-    return not _is_before(message, other, depth) and not _is_before(other, message, depth)
-
-
-@kernel
-def _first_finished(world: int, me: int, elements: Words, depth: int) -> int:
-    """The first in order of time of the messages whose round is finished; 0 if there is none."""
-    found, message = 0, first_aside(world, me, 0)
-    while message != 0:
-        if (found == 0 or _is_before(message, found, depth)) and _is_finished(message, elements):
-            found = message
-        message = next_aside(message)
-    return found
-
-
-@kernel
 def _place_of(state: Rounds, message: int) -> int:
     """Where the epoch of a message is; -1 if it has no state."""
     epochs = records_at(state.epochs, state.places, Epoch)
     for place in range(state.places):
         is_it = epochs[place].own != 0
         for at in range(state.depth - 1):
-            is_it &= epochs[place].time[at] == _coordinate(message, at)
+            is_it &= epochs[place].time[at] == coordinate_of(message, at)
         if is_it:
             return place
     return -1
-
-
-@kernel
-def _gathered(world: int, me: int, first: int, depth: int) -> int:
-    """All rows of a round, those of one message behind those of the one before, as one message."""
-    rows, message = 0, first
-    while message != 0:
-        if _has_time_of(message, first, depth):
-            rows += rows_of(message)
-        message = next_aside(message)
-    if rows == rows_of(first):
-        return first
-    width = len(addresses_of(first))
-    made = bare_message(world_at(world), width, rows)
-    for column in range(width):
-        target = words_at(claim(world_at(world), 8 * rows), rows)
-        point_to(made, column, target.ctypes.data)
-        at, message = 0, first
-        while message != 0:
-            if _has_time_of(message, first, depth):
-                target[at : at + rows_of(message)] = column_of(message, column)
-                at += rows_of(message)
-            message = next_aside(message)
-    return made
 
 
 @kernel
@@ -175,36 +96,29 @@ def answer_rounds(world: int, me: int) -> int:
     """Set aside what came, then answer each finished round, in order, by its epoch's state."""
     state = state_as(world, me, Rounds)
     drop_first(world, me, state)
-    while set_aside(world, me, 0) != 0:
-        pass
+    set_all_aside(world, me, 0)
     elements, depth = elements_at(world, me, 0), state.depth
-    while True:
-        first = _first_finished(world, me, elements, depth)
-        if first == 0:
-            break
+    messages, start = finished_aside(world, me, 0, elements, depth), 0
+    while start < len(messages):
+        first, stop = messages[start], end_of_time(messages, start, depth)
         place = _place_of(state, first)
         if place < 0:
             for at in range(depth):
-                state.time[at] = _coordinate(first, at)
+                state.time[at] = coordinate_of(first, at)
             state.wants = _BEGINS
             return NEEDS_ROOM
         state.at_epoch, state.wants = place, _GROWS
         state.own = records_at(state.epochs, state.places, Epoch)[place].own
-        state.message, state.reply = _gathered(world, me, first, depth), 0
+        state.message, state.reply = together(world, messages[start:stop]), 0
         status = call_at(state.emit, world, me)
         if status != DONE:
             return status
         if state.reply != 0:
             send_by(world, me, slot_aside(first), state.reply)
-        message = next_aside(first)
-        while message != 0:
-            following = next_aside(message)
-            if _has_time_of(message, first, depth):
-                drop(world, me, slot_aside(message))
-                let_go_aside(world, me, 0, message)
-            message = following
-        drop(world, me, slot_aside(first))
-        let_go_aside(world, me, 0, first)
+        for message in messages[start:stop]:
+            drop(world, me, slot_aside(message))
+            let_go_aside(world, me, 0, message)
+        start = stop
     if _note_ends(world, me, state, elements):
         state.wants, state.round = _ENDS, round_of(world)
         return NEEDS_ROOM

@@ -4,6 +4,14 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.time.delay import delay, finished_first
+    from tokenring.operators.time.finished import (
+        compared,
+        coordinate_of,
+        end_of_time,
+        finished_aside,
+        set_all_aside,
+        together,
+    )
     from tokenring.operators.time.idle import Promises
     from tokenring.operators.time.late import fill_ends, split_late
     from tokenring.operators.time.notificator import Notificator, Stash
@@ -60,8 +68,12 @@ __all__ = [
     "check_order",
     "checked_lateness",
     "checked_window",
+    "compared",
+    "coordinate_of",
     "delay",
+    "end_of_time",
     "fill_ends",
+    "finished_aside",
     "finished_first",
     "floors_after",
     "named",
@@ -72,7 +84,9 @@ __all__ = [
     "require_own_time",
     "require_root",
     "require_total_order",
+    "set_all_aside",
     "split_late",
+    "together",
     "too_early",
     "whole",
     "with_late",
