@@ -4,6 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.native.arrivals import BURSTS, SIGNALS
+    from tokenring.engine.native.crossing import HASHED_WORDS, HashedColumn, shifted_texts
     from tokenring.engine.native.due import make_due
     from tokenring.engine.native.edges import send_at
     from tokenring.engine.native.hand_over import (
@@ -119,7 +120,6 @@ with later(__name__):
     )
     from tokenring.engine.native.runs import run_once
     from tokenring.engine.native.signals import least_word, send_word
-    from tokenring.engine.native.text_crossing import HASHED_WORDS, HashedColumn, shifted_texts
     from tokenring.engine.native.world import World, attach_world, words_of_time
     from tokenring.engine.native.wrongs import STAGE_FAILED, fail, what_is_wrong
 

@@ -1,5 +1,6 @@
 """Messages from peers: those of compiled inputs are delivered here, the others are left to Python."""
 
+from tokenring.engine.native.crossing import shifted_texts
 from tokenring.engine.native.layout import (
     INNER_WORDS,
     RunningGraph,
@@ -12,7 +13,6 @@ from tokenring.engine.native.layout import (
 from tokenring.engine.native.memory import claim_text
 from tokenring.engine.native.messages import bare_message, enqueue
 from tokenring.engine.native.signals import note_word
-from tokenring.engine.native.text_crossing import shifted_texts
 from tokenring.shm.kernels import LENGTH_BITS, kernel, words_at
 from tokenring.shm.memory import copy_bytes, load_word
 from tokenring.shm.queues import (

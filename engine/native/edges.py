@@ -4,7 +4,7 @@ What a full queue does not take waits in its edge with a token of its own at the
 channels of Python's operators, and for the same reason (docs/concurrency.md, A7).
 """
 
-from tokenring.engine.native.crossing import write_pieces
+from tokenring.engine.native.crossing import has_private_texts, largest_row_fits, write_pieces
 from tokenring.engine.native.layout import (
     BORDER,
     BROADCAST,
@@ -28,7 +28,6 @@ from tokenring.engine.native.layout import (
 from tokenring.engine.native.memory import MOST_KEPT_BYTES, claim, keep_texts, let_go, log_change, owned_copy, refuse
 from tokenring.engine.native.messages import alias_of, column_of, end_of_message, enqueue, log_messages, part_of
 from tokenring.engine.native.signals import retry_signals
-from tokenring.engine.native.text_crossing import has_private_texts, largest_row_fits
 from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, TEXT_TOO_LONG, WRONG_WIDTH, fail
 from tokenring.engine.texts import moved_bytes
 from tokenring.engine.times import MAX_TIME, MOST_COORDINATES

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine.columns import Batch, Schema, gather, text_bytes
+from tokenring.engine.native.crossing import shifted_texts
 from tokenring.engine.native.layout import (
     MESSAGE_WORDS,
     addresses_of,
@@ -17,7 +18,6 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.memory import claim, claim_text
 from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
-from tokenring.engine.native.text_crossing import shifted_texts
 from tokenring.engine.texts import heap_of_words
 from tokenring.engine.times import MOST_COORDINATES, AnyTime, from_coordinates
 from tokenring.shm.kernels import LENGTH_BITS, WORDS, Words, int64, kernel, table_at, void, words_at

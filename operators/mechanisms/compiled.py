@@ -46,7 +46,7 @@ from tokenring.engine.compiled import (
     world_at,
 )
 
-MOST_PORTS = 4
+MOST_PORTS = 2
 R = TypeVar("R")
 
 

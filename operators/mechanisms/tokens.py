@@ -108,7 +108,7 @@ class Tokens(Mechanism):
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """
         is_each = (each_time or self.sends_each_time) and not self.one_at_a_time
-        if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
+        if compiled is not None and (constructor is None or can_be_compiled(scope, *schemas, texts=True)):
             from tokenring.operators.mechanisms.compiled_outlets import new_outlets
 
             columns = times if is_each else ("",) * len(times)
@@ -149,7 +149,7 @@ class Tokens(Mechanism):
         saving = saving_of(scope) if moves is not None and not moves else None
         output = builder.output(schema)
         schemas = [schema, *[stream.schema for stream, _ in inputs]]
-        if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
+        if compiled is not None and (make is None or can_be_compiled(scope, *schemas, texts=True)):
 
             def construct(context: OperatorContext) -> Compiled:
                 made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
@@ -255,9 +255,7 @@ class Tokens(Mechanism):
         """See Mechanism."""
         stream, pact = edge
         depth = stream.scope.depth
-        in_kernels = compiled is not None and can_be_compiled(
-            stream.scope, schema, stream.schema, texts=True, loops=True
-        )
+        in_kernels = make is None or can_be_compiled(stream.scope, schema, stream.schema, texts=True, loops=True)
         if remembers and depth > 1:
             builder = stream.operator(name, Notify.ALWAYS)  # to let an epoch's state go
             builder.input(stream, pact)

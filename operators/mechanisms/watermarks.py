@@ -74,7 +74,7 @@ class Watermarks(Mechanism):
         """See Mechanism."""
         columns = times if each_time else ("",) * len(times)
         marks = [Marks() for _ in schemas]
-        if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
+        if compiled is not None and (constructor is None or can_be_compiled(scope, *schemas, texts=True)):
             builder = scope.operator(name, Notify.NEVER)
             made = tuple([builder.output(schema) for schema in schemas])
             for stream, each in zip(made, marks, strict=True):
@@ -151,7 +151,7 @@ class Watermarks(Mechanism):
         output = builder.output(schema)
         marks = self._marks[scope, output.source] = Marks()
         schemas = [schema, *[stream.schema for stream, _ in inputs]]
-        if compiled is not None and can_be_compiled(scope, *schemas, texts=True):
+        if compiled is not None and (make is None or can_be_compiled(scope, *schemas, texts=True)):
             builder.build_compiled(
                 lambda context: drive_by_marks(marked, compiled(), signals, marks.listeners), texts=True
             )
@@ -210,7 +210,7 @@ class Watermarks(Mechanism):
         signal = self._input(builder, name, *edge)
         output = builder.output(schema)
         marks = self._marks[scope, output.source] = Marks()
-        if compiled is not None and can_be_compiled(scope, schema, edge[0].schema, texts=True):
+        if compiled is not None and (make is None or can_be_compiled(scope, schema, edge[0].schema, texts=True)):
             builder.build_compiled(
                 lambda context: drive_by_marks(forwarded, compiled(), [signal], marks.listeners), texts=True
             )

@@ -90,10 +90,6 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "where no column can be null all rows are looked at, and the table is the answer as before",
     ),
     (
-        "engine/graph/signal.py", "self.received: list[int] = [0]", "0", "-1",
-        "nobody reads it before the dataflow is built, which replaces it",
-    ),
-    (
         "engine/running/dataflows.py", "self.number = -1  # by which the tracker tells", "1", "2",
         "it is given its number before anybody looks",
     ),

@@ -13,7 +13,7 @@ from tests.crash.run_process import Command
 from tokenring.operators.recovery import JobFolder, Snapshot
 
 WATCHDOG_S = 60
-ROWS, KEYS, WINDOW = 6_000, 7, 50
+ROWS, KEYS, WINDOW = 12_000, 7, 50
 _PROGRAM = f"""
 import os
 import time
