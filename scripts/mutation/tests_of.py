@@ -121,6 +121,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/operators/recovery/test_rows_that_wait.py"),
     "operators/state/moving": ("tests/operators/migrate", "tests/operators/state"),
     "operators/state": ("tests/operators/state", _CONTRACTS, "tests/operators/aggregates", "tests/operators/joins"),
+    "operators/time/finished": ("tests/operators/mechanisms/test_rounds.py", "tests/operators/joins/test_look_up.py"),
     "operators/time/delay": ("tests/operators/test_structure.py", "tests/operators/migrate",
         "tests/operators/recovery/test_rows_that_wait.py"),
     "operators/time": ("tests/operators/time", _CONTRACTS, "tests/operators/aggregates", "tests/operators/joins"),
