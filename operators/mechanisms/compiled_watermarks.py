@@ -113,7 +113,7 @@ def marked(world: int, me: int) -> int:
             return status
         state.pending = state.made
     state.seen = frontier
-    _forward(world, me, state, min(frontier, state.pending))
+    _forward(world, me, state, frontier)  # what is pending is not before it
     return DONE
 
 

@@ -180,12 +180,10 @@ class Watermarks(Mechanism):
                     return
                 seen = frontier
                 operator.advance(frontier)
-                pending = operator.least()
-                if pending + late <= frontier:
-                    pending = operator.emit(frontier - late, give)
-                mark = min(frontier, pending)
-                marks.send(mark, name)
-                if mark == COMPLETE:
+                if operator.least() + late <= frontier:
+                    operator.emit(frontier - late, give)
+                marks.send(frontier, name)  # what is pending is not before it
+                if frontier == COMPLETE:
                     token.drop()
 
             return logic
