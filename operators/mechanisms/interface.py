@@ -77,6 +77,7 @@ class Mechanism(ABC):
     name: str
     one_at_a_time = False
     """Whether a source must see each of its times pass the probe before it starts the next."""
+
     @abstractmethod
     def source(
         self,
