@@ -1,4 +1,6 @@
-"""The best row of each key in the worker's inner loop: what `Best` answers a message, by the same kernels."""
+"""The best row of each key in the worker's inner loop: what `Best` answers a message, by the same kernels; and which of
+a worker's rows can be among the best of all.
+"""
 
 from collections.abc import Sequence
 
@@ -11,12 +13,19 @@ from tokenring.engine.compiled import (
     Record,
     Words,
     address_of,
+    addresses_of,
+    bare_message,
+    claim,
     column_of,
     entry,
+    gathered,
     new_message,
+    point_to,
     records_at,
     rows_of,
     table_at,
+    words_at,
+    world_at,
 )
 from tokenring.operators.folds import BLOCK
 from tokenring.operators.mechanisms import CompiledLogic, driven, own_record
@@ -34,6 +43,8 @@ from tokenring.operators.state import (
     link_columns,
     link_numbers,
     number_by,
+    pop,
+    push,
     shared_scratch,
     with_key_words,
 )
@@ -218,3 +229,70 @@ def compiled_best(
     own = state.own
     own.equal_wins, own.each, own.with_rank, own.width = equal_wins, each, rank, width
     return CompiledLogic(own.words, _answer_best, owners=(state,), make_room=state.grow)
+
+
+class Among(Record):
+    """What a worker knows of its own best rows of all: of the `most` best the words of the order, in a heap of `count`,
+    with room for so many, the worst first (its complement is the least)."""
+
+    heap: int
+    count: int
+    places: int
+    most: int
+    orders: int
+    ranked: int
+    scratch: int
+
+
+@entry
+def _answer_among(world: int, me: int) -> int:
+    """The rows of a message that may be among the best of all: those that are as good as the worst of this worker's."""
+    state, own = driven(world, me), own_record(world, me, Among)
+    message = state.message
+    rows, at, found = rows_of(message), 0, 0
+    if own.places < min(own.most, own.count + rows):
+        return NEEDS_ROOM
+    heap, scratch = table_at(own.heap, own.places, 2), table_at(own.scratch, _SCRATCH_ROWS, BLOCK)
+    orders, words = records_at(own.orders, 1, Order), table_at(own.ranked, BLOCK, 1)
+    chosen = words_at(claim(world_at(world), 8 * rows), rows)
+    while at < rows:
+        some = min(BLOCK, rows - at)
+        for i in range(rank_rows(orders, message, at, scratch[_SLOTS][:some], scratch[_ROWS], words)):
+            word = words[i, 0]
+            if own.count == own.most:
+                worst = ~heap[0, 0]
+                if word > worst:
+                    continue
+                if word < worst:
+                    pop(heap, own.count)
+                    push(heap, own.count - 1, ~word, 0)
+            else:
+                push(heap, own.count, ~word, 0)
+                own.count += 1
+            chosen[found] = scratch[_ROWS, i]
+            found += 1
+        at += some
+    if found == rows:
+        state.reply = message
+    elif found > 0:
+        width = len(addresses_of(message))
+        state.reply = bare_message(world_at(world), width, found)
+        for column in range(width):
+            point_to(state.reply, column, gathered(world_at(world), column_of(message, column), chosen[:found]))
+    return DONE
+
+
+def compiled_among(schema: Schema, order: str, most: int, largest: bool) -> CompiledLogic:
+    """A worker's own rows that can be among the `most` best of all, by a column that is no text. Memory: 16 bytes for
+    each of the best."""
+    own, heap = Among(), [np.zeros((0, 2), np.int64)]
+    orders, scratch = order_table(schema, (order,), largest), shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
+    ranked = shared_scratch(__name__, BLOCK, 1)
+    own.most, own.orders = most, address_of(orders)
+    own.scratch, own.ranked = address_of(scratch), address_of(ranked)
+
+    def grow() -> None:
+        heap[0] = grown(heap[0], min(most, max(own.count + BLOCK, 2 * own.places)), None, axis=0)
+        own.heap, own.places = address_of(heap[0]), len(heap[0])
+
+    return CompiledLogic(own.words, _answer_among, owners=(heap, orders, scratch, ranked), make_room=grow)

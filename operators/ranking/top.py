@@ -13,7 +13,7 @@ from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import EACH, FINAL, Answer, answer_each, emission, mechanism_of
 from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.ranking.best import Best, best_tables
-from tokenring.operators.ranking.compiled_best import compiled_best
+from tokenring.operators.ranking.compiled_best import compiled_among, compiled_best
 from tokenring.operators.ranking.compiled_top import compiled_final_top, compiled_top
 from tokenring.operators.ranking.thinning import thinned
 from tokenring.operators.ranking.top_state import TopState, top_tables
@@ -132,7 +132,10 @@ def top(
         return collections.collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
     way = mechanism_of(stream.scope)
     if not plan.by:
-        stream = way.respond(f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()), moves=())
+        stream = way.respond(
+            f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()),
+            compiled=None if rows.kind(best).is_text else lambda: compiled_among(rows, best, k, largest), moves=(),
+        )  # fmt: skip
     edge, plan, names = to_owners(stream, plan, "", whole=True, thins=None if mode == EACH else thins)
     if k == 1:
         one = (plan.schema, names, best, tuple(others), largest, False, mode == EACH)

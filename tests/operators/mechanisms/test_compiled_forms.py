@@ -146,6 +146,11 @@ CASES: dict[str, Case] = {
         lambda rows: [(key, *max(all_, key=lambda row: row[1]), 1) for (key,), all_ in _grouped(rows).items()],
         _last,
     ),
+    "top of all": (
+        lambda rows: top(rows, order="value", k=3),
+        lambda rows: [(*row, rank) for rank, row in enumerate(sorted(rows, key=lambda row: -row[2])[:3], 1)],
+        lambda rows: list({row[-1]: row for row in rows}.values()),
+    ),
     "last_by": (
         lambda rows: last_by(rows, "key", order="value"),
         lambda rows: [(key, *max(all_, key=lambda row: row[1])) for (key,), all_ in _grouped(rows).items()],

@@ -106,6 +106,7 @@ ANSWERS: dict[str, Any] = {
     "all": lambda rows: operators.aggregate(rows, n=operators.Count(), total=operators.Sum("left")),
     "best": lambda rows: operators.top(rows, "key", order="left", k=1),
     "top": lambda rows: operators.top(rows, "key", order="left", k=2),
+    "top of all": lambda rows: operators.top(rows, order="left", k=2),
     "last": lambda rows: operators.last_by(rows, "key", order="left"),
 }
 KEYS = {"int64": st.integers(-2, 2), "string?": st.sampled_from(["", "pear", "a longer one: äöü", None])}
