@@ -161,6 +161,23 @@ def _take_due(world: int, me: int, state: Driven) -> None:
             _move_token(world, me, state.ports, due)
 
 
+@kernel
+def take_by_part(world: int, me: int, state: Driven, port: int, message: int) -> int:
+    """Have the logic take a message that was peeked at; a status, with which it is taken, or stays."""
+    state.message, state.made = message, COMPLETE
+    status = call_at(state.takes[port], world, me)
+    if status == DONE:
+        take(world, me, port)
+    return status
+
+
+@kernel
+def tell_frontier(world: int, me: int, state: Driven, frontier: int) -> int:
+    """Tell the logic of a frontier that has moved; a status."""
+    state.upto = frontier
+    return DONE if state.advance == 0 else call_at(state.advance, world, me)
+
+
 @entry
 def timed(world: int, me: int) -> int:
     """Take what came, then send what is finished: one token is held, at the least time at which output is pending."""
@@ -174,11 +191,9 @@ def timed(world: int, me: int) -> int:
             message = peek(world, me, port)
             if message == 0:
                 break
-            state.message, state.made = message, COMPLETE
-            status = call_at(state.takes[port], world, me)
+            status = take_by_part(world, me, state, port, message)
             if status != DONE:
                 return status
-            take(world, me, port)
             if state.made < state.pending:
                 if state.made < time_of(message):
                     fail(world, me, LATE_ROWS, time_of(message), state.made, 0)
@@ -186,11 +201,9 @@ def timed(world: int, me: int) -> int:
                 _move_token(world, me, port, state.made)
         frontier = min(frontier, frontier_at(world, me, port))
     if frontier != state.seen:
-        state.upto = frontier
-        if state.advance != 0:
-            status = call_at(state.advance, world, me)
-            if status != DONE:
-                return status
+        status = tell_frontier(world, me, state, frontier)
+        if status != DONE:
+            return status
         state.seen = frontier
     state.upto = COMPLETE if state.empties[0] else frontier - state.late
     if state.held < 0 or state.pending > state.upto:

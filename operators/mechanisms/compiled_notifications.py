@@ -24,12 +24,19 @@ from tokenring.engine.compiled import (
     retain,
     state_as,
     table_at,
-    take,
     time_of,
     words_at,
     world_at,
 )
-from tokenring.operators.mechanisms.compiled import LATE_ROWS, CompiledLogic, Driven, compile_with, drop_first
+from tokenring.operators.mechanisms.compiled import (
+    LATE_ROWS,
+    CompiledLogic,
+    Driven,
+    compile_with,
+    drop_first,
+    take_by_part,
+    tell_frontier,
+)
 from tokenring.operators.state import (
     SOURCE_WORDS,
     KeyMap,
@@ -111,7 +118,7 @@ def notified(world: int, me: int) -> int:
             message = peek(world, me, port)
             if message == 0:
                 break
-            state.message, state.made = message, COMPLETE
+            state.message = message
             status = call_at(state.asks[port], world, me)
             if status != DONE:
                 return status
@@ -121,10 +128,9 @@ def notified(world: int, me: int) -> int:
                 if numbers == 0:
                     state.lacks = 1
                     return NEEDS_ROOM
-            status = call_at(state.takes[port], world, me)
+            status = take_by_part(world, me, state, port, message)
             if status != DONE:
                 return status
-            take(world, me, port)
             if count > 0:
                 due = _ask(world, me, port, state, words_at(numbers, count))
                 if due < COMPLETE:
@@ -132,11 +138,9 @@ def notified(world: int, me: int) -> int:
                     return FAILED
         frontier = min(frontier, frontier_at(world, me, port))
     if frontier != state.seen:
-        state.upto = frontier
-        if state.advance != 0:
-            status = call_at(state.advance, world, me)
-            if status != DONE:
-                return status
+        status = tell_frontier(world, me, state, frontier)
+        if status != DONE:
+            return status
         state.seen = frontier
     requests = _requests_of(state)
     if live_of(state.times) == 0 or requests[0, 0] >= frontier:

@@ -22,7 +22,6 @@ from tokenring.engine.compiled import (
     room,
     send_word,
     state_as,
-    take,
     words_at,
     world_at,
 )
@@ -34,6 +33,8 @@ from tokenring.operators.mechanisms.compiled import (
     answer_all,
     compile_with,
     drop_first,
+    take_by_part,
+    tell_frontier,
 )
 
 
@@ -92,20 +93,16 @@ def marked(world: int, me: int) -> int:
             message = peek(world, me, port)
             if message == 0:
                 break
-            state.message, state.made = message, COMPLETE
-            status = call_at(state.takes[port], world, me)
+            status = take_by_part(world, me, state, port, message)
             if status != DONE:
                 return status
-            take(world, me, port)
             state.pending = min(state.pending, state.made)
         frontier = min(frontier, least_word(world, state.heard[port]))
     if frontier == state.seen:
         return DONE
-    state.upto = frontier
-    if state.advance != 0:
-        status = call_at(state.advance, world, me)
-        if status != DONE:
-            return status
+    status = tell_frontier(world, me, state, frontier)
+    if status != DONE:
+        return status
     state.upto = frontier - state.late
     if state.pending <= state.upto:
         status = call_at(state.emit, world, me)
