@@ -68,9 +68,9 @@ def take_in(graph: RunningGraph) -> int:
                 arrived[left * INBOX_WORDS + word] = arrived[entry + word]
             left += 1
             continue
+        queue = arrived[entry + INBOX_QUEUE]
+        at = incoming[queue, DATA_ADDRESS] + 8 * arrived[entry + INBOX_OFFSET]
         if target >= SIGNALS:
-            queue = arrived[entry + INBOX_QUEUE]
-            at = incoming[queue, DATA_ADDRESS] + 8 * arrived[entry + INBOX_OFFSET]
             note_word(graph, target - SIGNALS, queue, load_word(at))
             continue
         port = target & (BURSTS - 1)
@@ -78,14 +78,13 @@ def take_in(graph: RunningGraph) -> int:
         graph.stopped_at = inputs_at(graph)[port].operator  # for the error, should there be no memory
         message = bare_message(graph, width, arrived[entry + INBOX_ROWS])
         header, columns = message_at(message), addresses_of(message)
-        at = incoming[arrived[entry + INBOX_QUEUE], DATA_ADDRESS] + 8 * arrived[entry + INBOX_OFFSET]
         header.time = arrived[entry + INBOX_STAMP]
         set_inner(header.inner, words_at(at - 8 * (HEADER_WORDS - STAMP - 1), INNER_WORDS))
         stride = 8 * arrived[entry + INBOX_STRIDE]
         for column in range(width):
             columns[column] = at
             at += stride
-        end = incoming[arrived[entry + INBOX_QUEUE], DATA_ADDRESS] + 8 * arrived[entry + INBOX_END]
+        end = incoming[queue, DATA_ADDRESS] + 8 * arrived[entry + INBOX_END]
         if inputs_at(graph)[port].texts != 0 and end > at:
             _take_texts(graph, message, inputs_at(graph)[port].texts, at, end - at)
         if target >= BURSTS:

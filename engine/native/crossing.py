@@ -127,6 +127,16 @@ def largest_row_fits(graph: RunningGraph, message: int, edge: EdgeRow) -> bool:
 
 
 @kernel
+def all_have_room(graph: RunningGraph, size: int) -> bool:
+    """Whether the queue of every worker that there still is has room for so many words."""
+    outgoing = queues_at(graph, graph.outgoing)
+    for worker in range(graph.living):
+        if not has_room(outgoing[worker], size):
+            return False
+    return True
+
+
+@kernel
 def write_texts(
     graph: RunningGraph, message: int, edge: EdgeRow, keys: int, start: int, stop: int, time: int
 ) -> tuple[int, int]:
@@ -143,10 +153,8 @@ def write_texts(
             columns, heaps, words_at(keys, rows), start, stop, receivers, routes, counts, edge.channel, time
         )
     outgoing = queues_at(graph, graph.outgoing)
-    size = message_size(columns, heaps, start, stop)
-    for worker in range(graph.living):
-        if not has_room(outgoing[worker], size):
-            return stop, -1
+    if not all_have_room(graph, message_size(columns, heaps, start, stop)):
+        return stop, -1
     for worker in range(graph.living):
         send_texts(columns, heaps, start, stop, outgoing, worker, edge.channel, time)
     return stop, graph.living
@@ -238,9 +246,8 @@ def broadcast(graph: RunningGraph, message: int, edge: EdgeRow, start: int, stop
     outgoing = queues_at(graph, graph.outgoing)
     rows = stop - start
     size = message_words(rows, edge.width)
-    for worker in range(graph.living):
-        if not has_room(outgoing[worker], size):
-            return -1
+    if not all_have_room(graph, size):
+        return -1
     columns, chosen = addresses_of(message), words_at(edge.columns, edge.width)
     for worker in range(graph.living):
         at = begin(outgoing[worker], size, edge.channel, rows, edge.width, time)

@@ -26,7 +26,15 @@ from tokenring.engine.native.layout import (
     world_at,
 )
 from tokenring.engine.native.memory import MOST_KEPT_BYTES, claim, keep_texts, let_go, log_change, owned_copy, refuse
-from tokenring.engine.native.messages import alias_of, column_of, end_of_message, enqueue, log_messages, part_of
+from tokenring.engine.native.messages import (
+    alias_of,
+    column_of,
+    end_of_message,
+    enqueue,
+    log_messages,
+    part_of,
+    put_behind,
+)
 from tokenring.engine.native.signals import retry_signals
 from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, TEXT_TOO_LONG, WRONG_WIDTH, fail
 from tokenring.engine.texts import moved_bytes
@@ -77,11 +85,9 @@ def _postpone(graph: RunningGraph, message: int, edge: EdgeRow, start: int) -> N
     kept = owned_copy(graph, message, edge.texts)
     header = message_at(kept)
     if edge.pending == 0:
-        edge.pending, edge.pending_at = kept, start
+        edge.pending_at = start
         graph.pending_edges += 1
-    else:
-        message_at(edge.last_pending).next = kept
-    edge.last_pending = kept
+    edge.pending, edge.last_pending = put_behind(edge.pending, edge.last_pending, kept), kept
     log_change(graph, edge.origin, 1, header.time, header.inner)
     outputs_at(graph)[edge.output].held += 1
     outputs_at(graph)[edge.output].waiting += 1
@@ -167,11 +173,7 @@ def _hand_to_python(graph: RunningGraph, message: int, edge: EdgeRow, number: in
     graph.lent = 1
     log_messages(graph, edge.origin, 1, message)
     outputs_at(graph)[edge.output].held += 1
-    if graph.for_python == 0:
-        graph.for_python = message
-    else:
-        message_at(graph.last_for_python).next = message
-    graph.last_for_python = message
+    graph.for_python, graph.last_for_python = put_behind(graph.for_python, graph.last_for_python, message), message
 
 
 @kernel
@@ -255,11 +257,7 @@ def _keep_for_round(graph: RunningGraph, message: int, number: int) -> None:
     """
     kept = alias_of(graph, message, 0, message_at(message).width)
     message_at(kept).edge_number = number
-    if graph.going_round == 0:
-        graph.going_round = kept
-    else:
-        message_at(graph.last_going_round).next = kept
-    graph.last_going_round = kept
+    graph.going_round, graph.last_going_round = put_behind(graph.going_round, graph.last_going_round, kept), kept
 
 
 @kernel

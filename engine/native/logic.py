@@ -24,7 +24,7 @@ from tokenring.engine.native.layout import (
     world_at,
 )
 from tokenring.engine.native.memory import let_go, owned_copy
-from tokenring.engine.native.messages import end_of_message, input_of, message_of, part_of, rows_of, take
+from tokenring.engine.native.messages import end_of_message, input_of, message_of, part_of, put_behind, rows_of, take
 from tokenring.engine.native.rights import at_hand, is_good, may_be_at, retain, token_at
 from tokenring.engine.native.wrongs import NO_SUCH_OUTPUT, fail
 from tokenring.engine.progress import count_at, current_frontier, fingerprint, locations_of, pool_words, sum_of_times
@@ -209,11 +209,7 @@ def keep_back(world: int, me: int, port: int, rest: int) -> None:
     header = message_at(rest)
     header.time, header.next, header.standing = message_at(message).time, 0, ON_ITS_WAY
     set_inner(header.inner, message_at(message).inner)
-    if here.first == 0:
-        here.first = rest
-    else:
-        message_at(here.last).next = rest
-    here.last = rest
+    here.first, here.last = put_behind(here.first, here.last, rest), rest
     let_go(graph, message)
 
 
@@ -236,11 +232,7 @@ def take_apart(world: int, me: int, port: int) -> None:
         stop = end_of_message(burst, start)
         part = part_of(graph, burst, start, stop)
         message_at(part).standing = ON_ITS_WAY
-        if here.first == 0:
-            here.first = part
-        else:
-            message_at(here.last).next = part
-        here.last = part
+        here.first, here.last = put_behind(here.first, here.last, part), part
         here.waiting += 1
         graph.waiting += 1
         start = stop
@@ -258,11 +250,7 @@ def set_aside(world: int, me: int, port: int) -> int:
     here = inputs_at(graph)[input_of(world, me, port)]
     kept = owned_copy(graph, message, here.texts)
     message_at(kept).edge_number = retain(world, me, port, 0)
-    if here.aside == 0:
-        here.aside = kept
-    else:
-        message_at(here.last_aside).next = kept
-    here.last_aside = kept
+    here.aside, here.last_aside = put_behind(here.aside, here.last_aside, kept), kept
     graph.aside += 1
     return kept
 

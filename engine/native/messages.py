@@ -174,6 +174,15 @@ def _note_arrival(graph: RunningGraph, location: int, message: int) -> None:
 
 
 @kernel
+def put_behind(first: int, last: int, message: int) -> int:
+    """Put a message behind the last one of a list; the first one of it, 0 where there is none before."""
+    if first == 0:
+        return message
+    message_at(last).next = message
+    return first
+
+
+@kernel
 def enqueue(graph: RunningGraph, port: int, message: int) -> None:
     """Let a message, which is counted, wait at an input, and its operator run."""
     here = inputs_at(graph)[port]
@@ -181,11 +190,7 @@ def enqueue(graph: RunningGraph, port: int, message: int) -> None:
     header.next, header.standing = 0, ON_ITS_WAY
     if graph.observed & CHECKED != 0:
         _note_arrival(graph, here.location, message)
-    if here.first == 0:
-        here.first = message
-    else:
-        message_at(here.last).next = message
-    here.last = message
+    here.first, here.last = put_behind(here.first, here.last, message), message
     here.waiting += 1
     graph.waiting += 1
     make_due(graph, here.operator)

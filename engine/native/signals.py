@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from tokenring.engine.native.crossing import all_have_room
 from tokenring.engine.native.due import make_due
 from tokenring.engine.native.layout import RunningGraph, outputs_at, queues_at, world_at
 from tokenring.shm.kernels import Record, kernel, records_at, words_at
 from tokenring.shm.memory import store_word
-from tokenring.shm.queues import begin, has_room, message_words
+from tokenring.shm.queues import begin, message_words
 
 
 class SignalRow(Record):
@@ -72,11 +73,9 @@ def _broadcast(graph: RunningGraph, row: SignalRow) -> bool:
     output wait, or there is no room. What waits for Python, and Python's channels, count as well: it may be theirs."""
     if outputs_at(graph)[row.behind].waiting > 0 or graph.for_python != 0 or graph.pending_channels > 0:
         return False
-    outgoing = queues_at(graph, graph.outgoing)
-    size = message_words(1, 1)
-    for worker in range(graph.living):
-        if not has_room(outgoing[worker], size):
-            return False
+    outgoing, size = queues_at(graph, graph.outgoing), message_words(1, 1)
+    if not all_have_room(graph, size):
+        return False
     for worker in range(graph.living):
         store_word(begin(outgoing[worker], size, row.channel, 1, 1, 0), row.word)
     graph.unpublished = 1

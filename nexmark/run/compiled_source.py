@@ -40,6 +40,7 @@ from tokenring.nexmark.run.feed import (
     sent,
     stop_by,
 )
+from tokenring.nexmark.run.micro_batches import MicroBatches
 from tokenring.nexmark.run.pace import REPORT_NS, SPIN_NS, Measured
 from tokenring.operators.mechanisms import (
     Progress,
@@ -177,9 +178,11 @@ def _offer(world: int, me: int) -> int:
 class _Visits:
     """What is done for a source in Python, a few times a second, and for each micro-batch."""
 
-    def __init__(self, state: SourceState, feed: Feed, looks: Looks, worker: Worker, probe: Progress) -> None:
+    def __init__(
+        self, state: SourceState, feed: Feed, looks: Looks, worker: Worker, batches: MicroBatches | None
+    ) -> None:
         self._state = state
-        self._probe = probe
+        self._batches = batches
         self._feed = feed
         self._looks = looks
         self._worker = worker
@@ -190,8 +193,8 @@ class _Visits:
         state.visit = 0
         if not has_room(feed.address):
             feed.make_room()
-        if state.micro_batch_ns > 0 and state.event >= state.batch_stop:
-            self._let_in()
+        if self._batches is not None:
+            state.batch_stop, state.batch_end_ns = self._batches.stop(state.event), self._batches.end_ns
         feed.cursors.release()
         measurements = feed.measurements
         if self._looks.tell():
@@ -204,24 +207,17 @@ class _Visits:
             self._worker.report(measurements.offered)
 
 
-    def _let_in(self) -> None:
-        """Let the micro-batch in that begins where the probe is, if it has passed the one before."""
-        state, frontier = self._state, self._probe.frontier
-        if frontier >= state.batch_end_ns:
-            state.batch_end_ns = (frontier // state.micro_batch_ns + 1) * state.micro_batch_ns
-            state.batch_stop = self._feed.cursors.first_event_beyond(state.batch_end_ns)
-
-
 def compiled_source(
-    context: OperatorContext, worker: Worker, feed: Feed, outlets: np.ndarray, probe: Progress, micro_batch_ns: int
-) -> Compiled:
-    """The source's logic on one worker. feed: with a SourceState; outlets: a CompiledOutlet a stream; micro_batch_ns: 0
+    context: OperatorContext, worker: Worker, feed: Feed, outlets: np.ndarray, probe: Progress,
+    batches: MicroBatches | None,
+) -> Compiled:  # fmt: skip
+    """The source's logic on one worker. feed: with a SourceState; outlets: a CompiledOutlet a stream; batches: None
     where times need not be let in one after the other."""
     looks = Looks(feed.measurements.backlog)
     state = feed.state
     assert isinstance(state, SourceState)
     state.feed, state.outlets, state.looks = feed.address, address_of(outlets), looks.state.address
-    state.micro_batch_ns, state.promised = micro_batch_ns, feed.cursors.least
+    state.micro_batch_ns, state.promised = 0 if batches is None else batches.width_ns, feed.cursors.least
     watch(state.watched, probe, context)
     state.next_report_ns = REPORT_NS  # not at once: a visit in Python is a tenth of what a short run takes
-    return Compiled(_offer, state.words, (feed, looks, outlets), _Visits(state, feed, looks, worker, probe))
+    return Compiled(_offer, state.words, (feed, looks, outlets), _Visits(state, feed, looks, worker, batches))

@@ -53,14 +53,16 @@ def nexmark_source(
     def feed(context: OperatorContext, kind: type[FeedState]) -> Feed:
         return Feed(Cursors(cursors), pace, measurements, context.worker_index, context.peers, kind)
 
+    def batches_of(own: Feed) -> MicroBatches | None:
+        return MicroBatches(own.cursors, pace.micro_batch_ns, probes[0]) if way.one_at_a_time else None
+
     def construct(context: OperatorContext, *outlets: Outlet) -> Callable[..., None]:
         own = feed(context, FeedState)
-        batches = MicroBatches(own.cursors, pace.micro_batch_ns, probes[0]) if way.one_at_a_time else None
-        return _Feeder(context, worker, own, outlets, probes[0], batches)
+        return _Feeder(context, worker, own, outlets, probes[0], batches_of(own))
 
     def compiled(context: OperatorContext, outlets: np.ndarray) -> Compiled:
-        micro_batch_ns = pace.micro_batch_ns if way.one_at_a_time else 0
-        return compiled_source(context, worker, feed(context, SourceState), outlets, probes[0], micro_batch_ns)
+        own = feed(context, SourceState)
+        return compiled_source(context, worker, own, outlets, probes[0], batches_of(own))
 
     schemas = tuple(cursor.schema for cursor in cursors)
     times = ("date_time",) * len(schemas)

@@ -323,10 +323,8 @@ def compile_with(
     state.ports, state.emit, state.whole = len(logic.takes), logic.emit.address, logic.keeps_rows
     state.brings_due = brings_due
     state.advance = 0 if logic.advance is None else logic.advance.address
-    for port, part in enumerate(logic.takes):
-        state.takes[port] = part.address
-    for port, part in enumerate(logic.asks):
-        state.asks[port] = part.address
+    for port, (take_part, asks_part) in enumerate(zip(logic.takes, logic.asks, strict=True)):
+        state.takes[port], state.asks[port] = take_part.address, asks_part.address
 
     def explain(error: int, operands: tuple[int, int, int]) -> Exception:
         if error == LATE_ROWS and late_rows is not None:

@@ -32,9 +32,10 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, compile_with, drop_first
 from tokenring.operators.state import grown
-from tokenring.operators.time import coordinate_of, end_of_time, finished_aside, set_all_aside, together
+from tokenring.operators.time import coordinate_of, end_of_time, finished_aside, may_come, set_all_aside, together
 
-_COORDINATES = 4
+_OUTER = 3
+"""Coordinates of times but the last one."""
 _GROWS, _BEGINS, _ENDS = range(3)
 
 
@@ -42,7 +43,7 @@ class Epoch(Record):
     """All coordinates of its times but the last one; `own`: the address of the logic's words, 0: it is over."""
 
     own: int
-    time: Words = room(_COORDINATES - 1)
+    time: Words = room(_OUTER)
 
 
 class Rounds(Driven):
@@ -56,7 +57,7 @@ class Rounds(Driven):
     wants: int
     at_epoch: int
     round: int
-    time: Words = room(_COORDINATES)
+    time: Words = room(_OUTER)
 
 
 @kernel
@@ -77,15 +78,7 @@ def _note_ends(world: int, me: int, state: Rounds, elements: Words) -> bool:
     """Note which epochs are over; whether one is."""
     epochs, found = records_at(state.epochs, state.places, Epoch), False
     for place in range(state.places):
-        if epochs[place].own == 0:
-            continue
-        goes_on = False
-        for element in elements:
-            may_come = True
-            for at in range(state.depth - 1):
-                may_come &= element[at] <= epochs[place].time[at]
-            goes_on |= may_come
-        if not goes_on:
+        if epochs[place].own != 0 and not may_come(elements, epochs[place].time[: state.depth - 1]):
             epochs[place].own = 0
             found = True
     return found
@@ -103,7 +96,7 @@ def answer_rounds(world: int, me: int) -> int:
         first, stop = messages[start], end_of_time(messages, start, depth)
         place = _place_of(state, first)
         if place < 0:
-            for at in range(depth):
+            for at in range(depth - 1):
                 state.time[at] = coordinate_of(first, at)
             state.wants = _BEGINS
             return NEEDS_ROOM
@@ -139,8 +132,7 @@ def answer_by_rounds(make: Callable[[], CompiledLogic], depth: int) -> Compiled:
         if place == len(table[0]):
             table[0] = grown(table[0], place + 1)
         logics[place] = logic = spare.pop() if spare else make()
-        table[0]["own"][place], table[0]["time"][place] = address_of(logic.words), state.time[: _COORDINATES - 1]
-        table[0]["time"][place][depth - 1 :] = 0
+        table[0]["own"][place], table[0]["time"][place] = address_of(logic.words), state.time
         link()
 
     def make_room() -> None:

@@ -76,9 +76,7 @@ class Watermarks(Mechanism):
         marks = [Marks() for _ in schemas]
         if compiled is not None and (constructor is None or can_be_compiled(scope, *schemas, texts=True)):
             builder = scope.operator(name, Notify.NEVER)
-            made = tuple([builder.output(schema) for schema in schemas])
-            for stream, each in zip(made, marks, strict=True):
-                self._marks[scope, stream.source] = each
+            streams = tuple([builder.output(schema) for schema in schemas])
 
             def construct_compiled(context: OperatorContext) -> Compiled:
                 outlets = new_outlets(schemas, columns)
@@ -91,15 +89,15 @@ class Watermarks(Mechanism):
                 return made
 
             builder.build_compiled(construct_compiled, texts=True)
-            return made
+        else:
 
-        def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
-            assert constructor is not None, "it is compiled then"
-            return constructor(
-                context, *[MarkOutlet(context, *of_one) for of_one in zip(tokens, marks, columns, strict=True)]
-            )
+            def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
+                assert constructor is not None, "it is compiled then"
+                return constructor(
+                    context, *[MarkOutlet(context, *of_one) for of_one in zip(tokens, marks, columns, strict=True)]
+                )
 
-        streams = scope.source(name, schemas, construct)
+            streams = scope.source(name, schemas, construct)
         for stream, each in zip(streams, marks, strict=True):
             self._marks[scope, stream.source] = each
         return streams

@@ -9,6 +9,7 @@ with later(__name__):
         coordinate_of,
         end_of_time,
         finished_aside,
+        may_come,
         set_all_aside,
         together,
     )
@@ -76,6 +77,7 @@ __all__ = [
     "finished_aside",
     "finished_first",
     "floors_after",
+    "may_come",
     "named",
     "order_words",
     "panes_of",

@@ -44,14 +44,13 @@ def coordinate_of(message: int, at: int) -> int:
 
 
 @kernel
-def may_come(message: int, elements: Words) -> bool:
-    """Whether a time may come still, by the elements of a frontier, that is a message's, or before it in each
-    coordinate."""
-    for element in elements:
-        is_before = True
-        for at in range(len(element)):
-            is_before &= element[at] <= coordinate_of(message, at)
-        if is_before:
+def may_come(frontier: Words, time: Words) -> bool:
+    """Whether the time is not finished: some element of a frontier, (elements, coordinates), is less or equal."""
+    for element in range(len(frontier)):
+        is_less = True
+        for at in range(len(time)):
+            is_less &= frontier[element, at] <= time[at]
+        if is_less:
             return True
     return False
 
@@ -72,20 +71,21 @@ def finished_aside(world: int, me: int, port: int, elements: Words, depth: int) 
     of time, those of one time as they came."""
     count, message = 0, first_aside(world, me, port)
     while message != 0:
-        count += not may_come(message, elements)
+        count += 1
         message = next_aside(message)
-    found, at, message = np.empty(count, np.int64), 0, first_aside(world, me, port)
+    found, times = np.empty(count, np.int64), np.empty((depth, count), np.int64)
+    count, message = 0, first_aside(world, me, port)
     while message != 0:
-        if not may_come(message, elements):
-            found[at] = message
-            at += 1
+        for at in range(depth):
+            times[at, count] = coordinate_of(message, at)
+        if not may_come(elements, times[:, count]):
+            found[count] = message
+            count += 1
         message = next_aside(message)
-    times = np.empty(count, np.int64)
-    for coordinate in range(depth - 1, -1, -1):
-        for i in range(count):
-            times[i] = coordinate_of(found[i], coordinate)
-        found = found[np.argsort(times, kind="mergesort")]
-    return found
+    order = np.arange(count)
+    for at in range(depth - 1, -1, -1):
+        order = order[np.argsort(times[at, :count][order], kind="mergesort")]
+    return found[:count][order]
 
 
 @kernel

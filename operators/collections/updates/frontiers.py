@@ -9,21 +9,10 @@ from tokenring.engine import TABLE, int64, kernel, tuple_of
 from tokenring.engine.compiled import Record, Words, deallocate, signed, table_at
 from tokenring.engine.times import COMPLETE, NestedTime
 from tokenring.operators.collections.updates.blocks import new_block
+from tokenring.operators.time import may_come
 
 _ELEMENTS = 16  # of a frontier, more than most have
 _FIRST_ROOM = 4
-
-
-@kernel
-def may_come(frontier: Words, time: Words) -> bool:
-    """Whether the time is not finished: some element of a frontier, (elements, coordinates), is less or equal."""
-    for element in range(len(frontier)):
-        is_less = True
-        for at in range(len(time)):
-            is_less &= frontier[element, at] <= time[at]
-        if is_less:
-            return True
-    return False
 
 
 @kernel

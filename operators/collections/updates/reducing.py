@@ -23,10 +23,11 @@ from tokenring.operators.collections.updates.folding import (
     totals_of_parts,
     totals_of_rows,
 )
-from tokenring.operators.collections.updates.frontiers import may_come, put_off, with_bounds, with_bounds_of_earlier
+from tokenring.operators.collections.updates.frontiers import put_off, with_bounds, with_bounds_of_earlier
 from tokenring.operators.collections.updates.parts import ALL
 from tokenring.operators.collections.updates.sorting import add_up, consolidate, precedes, sort_rows
 from tokenring.operators.collections.words import KindRow, by_value
+from tokenring.operators.time import may_come
 
 # What is made of the rows of a key: one row of totals; each row that is there, once; its first rows; one row of totals
 # whose parts (see `to_parts`) are what is there.
