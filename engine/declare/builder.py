@@ -152,10 +152,15 @@ class OperatorBuilder(Generic[Made_co]):
                 f"operator has to know of: say loops=True if it does, or use build() with a Python logic"
             )
         for schema in (*[port.schema for port in spec.inputs], *spec.outputs):
-            if schema.has_text and not (texts and can_have_texts()):
+            if schema.has_text and not texts:
                 raise GraphError(
                     f"operator {spec.name!r}: a compiled operator reads words, and {schema!r} has text; use build() "
                     f"with a Python logic"
+                )
+            if schema.has_text and not can_have_texts():
+                raise GraphError(
+                    f"operator {spec.name!r}: {schema!r} has text, for which the system refuses addresses (`ulimit "
+                    f"-v`): lift that limit, or let numbers stand for texts"
                 )
         spec.is_compiled, spec.reads_texts = True, reads_texts
         spec.constructor = constructor

@@ -12,11 +12,11 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.aggregates.aggregate import aggregate
     from tokenring.operators.aggregates.changing import as_named, first_that_change, rankable, require_alone
-    from tokenring.operators.aggregates.moving_windows import MovingWindows
-    from tokenring.operators.aggregates.owner_panes import Gathered, windowed
+    from tokenring.operators.aggregates.moving_windows import MovingWindows, window_tables
     from tokenring.operators.aggregates.reduce import reduce
     from tokenring.operators.aggregates.rows_by_key import count, distinct
     from tokenring.operators.aggregates.scan import scan
+    from tokenring.operators.aggregates.window_rows import windowed
     from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.folds.own import ApproxQuantile, ArgMax, ArgMin, OwnAggregate, StdDev, Variance
     from tokenring.operators.time import Session, Sliding, Tumbling, Window
@@ -29,7 +29,6 @@ __all__ = [
     "Count",
     "CountDistinct",
     "First",
-    "Gathered",
     "Last",
     "Max",
     "Mean",
@@ -52,5 +51,6 @@ __all__ = [
     "reduce",
     "require_alone",
     "scan",
+    "window_tables",
     "windowed",
 ]

@@ -10,15 +10,13 @@ import numpy as np
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import errors_of_views, require_alone, totals_that_change
-from tokenring.operators.aggregates.local_panes import LocalPanes
 from tokenring.operators.aggregates.moving_windows import said_of, window_tables
-from tokenring.operators.aggregates.pane_state import PANE
-from tokenring.operators.aggregates.window_results import Windows
+from tokenring.operators.aggregates.pane_ends import PANE
 from tokenring.operators.durations import Span
 from tokenring.operators.expressions import Alias, col, with_aliased
-from tokenring.operators.folds import ALL, Accumulators, Aggregate, Plan, can_fold, to_owners, with_conditions
+from tokenring.operators.folds import ALL, Aggregate, Plan, to_owners, with_conditions
 from tokenring.operators.folds.moving import fold_kinds
-from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, emission, mechanism_of
+from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, Edge, emission, mechanism_of
 from tokenring.operators.migrate import of_version
 from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, with_key
 from tokenring.operators.state import require_rows, updates_by
@@ -201,71 +199,50 @@ def _due(times: np.ndarray, panes: Panes) -> np.ndarray:
 
 
 def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:
-    name = plan.operator
+    """Each worker aggregates its own rows by pane first, where what that comes to is less than the rows."""
     if not plan.merges:
-        return _exchanged_first(stream, plan, panes, schema)
+        edge, plan, _ = to_owners(stream, plan, panes.time)
+        return _windows(edge, plan, panes, schema, False, plan.by)
+    name = plan.operator
     together = {} if plan.by or panes.is_tumbling else {ALL: "int64"}  # panes of one window have to meet
     partial = Schema.of({PANE: "int64"} | plan.keys | plan.partial_kinds() | together)
-    way = mechanism_of(stream.scope)
-    in_kernels = can_fold(plan) and panes.clock is None
-    local = way.timed(
-        f"{name}.local", [(stream, Pipeline())], partial, lambda: LocalPanes(plan, panes, partial), Notify.IF_TOKEN,
-        (lambda: _compiled_local(plan, panes, partial)) if in_kernels else None, (),
-    )  # fmt: skip
-    merging = plan.merging(partial)
-    pact = Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
-    exchanged = plan.by or (() if together else (PANE,))
-    moves = of_version(window_tables(merging, exchanged, fold_kinds(merging)), plan.said)
 
-    def make() -> Windows:
-        return Windows(merging, panes, schema, True, Accumulators, exchanged, moves)
+    def compiled() -> CompiledLogic:
+        from tokenring.operators.aggregates.compiled_windows import compiled_local
+
+        return compiled_local(plan, panes, partial)
+
+    local = mechanism_of(stream.scope).timed(
+        f"{name}.local", [(stream, Pipeline())], partial, None, Notify.IF_TOKEN, compiled=compiled, moves=()
+    )
+    edge = local, Exchange(exchanged_by(plan.by or tuple(together) or (PANE,)))
+    return _windows(edge, plan.merging(partial), panes, schema, True, plan.by or (() if together else (PANE,)))
+
+
+def _windows(
+    edge: Edge[AnyStream], plan: Plan, panes: Panes, schema: Schema, partial: bool, exchanged: tuple[str, ...]
+) -> AnyStream:
+    """partial: of states that a first stage sends, not of rows; exchanged: what they go by, none if all are together.
+    """
+    moves = of_version(window_tables(plan, exchanged, fold_kinds(plan)), plan.said)
 
     def compiled() -> CompiledLogic:
         if panes.is_tumbling:
-            return _compiled_windows(merging, panes, True, exchanged, moves)
-        from tokenring.operators.aggregates.compiled_sliding import compiled_sliding
+            from tokenring.operators.aggregates.compiled_windows import compiled_windows as make
+        else:
+            from tokenring.operators.aggregates.compiled_sliding import compiled_sliding as make
 
-        return compiled_sliding(merging, panes, exchanged, moves)
+        return make(plan, panes, partial, exchanged, moves)
 
-    return way.timed(
-        name, [(local, pact)], schema, make, Notify.IF_TOKEN, compiled if in_kernels else None, moves
-    )  # fmt: skip
-
-
-def _compiled_local(*what: Any) -> CompiledLogic:
-    from tokenring.operators.aggregates.compiled_windows import compiled_local
-
-    return compiled_local(*what)
-
-
-def _compiled_windows(*what: Any) -> CompiledLogic:
-    from tokenring.operators.aggregates.compiled_windows import compiled_windows
-
-    return compiled_windows(*what)
-
-
-def _exchanged_first(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> AnyStream:
-    """The rows themselves cross."""
-    edge, plan, _ = to_owners(stream, plan, panes.time)
-    in_kernels = can_fold(plan) and panes.clock is None and panes.is_tumbling
-    moves = of_version(window_tables(plan, plan.by, fold_kinds(plan)), plan.said)
-    return mechanism_of(stream.scope).timed(
-        plan.operator, [edge], schema, lambda: Windows(plan, panes, schema, False, Accumulators, plan.by, moves),
-        Notify.IF_TOKEN, (lambda: _compiled_windows(plan, panes, False, plan.by, moves)) if in_kernels else None, moves,
-    )  # fmt: skip
+    return mechanism_of(edge[0].scope).timed(
+        plan.operator, [edge], schema, None, Notify.IF_TOKEN, compiled=compiled, moves=moves
+    )
 
 
 def _by_sessions(stream: AnyStream, plan: Plan, window: Session, lateness: int, schema: Schema) -> AnyStream:
     edge, plan, by = to_owners(stream, plan, window.time)
     moves = of_version(sessions.session_tables(plan, by), plan.said)
     return mechanism_of(stream.scope).timed(
-        plan.operator,
-        [edge],
-        schema,
-        lambda: sessions.Sessions(plan, by, window, lateness, schema, moves),
-        Notify.IF_TOKEN,
-        (lambda: sessions.compiled_sessions(plan, by, window, lateness, moves))
-        if can_fold(plan) and plan.merges
-        else None,
-        moves,
-    )
+        plan.operator, [edge], schema, None, Notify.IF_TOKEN,
+        compiled=lambda: sessions.compiled_sessions(plan, by, window, lateness, moves), moves=moves,
+    )  # fmt: skip

@@ -16,7 +16,7 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.aggregates.local_panes import cut_runs
+from tokenring.operators.aggregates.pane_ends import cut_runs
 from tokenring.operators.folds import (
     BLOCK,
     NO_ROOM,
@@ -44,7 +44,7 @@ from tokenring.operators.state import (
     push,
     with_key_words,
 )
-from tokenring.operators.time import fill_ends
+from tokenring.operators.time import ends_by_clock, fill_ends, knows, knows_starts
 
 _ENDS, _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED, _NUMBERS = range(8)
 SCRATCH_ROWS, SCRATCH_WORDS = 8, BLOCK + 8
@@ -58,9 +58,10 @@ class PaneTable(Record):
     next one, plus one. `heap`: the open panes' ends. `by`: the columns of the key. `row`: the row to go on with after
     there was no room. `run_end`, `run_slot`: the pane of the last run of all, and its slot. `pane_end`, `pane_number`:
     the pane that was looked up last. `key_words`: where the key's KeyWords are. `columns`: how many columns arrive.
-    `every`: 0 where a pane is a window; else `inside` panes are inside the window at hand and not in the heap, `front`
-    plus one the first of them, and `done_end` is the end of the last window that was sent; `entering`: the slot, plus
-    one, with which the pane that comes in is to be gone on with after there was no room."""
+    `clock`: where panes end by a clock, its ClockTable, else 0. `every`: 0 where a pane is a window; else `inside`
+    panes are inside the window at hand and not in the heap, `front` plus one the first of them, and `done_end` is the
+    end of the last window that was sent; `entering`: the slot, plus one, with which the pane that comes in is to be
+    gone on with after there was no room."""
 
     keys: KeyMap
     open: KeyMap
@@ -88,6 +89,7 @@ class PaneTable(Record):
     with_all: int
     key_words: int
     columns: int
+    clock: int
     every: int
     inside: int
     front: int
@@ -241,12 +243,35 @@ def overflow(world: int, me: int, fold: int) -> int:
 
 
 @kernel
+def _fill_ends(panes: PaneTable, times: Words, ends: Words) -> None:
+    """Write the ends of the panes that times are in."""
+    if panes.clock != 0:
+        ends_by_clock(panes.clock, times, ends)
+    else:
+        fill_ends(times, panes.step, panes.offset, 0, ends)
+
+
+@kernel
+def _knows_bounds(panes: PaneTable, times: Words) -> bool:
+    """Whether the bounds of the panes of these times, or that end then, can be told."""
+    if panes.clock == 0 or len(times) == 0:
+        return True
+    low, high = bounds(times)
+    return knows_starts(panes.clock, low, high) if panes.step == 0 else knows(panes.clock, low, high)
+
+
+@kernel
 def _least_of(panes: PaneTable, message: int) -> int:
     """The least pane end of a message's rows."""
     if panes.time < 0:
         return panes.step
     low, _ = bounds(column_of(message, panes.time))
-    return low if panes.step == 0 else (low - panes.offset) // panes.step * panes.step + panes.offset + panes.step
+    if panes.step == 0:
+        return low
+    least = words_at(panes.scratch, 2)
+    least[0] = low
+    _fill_ends(panes, least[:1], least[1:])
+    return least[1]
 
 
 @entry
@@ -260,9 +285,11 @@ def ask_ends(world: int, me: int) -> int:
     windows = 1 if panes.every == 0 else panes.width // panes.every + 1
     asked, count = times_asked(world, me, rows * windows), 0
     ends = column_of(state.message, panes.time)
+    if not _knows_bounds(panes, ends):
+        return NEEDS_ROOM
     if panes.step > 0:
         ends = words_at(claim(world_at(world), 8 * rows), rows)
-        fill_ends(column_of(state.message, panes.time), panes.step, panes.offset, 0, ends)
+        _fill_ends(panes, column_of(state.message, panes.time), ends)
     for row in range(rows):
         if row > 0 and ends[row] == ends[row - 1]:
             continue
@@ -285,6 +312,8 @@ def take_rows(world: int, me: int) -> int:
     message = state.message
     rows, at = rows_of(message), panes.row
     scratch = table_at(panes.scratch, SCRATCH_ROWS, SCRATCH_WORDS)
+    if panes.time >= 0 and not _knows_bounds(panes, column_of(message, panes.time)):
+        return NEEDS_ROOM
     if rows > 0 and at == 0:
         least = _least_of(panes, message)
         if least + panes.lateness <= panes.closed:
@@ -300,13 +329,12 @@ def take_rows(world: int, me: int) -> int:
         elif panes.step == 0:
             ends = column_of(message, panes.time)[at:stop]
         else:
-            fill_ends(column_of(message, panes.time)[at:stop], panes.step, panes.offset, 0, ends)
+            _fill_ends(panes, column_of(message, panes.time)[at:stop], ends)
         if not _slots_of(panes, keyed, at, ends, scratch):
             panes.row = at
             return NEEDS_ROOM
         wrong = fold_block(
-            panes.folds, message, at, scratch[_SLOTS][: stop - at], scratch[_CHOSEN],
-            scratch[_PICKED],
+            world, panes.folds, message, at, scratch[_SLOTS][: stop - at], scratch[_CHOSEN], scratch[_PICKED]
         )
         if wrong == NO_ROOM:
             panes.row = at
@@ -321,7 +349,8 @@ def take_rows(world: int, me: int) -> int:
 
 @entry
 def take_runs(world: int, me: int) -> int:
-    """Fold a message's rows without keys, by stretches of one pane: `LocalPanes._take_runs`."""
+    """Fold a message's rows without keys, by stretches of one pane: most are in that of those before them, and are only
+    looked at to see that, block by block."""
     state, panes = driven(world, me), own_record(world, me, PaneTable)
     message = state.message
     times, at = column_of(message, panes.time), panes.row

@@ -1,4 +1,5 @@
-"""Sliding windows in the worker's inner loop: what `Windows` of several panes each send, by `PutTogether`."""
+"""Sliding windows, one after the other, of the state of their panes: moved on from window to window where that is
+exact, else merged anew. Each pane's keys are looked up once."""
 
 from collections.abc import Sequence
 
@@ -31,14 +32,14 @@ from tokenring.operators.aggregates.compiled_panes import (
     take_rows,
 )
 from tokenring.operators.aggregates.compiled_windows import CompiledPanes, write_bounds, write_keys
-from tokenring.operators.aggregates.moving_panes import come_in
+from tokenring.operators.aggregates.moving_panes import come_in, groups_in_use, leave_groups
 from tokenring.operators.folds import (
     BLOCK,
-    Accumulators,
-    FoldTables,
+    NO_ROOM,
+    FoldState,
     Plan,
-    groups_in_use,
-    leave_groups,
+    clear_sets,
+    forget_state,
     merge_slots,
     start_slot,
     take_away_slots,
@@ -66,7 +67,8 @@ _SLOTS, _NUMBERS, _WANTED, _FRESH, _FRESH_ROWS, _PICKED = range(6)
 _SCRATCH_ROWS = 6
 _MOST_ROWS = 1 << 14
 """So many rows are sent in a call, or those of one window: what is sent stays until the round ends."""
-_ALL_IN, _NO_ROOM = -1, -2  # what `_enter_panes` says, if it is not the fold whose sum left its range
+_ALL_IN = -1
+"""What `_enter_panes` says, if it is neither NO_ROOM nor the fold whose sum left its range."""
 
 
 @kernel
@@ -117,7 +119,7 @@ def _enter_panes(world: int, panes: SlidingPanes, end: int) -> int:
                 return wrong
             if done < count:
                 panes.entering = slots[done] + 1
-                return _NO_ROOM
+                return NO_ROOM
         panes.entering = 0
         pop(heap, heaped(panes))
         behind[pane] = 0
@@ -154,6 +156,7 @@ def _leave_panes(world: int, panes: SlidingPanes, upto: int) -> int:
             wrong = take_away_slots(panes.folds, panes.merged, slots, groups)
             if wrong >= 0:
                 return wrong
+        forget_state(panes.folds, slots)
         forget_slots(panes.keys, slots)
         unused = leave_groups(groups, uses, slots)
         if panes.by.count > 0:
@@ -167,7 +170,8 @@ def _leave_panes(world: int, panes: SlidingPanes, upto: int) -> int:
 @kernel
 def _merge_anew(world: int, panes: SlidingPanes, shown: Words) -> int:
     """The state of the groups that are shown, from that of the panes inside. Returns the fold whose sum left its
-    range; -1 if none did."""
+    range; NO_ROOM, or -1."""
+    clear_sets(panes.merged)
     for group in shown:
         start_slot(panes.merged, group)
     behind, at = words_at(panes.behind, panes.open.places), panes.front
@@ -175,7 +179,7 @@ def _merge_anew(world: int, panes: SlidingPanes, shown: Words) -> int:
         slots, groups = _slots_inside(world, panes, at - 1)
         words = words_at(claim(world_at(world), 8 * len(slots)), len(slots))
         wrong = merge_slots(panes.folds, panes.merged, slots, groups, words)
-        if wrong >= 0:
+        if wrong != -1:
             return wrong
         at = behind[at - 1]
     return -1
@@ -193,12 +197,12 @@ def _emit_sliding(world: int, me: int) -> int:
         time = least_end(panes)
         end = time - panes.lateness
         told = _enter_panes(world, panes, end)
-        if told == _NO_ROOM:
-            return NEEDS_ROOM
         groups = live_of(panes.groups) if panes.by.count > 0 else 1
         shown = groups_in_use(world, words_at(panes.uses, panes.groups.places), groups)
         if told == _ALL_IN and panes.moves == 0:
             told = _merge_anew(world, panes, shown)
+        if told == NO_ROOM:
+            return NEEDS_ROOM
         if told >= 0:
             return overflow(world, me, told)
         message = new_message(world, me, 0, len(shown))
@@ -217,12 +221,11 @@ def _emit_sliding(world: int, me: int) -> int:
 class _Sliding:
     """One worker's open panes, and the groups of those that are inside the window at hand."""
 
-    def __init__(self, plan: Plan, panes: Panes) -> None:
+    def __init__(self, plan: Plan, panes: Panes, partial: bool) -> None:
         self.table = table = SlidingPanes()
-        self.panes = CompiledPanes(plan, panes, True, self.table)
+        self.panes = CompiledPanes(plan, panes, partial, self.table, merges=True)
         self.groups = Keys(Schema.of(self.panes.key_words.spec), plan.by) if plan.by else None
-        self._state = Accumulators(plan)
-        self._tables = FoldTables(plan, self._state)
+        self._state = FoldState(plan, beside=self.panes.state)
         self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self.explain = self.panes.explain
@@ -236,7 +239,7 @@ class _Sliding:
             table.groups.places = len(self._uses)  # one group of all
         else:
             link_numbers(table.groups, self.groups)
-        self._tables.link(table.merged)
+        self._state.link(table.merged)
         table.group_of, table.uses = address_of(self._group_of), address_of(self._uses)
         table.behind = address_of(self._behind)
 
@@ -250,9 +253,9 @@ class _Sliding:
     def lengthen(self) -> None:
         """Let all be as long as panes, keys and groups need it."""
         self.panes.lengthen()
-        if self.groups is not None:
-            self._tables.make_room(self.groups.capacity)
-            self._uses = grown(self._uses, self.groups.capacity)
+        groups = 1 if self.groups is None else self.groups.capacity
+        self._state.make_room(groups)
+        self._uses = grown(self._uses, groups)
         self._group_of = grown(self._group_of, self.panes.keys.capacity)
         self._behind = grown(self._behind, self.panes.open.capacity)
         self._link()
@@ -266,12 +269,13 @@ class _Sliding:
         self._link()
 
 
-def compiled_sliding(plan: Plan, panes: Panes, exchanged: Sequence[str], moves: Sequence[Table]) -> CompiledLogic:
-    """`Windows` of several panes each, of the states that the first stage sends, of a plan for which `can_fold` holds.
-    exchanged, moves: as `Windows` has them."""
-    held = _Sliding(plan, panes)
+def compiled_sliding(
+    plan: Plan, panes: Panes, partial: bool, exchanged: Sequence[str], moves: Sequence[Table]
+) -> CompiledLogic:
+    """The last stage, of windows of several panes each; see `compiled_windows`."""
+    held = _Sliding(plan, panes, partial)
     held.panes.offer(exchanged, moves, held.lengthen, held)
     return CompiledLogic(
-        held.table.words, _emit_sliding, (take_rows,), (ask_ends,), late=1, owners=(held,), make_room=held.grow,
-        explain=held.explain,
+        held.table.words, _emit_sliding, (take_rows,), (ask_ends,), late=int(partial), owners=(held,),
+        make_room=held.grow, explain=held.explain,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Windowed aggregates in the worker's inner loop: what `LocalPanes`, and `Windows` of one pane each, send of panes."""
+"""Windowed aggregates: each worker folds its own rows into panes, and whoever owns a key has its windows."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,9 +22,9 @@ from tokenring.operators.aggregates.compiled_panes import (
 )
 from tokenring.operators.aggregates.moving_panes import MovingPanes, Sliding
 from tokenring.operators.aggregates.moving_windows import MovingWindows
-from tokenring.operators.aggregates.pane_state import BEFORE_ALL, PANE, too_late
-from tokenring.operators.folds import ALL, Accumulators, FoldTables, Plan, drop_sets, write_partials, write_results
-from tokenring.operators.folds.moving import CompiledFolds
+from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, too_late
+from tokenring.operators.folds import ALL, FoldState, Plan, forget_state, write_partials, write_results
+from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import (
@@ -43,7 +43,7 @@ from tokenring.operators.state import (
     values_of,
 )
 from tokenring.operators.state.moving import MovingKeyWords
-from tokenring.operators.time import Panes
+from tokenring.operators.time import ClockWindows, Panes, start_by_clock
 
 
 @kernel
@@ -66,7 +66,7 @@ def write_bounds(panes: PaneTable, message: int, end: int) -> int:
     """Write a window's bounds, as far as they are sent, to a message's first columns; returns the next one."""
     position = 0
     if panes.with_start:
-        column_of(message, position)[:] = end - panes.width
+        column_of(message, position)[:] = start_by_clock(panes.clock, end) if panes.clock != 0 else end - panes.width
         position += 1
     if panes.with_end:
         column_of(message, position)[:] = end
@@ -98,6 +98,7 @@ def _emit_panes(world: int, me: int) -> int:
         position = write_partials(panes.folds, slots, message, position)
         if panes.with_all:
             column_of(message, position)[:] = 0
+        forget_state(panes.folds, slots)
         forget_slots(panes.keys, slots)
         give(world, me, time, message)
     state.made = least_end(panes)
@@ -118,7 +119,7 @@ def _emit_windows(world: int, me: int) -> int:
         close_first(panes)
         position = write_keys(panes, panes.keys, panes.by.count, slots, message, write_bounds(panes, message, end))
         write_results(panes.folds, slots, message, position)
-        drop_sets(panes.folds, slots)
+        forget_state(panes.folds, slots)
         forget_slots(panes.keys, slots)
         give(world, me, time, message)
     state.made = least_end(panes)
@@ -128,15 +129,16 @@ def _emit_windows(world: int, me: int) -> int:
 class CompiledPanes:
     """One worker's open panes and their state."""
 
-    def __init__(self, plan: Plan, panes: Panes, partial: bool, table: PaneTable | None = None) -> None:
+    def __init__(
+        self, plan: Plan, panes: Panes, partial: bool, table: PaneTable | None = None, merges: bool = False
+    ) -> None:
         """partial: whether rows are states that a first stage sent, stamped with their pane's end. table: where
-        all that is written down."""
+        all that is written down. merges: whether panes are put together to windows."""
         self._plan, self._panes = plan, panes
         self.key_words = KeyWords(plan.schema, plan.by)
         schema = Schema.of({PANE: "int64"} | self.key_words.spec)
         self.keys, self.open = Keys(schema, schema.names), Keys(schema, (PANE,))
-        self.state = Accumulators(plan)
-        self._tables = FoldTables(plan, self.state)
+        self.state = FoldState(plan, merges)
         self._scratch = shared_scratch(__name__, SCRATCH_ROWS, SCRATCH_WORDS)
         self._first, self._last, self._members = (np.zeros(64, np.int64) for _ in range(3))
         self._following, self._heap = np.zeros(64, np.int64), np.zeros((64, 2), np.int64)
@@ -152,13 +154,15 @@ class CompiledPanes:
             table.time = plan.schema.position(panes.time)
         if panes.time:
             table.with_start, table.with_end = panes.named
+        self._clock = None if panes.clock is None else ClockWindows(panes.clock)
+        table.clock = 0 if self._clock is None else self._clock.address
         self._link()
 
     def _link(self) -> None:
         table = self.table
         link_numbers(table.keys, self.keys)
         link_numbers(table.open, self.open)
-        self._tables.link(table.folds)
+        self.state.link(table.folds)
         table.first, table.last = address_of(self._first), address_of(self._last)
         table.members, table.following = address_of(self._members), address_of(self._following)
         table.heap = address_of(self._heap)
@@ -168,7 +172,9 @@ class CompiledPanes:
         self.key_words.grow(self.keys, 1)
         self.keys.grow()
         self.open.grow()
-        self._tables.make_room(self.keys.capacity)
+        if self._clock is not None:
+            self._clock.grow()
+        self.state.make_room(self.keys.capacity)
         self.lengthen()
 
     def lengthen(self) -> None:
@@ -184,8 +190,9 @@ class CompiledPanes:
         self, exchanged: Sequence[str], moves: Sequence[Table], lengthen: Callable[[], None],
         sliding: Sliding | None = None,
     ) -> None:  # fmt: skip
-        """Say how this moves: see `Windows`, and MovingPanes."""
-        kept = CompiledFolds(self.state, self._tables, self.table.folds, lengthen)
+        """Say how this moves: `moves` are the tables of `window_tables`, and rows go by `exchanged`, none if all are
+        together; see MovingPanes."""
+        kept = KeptFolds(self.state, self.table.folds, lengthen)
         panes = MovingPanes(self.table, self.keys, self.open, lengthen, sliding)
         keys = Schema.of({PANE: "int64"} | self._plan.keys)
         offer(MovingWindows(moves, MovingKeyWords(keys, self.keys, self.key_words, exchanged, 1), kept, panes))
@@ -198,10 +205,12 @@ class CompiledPanes:
 
 
 def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
-    """`LocalPanes` of panes without a time zone, of a plan for which `can_fold` holds."""
+    """The first stage: a worker's own rows by pane; rows of `schema`, the state of panes that have ended. Output is
+    pending at the ends of panes, plus the lateness that is allowed."""
     held = CompiledPanes(plan, panes, False)
     held.table.with_all = ALL in schema.positions
-    take = take_runs if not plan.by and held.state.quick and panes.time else take_rows
+    runs = not plan.by and held.state.quick and panes.time and panes.clock is None
+    take = take_runs if runs else take_rows
     return CompiledLogic(
         held.table.words, _emit_panes, (take,), (ask_ends,), owners=(held,), make_room=held.grow, explain=held.explain
     )
@@ -210,8 +219,8 @@ def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
 def compiled_windows(
     plan: Plan, panes: Panes, partial: bool, exchanged: Sequence[str], moves: Sequence[Table]
 ) -> CompiledLogic:
-    """`Windows` that are panes, of a plan for which `can_fold` holds. partial: of states that a first stage sends, not
-    of rows. exchanged, moves: as `Windows` has them."""
+    """The last stage, of windows that are panes: output is pending at the ends of windows, plus the lateness that is
+    allowed. partial: of states that a first stage sends, not of rows. exchanged, moves: as `offer` has them."""
     held = CompiledPanes(plan, panes, partial)
     held.offer(exchanged, moves, held.lengthen)
     return CompiledLogic(

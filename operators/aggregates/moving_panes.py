@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Time, int64, kernel, void
-from tokenring.engine.compiled import Words, record_of, words_at
+from tokenring.engine.compiled import Words, claim, record_of, words_at, world_at
 from tokenring.operators.aggregates.compiled_panes import PaneTable, SlidingPanes, by_pane, heap_of, least_end
-from tokenring.operators.folds import leave_groups, merge_slots, start_slot, take_away_slots
+from tokenring.operators.folds import merge_slots, start_slot, take_away_slots
 from tokenring.operators.state import LEAST, Keys, key_column, push
 from tokenring.operators.state.moving import live_slots
 
@@ -73,6 +73,31 @@ def _fill_heap(words: Words, panes: Words) -> None:
         if ends[pane] > last:
             push(heap, size, ends[pane], pane)
             size += 1
+
+
+@kernel(int64(COLUMN, WORDS, WORDS))
+def leave_groups(groups: Words, uses: Words, unused: Words) -> int:
+    """Each of these groups has a pane less: fill in those that have none any more; returns how many."""
+    found = 0
+    for group in groups:
+        uses[group] -= 1
+        if uses[group] == 0:
+            unused[found] = group
+            found += 1
+    return found
+
+
+@kernel
+def groups_in_use(world: int, uses: Words, count: int) -> Words:
+    """The groups that some pane has, of which there are `count`, in order."""
+    used = words_at(claim(world_at(world), 8 * count), count)
+    found, group = 0, 0
+    while found < count:
+        if uses[group] > 0:
+            used[found] = group
+            found += 1
+        group += 1
+    return used
 
 
 @kernel(int64(WORDS, COLUMN, WORDS, WORDS))

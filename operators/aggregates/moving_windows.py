@@ -7,14 +7,15 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine import Batch, Schema, Time
-from tokenring.operators.aggregates.pane_state import PANE
+from tokenring.operators.aggregates.pane_ends import PANE
 from tokenring.operators.folds import Plan
 from tokenring.operators.migrate import Leaving, Table
 from tokenring.operators.state import joined
 from tokenring.operators.state.moving import Kept, KeySlots, rows_out, slots_by_table, tables_of
 from tokenring.operators.time import Window
 
-_CLOSED = "#closed"
+CLOSED = "#closed"
+"""The column of how far windows were sent where state was."""
 
 
 class OpenPanes(Protocol):
@@ -46,7 +47,7 @@ def window_tables(plan: Plan, exchanged: Sequence[str], kinds: Sequence[Mapping[
     """The tables that windows are as they move; exchanged: what rows go by, none if all rows are together. kinds: what
     is kept of each pane and key."""
     first, *others = kinds
-    return tables_of(Schema.of({PANE: "int64"} | plan.keys), exchanged, [{_CLOSED: "int64"} | dict(first), *others])
+    return tables_of(Schema.of({PANE: "int64"} | plan.keys), exchanged, [{CLOSED: "int64"} | dict(first), *others])
 
 
 class MovingWindows:
@@ -73,6 +74,6 @@ class MovingWindows:
         slots = slots_by_table(self._keys, tables)
         self._panes.make_room()
         self._kept.put(self._keys.limit, slots, tables)
-        self._panes.arrive(slots[0], tables[0].columns[0], tables[0].words(_CLOSED))
+        self._panes.arrive(slots[0], tables[0].columns[0], tables[0].words(CLOSED))
         return self._panes.least()
 

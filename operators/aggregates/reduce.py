@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
-from tokenring.operators.aggregates.owner_panes import Gathered, Show, windowed
+from tokenring.operators.aggregates.window_rows import Show, windowed
 from tokenring.operators.folds import Plan
 from tokenring.operators.rows import Columns, with_key
-from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows
+from tokenring.operators.state import HeapedColumns, joined, require_rows
 from tokenring.operators.time import Sliding, Tumbling
 
 Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]
@@ -39,27 +39,23 @@ def reduce(
     plan = Plan.of(name, stream.schema, names, {})
     for clash in set(plan.by) & set(schema.names):
         raise SchemaError(f"operator {name!r}: {clash!r} is a column to group by; call the result otherwise")
-    rows = stream.schema
     output = Schema.of(plan.keys | schema.spec())
-    return windowed(
-        stream, plan, window, output, lambda plan: Gathered(rows, _show_reduced(plan, schema, function)), rows
-    )
+    return windowed(stream, plan, window, output, _show_reduced(plan, schema, function))
 
 
 def _show_reduced(plan: Plan, schema: Schema, function: Function) -> Show:
-    def show(keys: Keys, slots: np.ndarray, rows: Batch, which: np.ndarray) -> tuple[HeapedColumns, int]:
-        starts = np.searchsorted(which, np.arange(len(slots)))
+    def show(rows: Batch, which: np.ndarray) -> tuple[HeapedColumns, int]:
+        starts = np.flatnonzero(np.diff(which, prepend=-1))
         made = Batch(schema, function(rows, starts))
-        if made.rows != len(slots):
+        if made.rows != len(starts):
             raise SchemaError(
-                f"operator {plan.operator!r}: the function gave {made.rows} rows for {len(slots)} keys; it must give "
+                f"operator {plan.operator!r}: the function gave {made.rows} rows for {len(starts)} keys; it must give "
                 f"one for each"
             )
         results = made.columns, made.heaps or (None,) * len(made.columns)
-        named = len(plan.by)
-        if not named:
+        if not plan.by:
             return results, made.rows
-        columns, heaps = keys.columns(slots)
-        return joined((columns[-named:], heaps[-named:]), results), made.rows
+        keys = rows.select(rows.schema.select(plan.by)).take(starts)
+        return joined((keys.columns, keys.heaps or (None,) * len(keys.columns)), results), made.rows
 
     return show

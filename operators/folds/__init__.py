@@ -3,7 +3,6 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.folds.accumulators import Accumulators
     from tokenring.operators.folds.compiled_folds import (
         NO_ROOM,
         fold_block,
@@ -14,21 +13,19 @@ with later(__name__):
         write_results,
         write_rows,
     )
-    from tokenring.operators.folds.compiled_sets import drop_sets, put_pairs
-    from tokenring.operators.folds.compiled_tables import FoldRow, Folds, FoldTables, accumulated, folds_of, start_slot
+    from tokenring.operators.folds.compiled_sets import clear_sets, forget_state, put_pairs
+    from tokenring.operators.folds.compiled_tables import FoldRow, Folds, accumulated, folds_of, start_slot
     from tokenring.operators.folds.conditions import with_conditions
+    from tokenring.operators.folds.fold_state import FoldState
     from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
-    from tokenring.operators.folds.groups import Groups, groups_in_use, leave_groups
     from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
     from tokenring.operators.folds.owners import to_owners
-    from tokenring.operators.folds.plan import ALL, Plan, can_fold, counted_columns
+    from tokenring.operators.folds.plan import ALL, Plan, counted_columns
 
 __all__ = [
     "write_partials",
-    "drop_sets",
     "NO_ROOM",
     "ALL",
-    "Accumulators",
     "Aggregate",
     "BLOCK",
     "COUNT",
@@ -36,9 +33,8 @@ __all__ = [
     "CountDistinct",
     "First",
     "FoldRow",
-    "FoldTables",
+    "FoldState",
     "Folds",
-    "Groups",
     "Last",
     "Max",
     "Mean",
@@ -47,15 +43,14 @@ __all__ = [
     "Sum",
     "accumulated",
     "bounds",
-    "can_fold",
+    "clear_sets",
     "counted_columns",
     "distinct_slots",
     "fold_block",
     "fold_inside",
     "fold_stretches",
     "folds_of",
-    "groups_in_use",
-    "leave_groups",
+    "forget_state",
     "merge_slots",
     "put_pairs",
     "start_slot",

@@ -1,4 +1,4 @@
-"""Accumulators in compiled operators: the same kernels over the same words of state, told by tables what to fold."""
+"""Folding: rows into state by slot, slots into slots, and results out of them, as tables say."""
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from tokenring.engine.compiled import (
     claim,
     column_of,
     point_to,
+    record_at,
     records_at,
     rows_of,
     table_at,
@@ -16,7 +17,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.engine.raw import prefetch
 from tokenring.operators.folds.called import SCRATCH_ROWS, combine_rows, combine_slots, finish_slots, update_rows
-from tokenring.operators.folds.compiled_sets import fold_sets
+from tokenring.operators.folds.compiled_sets import fold_sets, merge_sets
 from tokenring.operators.folds.compiled_tables import FoldRow, Folds, ResultRow, accumulated, call_of, folds_of, kept_by
 from tokenring.operators.folds.functions import AS_IT_IS, FINISHED, FLIPPED, KEPT, MEAN, MEAN_UNSIGNED
 from tokenring.operators.folds.kernels import (
@@ -33,13 +34,16 @@ from tokenring.operators.folds.kernels import (
     fold_runs,
     fold_words,
 )
-from tokenring.operators.state import LEAST, gather
+from tokenring.operators.state import LEAST, TextStore, bytes_to_keep, gather, has_room_for_texts, keep_text
 
 _FLOATS = (SUM_FLOAT, MIN_FLOAT, MAX_FLOAT)
 _FEW = 256  # rows, the state of whose slots stays in the innermost cache while one fold after the other is made
 _SMALL_STATE = 1 << 12  # slots, of which the state stays in a core's cache
 NO_ROOM = -2
-"""What `fold_block` says where there is no room for a value: it is to be called again then, with the same rows."""
+"""What `fold_block` and `merge_slots` say where there is no room: they are to be called again then, with the same."""
+_NOT_YET = -2
+"""What stands for a text that is kept until all rows are folded, less its row; no text's word, nor null's, is as low.
+"""
 
 
 @kernel
@@ -67,9 +71,30 @@ def _comes_first(operation: int, order: int, before: int) -> bool:
 @kernel
 def _keep(fold: FoldRow, values: Words, orders: Words, slots: Words, state: Words, number: int, kept: Words) -> None:
     """Fold rows for FIRST or LAST."""
+    if fold.texts == 0:
+        for i in range(len(slots)):
+            if _comes_first(fold.operation, orders[i], state[slots[i], number]):
+                state[slots[i], number], kept[slots[i]] = orders[i], values[i]
+        return
     for i in range(len(slots)):
         if _comes_first(fold.operation, orders[i], state[slots[i], number]):
-            state[slots[i], number], kept[slots[i]] = orders[i], values[i]
+            state[slots[i], number], kept[slots[i]] = orders[i], _NOT_YET - i
+    store = record_at(fold.texts, TextStore)
+    for i in range(len(slots)):
+        if kept[slots[i]] == _NOT_YET - i:
+            kept[slots[i]] = keep_text(store, values[i])
+
+
+@kernel
+def _has_room_for_kept(world: int, folded: Folds, message: int, start: int, stop: int) -> bool:
+    """Whether the texts of these rows can be kept."""
+    folds, texts, size_bytes = folds_of(folded), 0, 0
+    for number in range(len(folds)):
+        fold = folds[number]
+        if fold.texts != 0:
+            texts = fold.texts
+            size_bytes += bytes_to_keep(record_at(texts, TextStore), column_of(message, fold.column)[start:stop])
+    return has_room_for_texts(world, record_at(texts, TextStore), size_bytes)
 
 
 @kernel
@@ -144,10 +169,14 @@ def _fold_rows(folded: Folds, message: int, start: int, slots: Words, words: Wor
 
 
 @kernel
-def fold_block(folded: Folds, message: int, start: int, slots: Words, chosen: Words, picked: Words) -> int:
+def fold_block(
+    world: int, folded: Folds, message: int, start: int, slots: Words, chosen: Words, picked: Words
+) -> int:
     """Fold rows of a message from `start` on into their slots. chosen, picked: room for as many words. Returns the fold
     whose sum left its range; NO_ROOM, with nothing folded but what may be folded again, or -1."""
-    if folded.set_count > 0 and not fold_sets(folded, message, start, slots):
+    if folded.text_count > 0 and not _has_room_for_kept(world, folded, message, start, start + len(slots)):
+        return NO_ROOM
+    if folded.set_count > 0 and not fold_sets(world, folded, message, start, slots):
         return NO_ROOM
     ask_for_state(folded, slots[:_FEW])
     for first in range(0, len(slots), _FEW):
@@ -171,8 +200,8 @@ def ask_for_state(folded: Folds, slots: Words) -> None:
 
 @kernel
 def fold_stretches(folded: Folds, message: int, first: int, runs: int, starts: Words, slots: Words) -> int:
-    """Fold runs of rows, each into one slot, by folds from number `first` on; see `Accumulators.take_runs`. Returns the
-    fold whose sum left its range; -1 if none did."""
+    """Fold runs of rows, starts[r] .. starts[r + 1] - 1, each into slots[r], by folds from number `first` on, of state
+    that is `quick`. Returns the fold whose sum left its range; -1 if none did."""
     folds, state = folds_of(folded), accumulated(folded)
     for number in range(first, len(folds)):
         values = slots
@@ -185,13 +214,16 @@ def fold_stretches(folded: Folds, message: int, first: int, runs: int, starts: W
 
 @kernel
 def merge_slots(folded: Folds, merged_in: Folds, source: Words, target: Words, words: Words) -> int:
-    """Fold slots of one state into slots of another, of the same folds. words: room for as many.
-    Returns the fold whose sum left its range; -1 if none did."""
+    """Fold slots of one state into slots of another that is beside it, or into others of its own. words: room for as
+    many. Returns the fold whose sum left its range; NO_ROOM, with nothing folded but what may be folded again, or -1.
+    """
+    if folded.set_count > 0 and not merge_sets(folded, merged_in, source, target):
+        return NO_ROOM
     folds, state, merged = folds_of(folded), accumulated(folded), accumulated(merged_in)
     words = words[: len(source)]
     for number in range(len(folds)):
         operation = folds[number].operation
-        if operation == PART:
+        if operation in (DISTINCT, PART):
             continue
         if operation == CALLED:
             if not _call_for_slots(folded, merged_in, number, call_of(folded, number).combine, source, target):
@@ -237,8 +269,8 @@ def _write_kept(folded: Folds, fold: int, slots: Words, column: Words) -> None:
 
 @kernel
 def write_partials(folded: Folds, slots: Words, message: int, position: int) -> int:
-    """Write the state of slots to a message's columns from `position` on, as `Accumulators.partials`; returns the next
-    one."""
+    """Write the state of slots to a message's columns from `position` on, as `Plan.partial_kinds` has it; returns the
+    next one."""
     folds, state = folds_of(folded), accumulated(folded)
     for fold in range(len(folds)):
         gather(state[:, fold], slots, column_of(message, position))

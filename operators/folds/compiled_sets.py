@@ -5,9 +5,27 @@ from collections.abc import Sequence
 from tokenring.engine import COLUMN, WORDS, boolean, int64, kernel
 from tokenring.engine.compiled import Words, column_of, record_of, signed, table_at, unsigned, words_at
 from tokenring.engine.raw import bytes_at, prefetch
-from tokenring.operators.folds.compiled_tables import SET_SCRATCH_ROWS, FoldRow, Folds, accumulated, folds_of, sets_of
+from tokenring.operators.folds.compiled_tables import (
+    SET_SCRATCH_ROWS,
+    FoldRow,
+    Folds,
+    accumulated,
+    folds_of,
+    kept_by,
+    sets_of,
+)
 from tokenring.operators.folds.kernels import BLOCK
-from tokenring.operators.folds.sets import GONE, ValueSet, flags_before, move_some
+from tokenring.operators.folds.sets import (
+    GONE,
+    ValueSet,
+    flags_before,
+    forget_links,
+    has_room_for_links,
+    last_links,
+    link_value,
+    links_of,
+    move_some,
+)
 from tokenring.operators.state import (
     AHEAD,
     FULL,
@@ -19,9 +37,10 @@ from tokenring.operators.state import (
     number_rows,
     settle,
     take_place,
+    word_column,
 )
 
-_ASKED, _TAGS, _OWNERS, _VALUES, _FRESH, _FRESH_ROWS = range(SET_SCRATCH_ROWS)
+_ASKED, _TAGS, _OWNERS, _VALUES, _FRESH, _FRESH_ROWS, _MERGED, _TARGETS = range(SET_SCRATCH_ROWS)
 
 
 @kernel
@@ -101,8 +120,9 @@ def _pack(row: ValueSet, values: Words, asked: Words, owners: Words, tags: Words
 
 
 @kernel
-def _count(row: ValueSet, state: Words, slot: int, fresh: int) -> None:
-    """A value is new to the folds of these flags."""
+def _count(row: ValueSet, state: Words, slot: int, value: int, fresh: int) -> None:
+    """A value, in words, is new to the folds of these flags."""
+    link_value(row, slot, value, fresh)
     folds = words_at(row.folds, row.flag_bits)
     for flag in range(len(folds)):
         state[slot, folds[flag]] += (fresh >> flag) & 1
@@ -110,9 +130,9 @@ def _count(row: ValueSet, state: Words, slot: int, fresh: int) -> None:
 
 @kernel
 def _mark_dense(
-    row: ValueSet, tags: Words, asked: Words, owners: Words, slots: Words, state: Words, values: Words
+    row: ValueSet, tags: Words, asked: Words, owners: Words, slots: Words, state: Words, values: Words, words: Words
 ) -> bool:
-    """Flag pairs in the dense form; False if there was no room."""
+    """Flag pairs in the dense form; False if there was no room. words: the values, before they were numbered."""
     dense, room = bytes_at(row.dense_at, row.dense_room), row.dense_room
     pairs, is_moving = words_at(row.pairs, row.owners_room), row.old != 0
     for i in range(len(tags)):
@@ -130,15 +150,17 @@ def _mark_dense(
             dense[tags[i]] = before | fresh
             row.live += here == 0
             pairs[owners[i]] += before == 0
-            _count(row, state, slots[i], fresh)
+            _count(row, state, slots[i], words[i], fresh)
     return True
 
 
 @kernel
 def _mark_cells(
-    row: ValueSet, tags: Words, asked: Words, owners: Words, slots: Words, state: Words, marks: Words, values: Words
+    row: ValueSet, tags: Words, asked: Words, owners: Words, slots: Words, state: Words, values: Words, words: Words,
+    marks: Words,
 ) -> bool:
-    """Flag pairs in cells; False if there was no room. marks: room for as many words."""
+    """Flag pairs in cells; False if there was no room. words: the values, before they were numbered; marks: room for as
+    many words."""
     cells, mask, flag_bits = words_at(row.cells, row.cell_count), row.cell_count - 1, row.flag_bits
     half, split = first_homes(cells, row)
     pairs, is_moving = words_at(row.pairs, row.owners_room), row.old != 0
@@ -163,20 +185,22 @@ def _mark_cells(
                 cells[at] = tags[i] << flag_bits | asked[i] | before
                 row.live += 1
                 pairs[owners[i]] += before == 0
-                _count(row, state, slots[i], fresh)
+                _count(row, state, slots[i], words[i], fresh)
                 if row.half != 0:
                     settle(cells, row, SETTLED_AT_ONCE)
                     half, split = first_homes(cells, row)
             elif fresh != 0:
                 cells[at] |= fresh | before
-                _count(row, state, slots[i], fresh)
+                _count(row, state, slots[i], words[i], fresh)
     return True
 
 
 @kernel
 def _mark_rows(row: ValueSet, slots: Words, values: Words, asked: Words, state: Words, scratch: Words) -> bool:
     """Flag the values of rows as they are asked for, in the sets of their slots; False if there was no room."""
-    rows = len(slots)
+    rows, words = len(slots), values
+    if (row.old != 0 and not move_some(row, rows)) or not has_room_for_links(row, rows):
+        return False
     tags, owners = scratch[_TAGS][:rows], scratch[_OWNERS][:rows]
     if row.is_numbered:
         if not _number_values(row, values, asked, scratch):
@@ -188,12 +212,12 @@ def _mark_rows(row: ValueSet, slots: Words, values: Words, asked: Words, state: 
         row.misfit = 1
         return False
     if row.dense_room > 0:
-        return _mark_dense(row, tags, asked, owners, slots, state, values)
-    return _mark_cells(row, tags, asked, owners, slots, state, scratch[_FRESH], values)
+        return _mark_dense(row, tags, asked, owners, slots, state, values, words)
+    return _mark_cells(row, tags, asked, owners, slots, state, values, words, scratch[_FRESH])
 
 
 @kernel
-def fold_sets(folded: Folds, message: int, start: int, slots: Words) -> bool:
+def fold_sets(world: int, folded: Folds, message: int, start: int, slots: Words) -> bool:
     """Add the values of a message's rows from `start` on to the sets of their slots; count those that are new there.
     False if there was no room: what was added then is not new the next time."""
     folds, state, sets = folds_of(folded), accumulated(folded), sets_of(folded)
@@ -202,18 +226,62 @@ def fold_sets(folded: Folds, message: int, start: int, slots: Words) -> bool:
     asked = scratch[_ASKED][:rows]
     for number in range(len(sets)):
         row = sets[number]
-        if row.old != 0 and not move_some(row, rows):
-            return False
         values = column_of(message, row.column)[start : start + rows]
         _ask(folds, number, message, start, values, asked)
-        if not _mark_rows(row, slots, values, asked, state, scratch):
+        made = word_column(world, row.what, values, True)
+        if made == 0 and rows > 0:
+            return False
+        if not _mark_rows(row, slots, words_at(made, rows), asked, state, scratch):
             return False
     return True
 
 
 @kernel
-def drop_sets(folded: Folds, slots: Words) -> None:
-    """Forget all values of slots."""
+def _merge_set(row: ValueSet, merged: ValueSet, source: Words, target: Words, state: Words, scratch: Words) -> bool:
+    heads, links = last_links(row), links_of(row)
+    asked, values, slots = scratch[_ASKED], scratch[_MERGED], scratch[_TARGETS]
+    count = 0
+    for i in range(len(source)):
+        at = heads[source[i]]
+        while at != 0:
+            link = links[at - 1]
+            asked[count], values[count], slots[count] = link.flags, link.value, target[i]
+            at, count = link.before, count + 1
+            if count == BLOCK:
+                if not _mark_rows(merged, slots, values, asked, state, scratch):
+                    return False
+                count = 0
+    return count == 0 or _mark_rows(merged, slots[:count], values[:count], asked[:count], state, scratch)
+
+
+@kernel
+def merge_sets(folded: Folds, merged_in: Folds, source: Words, target: Words) -> bool:
+    """Add the values of slots to the sets of slots of another state, or of this one; count those that are new there.
+    False if there was no room: what was added then is not new the next time."""
+    sets, merged, state = sets_of(folded), sets_of(merged_in), accumulated(merged_in)
+    scratch = table_at(folded.set_scratch, SET_SCRATCH_ROWS, BLOCK)
+    for number in range(len(sets)):
+        if not _merge_set(sets[number], merged[number], source, target, state, scratch):
+            return False
+    return True
+
+
+@kernel
+def clear_sets(folded: Folds) -> None:
+    """No slot has any values."""
+    sets = sets_of(folded)
+    for number in range(len(sets)):
+        row = sets[number]
+        words_at(row.cells, row.cell_count)[:] = 0
+        bytes_at(row.dense_at, row.dense_room)[:] = 0
+        words_at(row.owners, row.owners_length)[:] = 0
+        words_at(row.pairs, row.owners_room)[:] = 0
+        row.live = row.dead = row.limit = row.free = row.half = row.split = row.old = 0
+
+
+@kernel
+def forget_state(folded: Folds, slots: Words) -> None:
+    """Slots are not needed any more: their sets are empty, and they keep no texts."""
     sets = sets_of(folded)
     for number in range(len(sets)):
         row = sets[number]
@@ -223,17 +291,23 @@ def drop_sets(folded: Folds, slots: Words) -> None:
             if owner >= 0:
                 row.dead += pairs[owner]
                 pairs[owner], owner_of[slot] = GONE, 0
+        forget_links(row, slots)
+    if folded.text_count > 0:
+        folds = folds_of(folded)
+        for number in range(len(folds)):
+            if folds[number].texts != 0:
+                kept = kept_by(folded, number)
+                for slot in slots:
+                    kept[slot] = 0
 
 
 @kernel(boolean(WORDS, int64, COLUMN, COLUMN, COLUMN))
 def put_pairs(words: Words, number: int, slots: Words, values: Words, flags: Words) -> bool:
-    """Add values, of at most BLOCK rows, with their flags to the sets with this number, and count those that are new.
-    False if there was no room: it is to be called again then, with the same rows. words: of Folds."""
+    """Add values, in words, of at most BLOCK rows, with their flags to the sets with this number, and count those that
+    are new. False if there was no room: it is to be called again then, with the same rows. words: of Folds."""
     folded = record_of(words, Folds)
     row, scratch = sets_of(folded)[number], table_at(folded.set_scratch, SET_SCRATCH_ROWS, BLOCK)
     rows = len(slots)
-    if row.old != 0 and not move_some(row, rows):
-        return False
-    asked, here = scratch[_ASKED][:rows], scratch[_VALUES][:rows]
+    asked, here = scratch[_ASKED][:rows], scratch[_MERGED][:rows]
     asked[:], here[:] = flags, values
     return _mark_rows(row, slots, here, asked, accumulated(folded), scratch)

@@ -124,12 +124,3 @@ def counted_columns(plan: Plan, most: int) -> list[tuple[str, list[int]]]:
         if fold.operation == DISTINCT and fold.column is not None:
             numbers.setdefault(fold.column, []).append(at)
     return [(column, found[at : at + most]) for column, found in numbers.items() for at in range(0, len(found), most)]
-
-
-def can_fold(plan: Plan) -> bool:
-    """Whether kernels alone can fold rows so: where values are words. Of what is counted only nulls are looked at."""
-    folds = [fold for fold in plan.folds if fold.operation != COUNT]
-    folded = {name for fold in folds for name in (*fold.columns, fold.order) if name is not None}
-    return not any(plan.schema.kind(name).is_text for name in folded) and not any(
-        fold.operation == DISTINCT and plan.schema.kind(str(fold.column)).is_float for fold in folds
-    )

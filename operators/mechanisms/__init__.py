@@ -32,7 +32,7 @@ with later(__name__):
         time_of_outlet,
         watch,
     )
-    from tokenring.operators.mechanisms.emit import EACH, FINAL, answer_each, emission
+    from tokenring.operators.mechanisms.emit import EACH, FINAL, emission
     from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
     from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
     from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
@@ -55,7 +55,6 @@ __all__ = [
     "TOKENS",
     "TimedLogic",
     "Watched",
-    "answer_each",
     "asks_nothing",
     "can_be_compiled",
     "close_outlet",

@@ -1,10 +1,6 @@
 """emit=: how often an operator whose results change says them: each change, once a message, or once, at the end."""
 
-import numpy as np
-
-from tokenring.engine import AnyStream, Batch, GraphError, Schema, SchemaError, did_you_mean
-from tokenring.operators.mechanisms.logic import Answer
-from tokenring.operators.state import Keys
+from tokenring.engine import AnyStream, GraphError, SchemaError, did_you_mean
 
 EACH, BATCH, FINAL = MODES = ("each", "batch", "final")
 """each: what each row changes. batch: what each message changes, of a key (and rank) the last change alone. final: each
@@ -31,22 +27,3 @@ def emission(operator: str, stream: AnyStream, emit: str | None, windowed: bool)
             f"no saying what each changes; leave emit='each' out, or let its stream leave first"
         )
     return emit
-
-
-def answer_each(answer: Answer, schema: Schema, by: tuple[str, ...]) -> Answer:
-    """What `answer` makes of rows of `schema` if it is given them in turns, none of which has two rows of one key: so
-    it says what each row changes. As many calls a message as the key that comes most often has rows there."""
-
-    def in_turns(batch: Batch) -> Batch:
-        slots = Keys(schema, by).slots(batch)
-        order = np.argsort(slots, kind="stable")
-        first = np.flatnonzero(np.diff(slots[order], prepend=-1))
-        turns = np.empty(batch.rows, np.int64)
-        turns[order] = np.arange(batch.rows) - np.repeat(first, np.diff(first, append=batch.rows))
-        ends = np.cumsum(np.bincount(turns))
-        if len(ends) < 2:
-            return answer(batch)
-        rows = np.argsort(turns, kind="stable")
-        return Batch.concatenate([answer(batch.take(some)) for some in np.split(rows, ends[:-1])])
-
-    return in_turns

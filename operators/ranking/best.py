@@ -1,16 +1,12 @@
-"""Best: the best row of each key so far, without keeping rows: for `last_by`, and `top` of one."""
+"""The best row of each key so far, without keeping rows: for `last_by`, and `top` of one."""
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from tokenring.engine import COLUMN, TABLE, WORDS, Batch, Schema, int64, kernel, void
+from tokenring.engine import COLUMN, TABLE, WORDS, Schema, int64, kernel, void
 from tokenring.engine.compiled import Words
-from tokenring.operators.migrate import Table, offer
+from tokenring.operators.migrate import Table
 from tokenring.operators.ranking.top_state import comes_before
-from tokenring.operators.state import Keys, grown
-from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, word_tables
-from tokenring.operators.time import order_words, ranked
+from tokenring.operators.state.moving import word_tables
 
 STATE = 0
 """The first word of what is kept of a slot: NO_ROW, HAS_ROW, or behind how many winners of these rows the slot's is
@@ -52,39 +48,3 @@ def end_wins(won: Words, kept: Words) -> None:
 def best_tables(schema: Schema, by: Sequence[str], orders: int) -> list[Table]:
     """The tables that the best rows so far are as they move; orders: how many columns order them."""
     return word_tables(schema.select(by), by, 1 + orders)
-
-
-class Best:
-    """The best so far by key: that with the least `ties` of those with the largest (or smallest) `order`; of equal ones
-    the first to arrive, or the last with equal_wins. each: whether all that are the best when they come are told, or of
-    each key and batch the last alone. Memory: each key, 8 bytes, and 8 for `order` and each of the ties.
-    """
-
-    def __init__(
-        self, schema: Schema, by: Sequence[str], order: str, ties: tuple[str, ...], largest: bool, equal_wins: bool,
-        each: bool,
-    ) -> None:  # fmt: skip
-        self._keys = Keys(schema, by)
-        self._order, self._ties, self._largest = order, ties, largest
-        self._equal_wins, self._each = int(equal_wins), int(each)
-        self._kept = np.zeros((64, 2 + len(ties)), np.int64)
-        tables = best_tables(schema, by, 1 + len(ties))
-        offer(KeyedMoves(tables, MovingKeys(self._keys, by), KeptWords(self._table)))
-
-    def _table(self, limit: int) -> np.ndarray:
-        self._kept = grown(self._kept, limit, axis=0)
-        return self._kept
-
-    def winners(self, batch: Batch) -> Batch:
-        """The rows of a batch that are their keys' best now, in no order between keys."""
-        chosen = ranked(batch, self._order)
-        if chosen is not None:
-            batch = batch.filter(chosen)
-        slots = self._keys.slots(batch)
-        kept = self._table(self._keys.limit)
-        winners, won = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
-        orders = order_words(batch, self._order, self._ties, self._largest)
-        rows = np.arange(batch.rows)
-        found = win(orders, slots, rows, kept, self._equal_wins, self._each, winners, won, 0)
-        end_wins(won[:found], kept)
-        return batch.take(winners[:found])

@@ -223,8 +223,11 @@ def compiled_best(
     schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool, equal_wins: bool, each: bool, rank: bool,
     width: int,
 ) -> CompiledLogic:  # fmt: skip
-    """The rows that are `Best`. orders: the column that counts, then the ties.
-    width: how many of the columns are sent; rank: whether one more is, that is 1."""
+    """The rows that are the best of their keys when they come: those with the least ties of those with the largest, or
+    smallest, order; of equal ones the first to arrive, or the last with equal_wins. orders: the column that counts,
+    then the ties. each: whether all that are the best when they come are told, or of each key and message the last
+    alone. width: how many of the columns are sent; rank: whether one more is, that is 1. Memory: each key, 8 bytes, and
+    8 for each of the orders."""
     state = _State(schema, by, orders, largest)
     own = state.own
     own.equal_wins, own.each, own.with_rank, own.width = equal_wins, each, rank, width

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, Batch, Schema, Time, kernel
+from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, Thins, Time, kernel
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
@@ -23,10 +23,10 @@ from tokenring.engine.compiled import (
     table_at,
     words_at,
 )
-from tokenring.operators.aggregates import MovingWindows
-from tokenring.operators.folds import BLOCK
-from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record, times_asked
-from tokenring.operators.migrate import Table, offer
+from tokenring.operators.aggregates import MovingWindows, window_tables
+from tokenring.operators.folds import BLOCK, Plan, to_owners
+from tokenring.operators.mechanisms import CompiledLogic, driven, give, mechanism_of, own_record, times_asked
+from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.ranking.compiled_best import Order, Ranking, order_table, rank_rows
 from tokenring.operators.ranking.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
 from tokenring.operators.state import (
@@ -484,14 +484,26 @@ def compiled_top(
     return CompiledLogic(state.own.words, _answer_changes, owners=(state,), make_room=state.grow)
 
 
-def compiled_final_top(
-    schema: Schema, by: Sequence[str], orders: Sequence[str], most: int, largest: bool, equal_wins: bool, width: int,
-    moves: Sequence[Table],
-) -> CompiledLogic:  # fmt: skip
-    """The `most` best rows of each key, all when the input has ended; as `compiled_top`. equal_wins: of rows that are
-    equal in all orders, the last to come goes first. moves: the tables of `window_tables`."""
-    state = _State(schema, by, orders, most, largest, width)
-    state.own.equal_wins = equal_wins
-    keys = _KeysOfAllTime(schema.select(by), state.keys, state.key_words, by)
-    offer(MovingWindows(moves, keys, state, _OneWindow(state)))
-    return CompiledLogic(state.own.words, _emit_all, (_take_all,), (_ask_end,), owners=(state,), make_room=state.grow)
+def final_top(
+    stream: AnyStream, plan: Plan, schema: Schema, orders: Sequence[str], most: int, largest: bool, equal_wins: bool,
+    thins: Thins | None,
+) -> AnyStream:  # fmt: skip
+    """The `most` best rows of each key, with their rank from 1 as the last column of `schema`, all when the input has
+    ended. orders: the column that counts, then the ties. equal_wins: of rows that are equal in all orders, the last to
+    come goes first. thins: see Exchange."""
+    rows = stream.schema
+    edge, plan, by = to_owners(stream, plan, "", whole=True, thins=thins)
+    moves = of_version(window_tables(plan, plan.by, [{}, rows.spec()]), plan.said)
+
+    def compiled() -> CompiledLogic:
+        state = _State(plan.schema, by, orders, most, largest, len(rows))
+        state.own.equal_wins = equal_wins
+        keys = _KeysOfAllTime(plan.schema.select(by), state.keys, state.key_words, by)
+        offer(MovingWindows(moves, keys, state, _OneWindow(state)))
+        return CompiledLogic(
+            state.own.words, _emit_all, (_take_all,), (_ask_end,), owners=(state,), make_room=state.grow
+        )
+
+    return mechanism_of(stream.scope).timed(
+        plan.operator, [edge], schema, None, Notify.IF_TOKEN, compiled=compiled, moves=moves
+    )

@@ -4,16 +4,15 @@ from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Exchange, Schema
 from tokenring.operators import collections
-from tokenring.operators.aggregates import require_alone, windowed
+from tokenring.operators.aggregates import require_alone
 from tokenring.operators.folds import Plan
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
 from tokenring.operators.migrate import of_version
-from tokenring.operators.ranking.best import Best, best_tables
+from tokenring.operators.ranking.best import best_tables
 from tokenring.operators.ranking.compiled_best import compiled_best
-from tokenring.operators.ranking.compiled_top import compiled_final_top
+from tokenring.operators.ranking.compiled_top import final_top
 from tokenring.operators.ranking.thinning import thinned
 from tokenring.operators.ranking.top import top
-from tokenring.operators.ranking.top_state import TopState
 from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
 from tokenring.operators.state import require_newest, updates_by
 from tokenring.operators.time import check_order
@@ -60,25 +59,14 @@ def last_by(
     check_order(name, stream.schema, (last,))
 
     schema = stream.schema
-    is_word = not schema.kind(last).is_text
-    thins = thinned(names, last, (), True, equal_wins=True) if is_word and mode != EACH else None
+    thins = thinned(names, last, (), True, equal_wins=True) if mode != EACH else None
     if mode == FINAL:
         ranked = Schema.of(schema.spec() | {unnamed("rank"): "int64"})
-        rows = windowed(
-            stream, plan, None, ranked, lambda _: TopState(schema, last, (), 1, True, equal_wins=True), schema,
-            None if not is_word
-            else lambda plan, by, moves: compiled_final_top(
-                plan.schema, by, (last,), 1, True, True, len(schema), moves
-            ),
-            thins,
-        )  # fmt: skip
-        return without_unnamed(rows, name)
+        return without_unnamed(final_top(stream, plan, ranked, (last,), 1, True, True, thins), name)
     edge = stream, Exchange(exchanged_by(names), thins=thins)
-    way = mechanism_of(stream.scope)
-    newest = way.respond(
-        name, edge, schema, lambda: Best(schema, names, last, (), True, True, mode == EACH).winners,
-        compiled=(lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)))
-        if is_word else None,
+    newest = mechanism_of(stream.scope).respond(
+        name, edge, schema, None,
+        compiled=lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)),
         moves=of_version(best_tables(schema, names, 1), plan.said),
     )  # fmt: skip
     return without_unnamed(updates_by(newest, name, names), name)

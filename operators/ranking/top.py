@@ -7,19 +7,19 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.operators import collections
-from tokenring.operators.aggregates import Gathered, as_named, first_that_change, rankable, require_alone, windowed
+from tokenring.operators.aggregates import as_named, first_that_change, rankable, require_alone, windowed
+from tokenring.operators.aggregates.window_rows import Needed, Show
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Plan, to_owners
-from tokenring.operators.mechanisms import EACH, FINAL, Answer, answer_each, emission, mechanism_of
-from tokenring.operators.migrate import of_version, offer
-from tokenring.operators.ranking.best import Best, best_tables
+from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
+from tokenring.operators.migrate import of_version
+from tokenring.operators.ranking.best import best_tables
 from tokenring.operators.ranking.compiled_best import compiled_among, compiled_best
-from tokenring.operators.ranking.compiled_top import compiled_final_top, compiled_top
+from tokenring.operators.ranking.compiled_top import compiled_top, final_top
 from tokenring.operators.ranking.thinning import thinned
-from tokenring.operators.ranking.top_state import TopState, top_tables
+from tokenring.operators.ranking.top_state import top_tables
 from tokenring.operators.rows import Column, Columns, columns_of, unnamed, with_key, without_unnamed
-from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows, updates_by, wrapped
-from tokenring.operators.state.moving import KeyedMoves, MovingKeys
+from tokenring.operators.state import HeapedColumns, joined, require_rows, updates_by
 from tokenring.operators.time import Sliding, Tumbling, check_order, order_words
 
 _ALL = "all"
@@ -71,8 +71,8 @@ def top(
     stay, and as many again. In a loop "batch" alone: by epoch, for each round once it is finished.
 
     With a window, rows start with (window_start, window_end) and are sent when the window has ended, as by `aggregate`;
-    late rows raise as they do there. Memory: k rows for each key of each open window (pane); with ties="all" those that
-    stay, and as many again.
+    late rows raise as they do there. Memory: the k rows, or with ties="all" those that stay, for each key of each open
+    window (pane), and as many again.
 
     changes=True gives a collection of the rows, without rank: at each time the first of all rows up to it, whatever
     order they came in; among equals in all else, by their other columns.
@@ -109,105 +109,69 @@ def top(
     if rank in stream.schema.positions:
         raise SchemaError(f"operator {name!r}: there is a column {rank!r} already; give the rank another name by rank=")
     rank = unnamed("rank") if rank is None else rank
-    rows = stream.schema
+    rows, ranked = stream.schema, (best, *others)
     schema = Schema.of(rows.spec() | {rank: "int64"})
-
-    def state() -> TopState:
-        return TopState(rows, best, tuple(others), k, largest)
-
-    ranked = best, *others
-    are_words = not any(rows.kind(column).is_text for column in ranked)
-    thins = thinned(plan.by, best, tuple(others), largest) if k == 1 and plan.by and are_words else None
+    thins = thinned(plan.by, best, tuple(others), largest) if k == 1 and plan.by else None
     if mode == FINAL:
-        made = windowed(
-            rankable(stream, best) if all_ties else stream, plan, window, schema,
-            lambda _: _tied_rows(rows, best, k, largest) if all_ties else state(), rows,
-            None if all_ties or window is not None or not are_words
-            else lambda plan, by, moves: compiled_final_top(
-                plan.schema, by, ranked, k, largest, False, len(rows), moves
-            ),
-            None if all_ties or window is not None else thins,
-        )  # fmt: skip
+        if all_ties or window is not None:
+            places = _places(ranked, k, largest, all_ties)
+            made = windowed(rankable(stream, best), plan, window, schema, _shown(places), _needed(places))
+        else:
+            made = final_top(stream, plan, schema, ranked, k, largest, False, thins)
         ranked_rows: Any = without_unnamed(made, name)
         return collections.collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
     way = mechanism_of(stream.scope)
     if not plan.by:
         stream = way.respond(
-            f"{name}.local", (stream, Pipeline()), rows, lambda: _best(state()),
-            compiled=None if rows.kind(best).is_text else lambda: compiled_among(rows, best, k, largest), moves=(),
+            f"{name}.local", (stream, Pipeline()), rows, None,
+            compiled=lambda: compiled_among(rows, best, k, largest), moves=(),
         )  # fmt: skip
     edge, plan, names = to_owners(stream, plan, "", whole=True, thins=None if mode == EACH else thins)
     if k == 1:
-        one = (plan.schema, names, best, tuple(others), largest, False, mode == EACH)
         firsts = way.respond(
-            name, edge, schema, lambda: _first(Best(*one), rows, schema),
-            compiled=(lambda: compiled_best(plan.schema, names, ranked, largest, False, mode == EACH, True, len(rows)))
-            if are_words else None,
+            name, edge, schema, None,
+            compiled=lambda: compiled_best(plan.schema, names, ranked, largest, False, mode == EACH, True, len(rows)),
             moves=of_version(best_tables(plan.schema, names, len(ranked)), plan.said),
         )  # fmt: skip
         return without_unnamed(updates_by(firsts, name, key), name)
-
-    def make() -> Answer:
-        keys, best_rows = Keys(plan.schema, names), state()
-        offer(KeyedMoves(top_tables(plan.schema, names, rows), MovingKeys(keys, names), best_rows))
-        answer = _changes(keys, best_rows, schema)
-        return answer_each(answer, plan.schema, names) if mode == EACH else answer
-
     changed = way.respond(
-        name, edge, schema, make,
-        compiled=(lambda: compiled_top(plan.schema, names, ranked, k, largest, mode == EACH, len(rows)))
-        if are_words else None,
+        name, edge, schema, None,
+        compiled=lambda: compiled_top(plan.schema, names, ranked, k, largest, mode == EACH, len(rows)),
         moves=of_version(top_tables(plan.schema, names, rows), plan.said),
     )  # fmt: skip
     return without_unnamed(updates_by(changed, name, (*key, rank)), name)
 
 
-def _first(best: Best, rows: Schema, schema: Schema) -> Answer:
-    """The rows that are first now, with their rank: nothing else changes, so rows need not be kept."""
-
-    def answer(batch: Batch) -> Batch:
-        found = best.winners(batch).select(rows)
-        heaps = (*found.heaps, None) if schema.has_text else ()
-        return Batch.wrap(schema, (*found.columns, np.ones(found.rows, np.int64)), found.rows, heaps, found)
-
-    return answer
+Places = Callable[[Batch, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""places(rows, which): the first rows of each group, group after group in order, and their ranks: int64."""
 
 
-def _best(state: TopState) -> Answer:
-    """A worker's own rows that can be among the best of all."""
-    state.reset(np.zeros(1, np.int64), 1)
-    return lambda batch: state.enter(batch, np.zeros(batch.rows, np.int64))[1]
-
-
-def _changes(keys: Keys, state: TopState, schema: Schema) -> Answer:
-    def answer(batch: Batch) -> Batch:
-        slots = keys.slots(batch)
-        if len(keys.fresh):
-            state.reset(keys.fresh, keys.limit)
-        return wrapped(schema, *state.shown(*state.changed_rows(state.changes(batch, slots))))
-
-    return answer
-
-
-def _tied_rows(schema: Schema, order: str, k: int, largest: bool) -> Gathered:
-    """State that shows the k first rows of each slot, with all that are equal to the last of them, and their ranks
-    from 1: equal ones have one, and the next has one more than there are before it."""
+def _places(orders: Sequence[str], k: int, largest: bool, all_ties: bool) -> Places:
+    first, *others = orders
 
     def places(rows: Batch, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _ranks(order_words(rows, order, (), largest)[:, 0], which, k)
+        return _ranks(order_words(rows, first, tuple(others), largest), which, k, all_ties)
 
+    return places
+
+
+def _needed(places: Places) -> Needed:
     def needed(rows: Batch, which: np.ndarray) -> np.ndarray:
         kept = np.zeros(rows.rows, np.bool_)
         kept[places(rows, which)[0]] = True
         return kept
 
-    def show(keys: Keys, slots: np.ndarray, rows: Batch, which: np.ndarray) -> tuple[HeapedColumns, int]:
+    return needed
+
+
+def _shown(places: Places) -> Show:
+    def show(rows: Batch, which: np.ndarray) -> tuple[HeapedColumns, int]:
         chosen, ranks = places(rows, which)
         best = rows.take(chosen)
         heaps = best.heaps or (None,) * len(best.columns)
         return joined((best.columns, heaps), ((ranks,), (None,))), best.rows
 
-    return Gathered(schema, show, needed)
+    return show
 
 
 def _tied_of_one(schema: Schema, order: str, k: int, largest: bool) -> Callable[[Batch, np.ndarray], Batch]:
@@ -215,20 +179,25 @@ def _tied_of_one(schema: Schema, order: str, k: int, largest: bool) -> Callable[
 
     def function(rows: Batch, times: np.ndarray) -> Batch:
         each = np.repeat(np.arange(rows.rows), times)
-        words = order_words(rows, order, (), largest)[each, 0]
-        chosen, _ = _ranks(words, np.zeros(len(each), np.int64), k)
+        words = order_words(rows, order, (), largest)[each]
+        chosen, _ = _ranks(words, np.zeros(len(each), np.int64), k, True)
         return rows.take(each[chosen]).select(schema)
 
     return function
 
 
-def _ranks(words: np.ndarray, which: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows whose rank is at most k, by group and order, of equal ones in theirs; and these ranks: int64."""
-    order = np.lexsort((words, which))
+def _ranks(words: np.ndarray, which: np.ndarray, k: int, all_ties: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The rows whose rank is at most k, by group and order, of equal ones in theirs; and these ranks, from 1: int64.
+    words: int64 (rows, n). all_ties: whether equal ones have one rank, and the next has one more than there are before
+    it."""
+    order = np.lexsort((*words.T[::-1], which))
     begins = np.diff(which[order], prepend=-1) != 0
-    differs = begins | (np.diff(words[order], prepend=0) != 0)
     at = np.arange(len(order))
-    before = np.maximum.accumulate(np.where(differs, at, 0)) - np.maximum.accumulate(np.where(begins, at, 0))
+    before = at - np.maximum.accumulate(np.where(begins, at, 0))
+    if all_ties and len(order):
+        sorted_words = words[order]
+        differs = begins | np.append(True, (sorted_words[1:] != sorted_words[:-1]).any(axis=1))
+        before = before[np.maximum.accumulate(np.where(differs, at, 0))]
     best = before < k
     return order[best], before[best] + 1
 

@@ -30,9 +30,8 @@ from tokenring.engine.raw import halves_at
 from tokenring.operators.folds import (
     BLOCK,
     COUNT,
-    Accumulators,
     Folds,
-    FoldTables,
+    FoldState,
     Plan,
     fold_block,
     start_slot,
@@ -167,7 +166,7 @@ def _begin(own: Combining, message: int) -> None:
 
 
 @kernel
-def _combine(own: Combining, message: int, at: int, some: int) -> bool:
+def _combine(world: int, own: Combining, message: int, at: int, some: int) -> bool:
     """Fold rows from `at` on into rows to be sent; whether all sums stayed in range."""
     scratch = table_at(own.scratch, _SCRATCH_ROWS, BLOCK)
     slots, before = scratch[_SLOTS][:some], own.made
@@ -181,7 +180,7 @@ def _combine(own: Combining, message: int, at: int, some: int) -> bool:
         _number_by_several(own, message, at, scratch[_TAGS][:some], slots)
     for slot in range(before, own.made):
         start_slot(own.folds, slot)
-    return fold_block(own.folds, message, at, slots, scratch[_CHOSEN], scratch[_PICKED]) < 0
+    return fold_block(world, own.folds, message, at, slots, scratch[_CHOSEN], scratch[_PICKED]) < 0
 
 
 @kernel
@@ -212,7 +211,7 @@ def _answer_combined(world: int, me: int) -> int:
         if own.made + some > own.capacity:
             own.row = at
             return NEEDS_ROOM
-        is_in_range = _combine(own, message, at, some)
+        is_in_range = _combine(world, own, message, at, some)
         at += some
         is_worth_it = 2 * own.made <= at
         if not is_in_range or not is_worth_it:
@@ -239,8 +238,7 @@ class _Combined:
     """One worker's tables."""
 
     def __init__(self, plan: Plan) -> None:
-        self._state = Accumulators(plan)
-        self._tables = FoldTables(plan, self._state)
+        self._state = FoldState(plan)
         self._by = np.array([plan.schema.position(name) for name in plan.by], np.int64)
         self._varying = np.zeros(len(plan.by), np.int64)
         self._cells = shared_scratch(__name__, 1, 1 << (_CELL_BITS - 1))  # any number in them is of a row, or of none
@@ -256,8 +254,8 @@ class _Combined:
     def _link(self) -> None:
         capacity = self._rows.shape[1]
         self._rows[_NUMBERS] = np.arange(capacity)
-        self._tables.make_room(capacity)
-        self._tables.link(self.own.folds)
+        self._state.make_room(capacity)
+        self._state.link(self.own.folds)
         self.own.rows, self.own.capacity = address_of(self._rows), capacity
 
     def _grow(self) -> None:
@@ -270,8 +268,7 @@ class _Combined:
 
 
 def combined(plan: Plan) -> CompiledLogic:
-    """Rows of `combined_schema`, for each message one for each key in it, or more; of a plan that combines, for which
-    `can_fold` holds."""
+    """Rows of `combined_schema`, for each message one for each key in it, or more; of a plan that combines."""
     return _Combined(plan).logic()
 
 

@@ -83,7 +83,7 @@ def _answer_changes(world: int, me: int) -> int:
             own.row = at
             return NEEDS_ROOM
         slots = scratch[_SLOTS][:some]
-        wrong = fold_block(own.folds, message, at, slots, scratch[_CHOSEN], scratch[_PICKED])
+        wrong = fold_block(world, own.folds, message, at, slots, scratch[_CHOSEN], scratch[_PICKED])
         if wrong == NO_ROOM:
             own.row = at
             return NEEDS_ROOM
@@ -130,7 +130,7 @@ def _answer_each(world: int, me: int) -> int:
             values_of(own.key_words, column, values)
         for i in range(some):
             slot = slots[i : i + 1]
-            wrong = fold_block(own.folds, message, at + i, slot, scratch[_CHOSEN], scratch[_PICKED])
+            wrong = fold_block(world, own.folds, message, at + i, slot, scratch[_CHOSEN], scratch[_PICKED])
             if wrong == NO_ROOM:
                 own.row = at + i
                 return NEEDS_ROOM
@@ -150,25 +150,28 @@ def _answer_all(world: int, me: int) -> int:
     """Fold a message's rows, which are all of one group: its words of state, behind a 0, or its results so far."""
     state, own = driven(world, me), own_record(world, me, Running)
     message = state.message
-    rows = rows_of(message)
+    rows, at = rows_of(message), own.row
     scratch = table_at(own.scratch, SCRATCH_ROWS, BLOCK)
-    if own.partial:
+    if own.partial and at == 0:
         start_slot(own.folds, 0)
     slots = scratch[_SLOTS]
-    slots[: max(1, min(BLOCK, rows))] = 0
-    wrong = -1
-    if own.quick:
+    slots[:] = 0
+    if own.quick and rows > 0:
         bounds = scratch[_WANTED][:2]
         bounds[0], bounds[1] = 0, rows
-        if rows > 0:
-            wrong = fold_stretches(own.folds, message, 0, 1, bounds, slots)
-    else:
-        for at in range(0, rows, BLOCK):
-            if wrong < 0:
-                some = slots[: min(BLOCK, rows - at)]
-                wrong = fold_block(own.folds, message, at, some, scratch[_CHOSEN], scratch[_PICKED])
-    if wrong >= 0:
-        return _overflow(world, me, wrong)
+        wrong, at = fold_stretches(own.folds, message, 0, 1, bounds, slots), rows
+        if wrong >= 0:
+            return _overflow(world, me, wrong)
+    while at < rows:
+        some = slots[: min(BLOCK, rows - at)]
+        wrong = fold_block(world, own.folds, message, at, some, scratch[_CHOSEN], scratch[_PICKED])
+        if wrong == NO_ROOM:
+            own.row = at
+            return NEEDS_ROOM
+        if wrong >= 0:
+            return _overflow(world, me, wrong)
+        at += len(some)
+    own.row = 0
     reply = new_message(world, me, 0, 1)
     if own.partial:
         column_of(reply, 0)[0] = 0
@@ -215,13 +218,13 @@ def _answer_firsts(world: int, me: int) -> int:
 
 
 def compiled_changes(plan: Plan, each: bool) -> CompiledLogic:
-    """Running aggregates by key, of a plan for which `can_fold` holds; each: after each row, not each message."""
+    """Running aggregates by key; each: after each row, not each message."""
     state = RunningState(plan.schema, plan.by, plan, moved_tables(plan))
     return state.logic(_answer_each if each else _answer_changes)
 
 
 def compiled_all(plan: Plan, partial: bool) -> CompiledLogic:
-    """Running aggregates of all rows, of a plan for which `can_fold` holds. partial: the state of each message's."""
+    """Running aggregates of all rows. partial: the state of each message's."""
     state = RunningState(plan.schema, (), plan, () if partial else moved_group(plan))
     state.own.partial = partial
     return state.logic(_answer_all)

@@ -6,8 +6,8 @@ import numpy as np
 
 from tokenring.engine import Schema
 from tokenring.engine.compiled import Entry, Record, address_of
-from tokenring.operators.folds import ALL, BLOCK, Accumulators, Folds, FoldTables, Plan
-from tokenring.operators.folds.moving import CompiledFolds, fold_kinds
+from tokenring.operators.folds import ALL, BLOCK, Folds, FoldState, Plan
+from tokenring.operators.folds.moving import KeptFolds, fold_kinds
 from tokenring.operators.mechanisms import CompiledLogic
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import (
@@ -69,8 +69,7 @@ class RunningState:
         """by: the key's columns; none for one group of all rows. moves: the tables that it is as it moves."""
         self._key_words = KeyWords(schema, by)
         self._keys = Keys(Schema.of(self._key_words.spec), by) if by else None
-        self._state = None if plan is None else Accumulators(plan)
-        self._tables = None if plan is None or self._state is None else FoldTables(plan, self._state)
+        self._state = None if plan is None else FoldState(plan)
         self._stamps = np.zeros(64, np.int64)
         self._scratch = shared_scratch(__name__, SCRATCH_ROWS, BLOCK)
         self.own = own = Running()
@@ -87,12 +86,12 @@ class RunningState:
     def _start(self) -> None:
         """The group of all rows has none."""
         assert self._state is not None
-        self._state.reset(np.zeros(1, np.int64), 1)
+        self._state.start(np.zeros(1, np.int64))
 
     def _offer(self, schema: Schema, by: Sequence[str], moves: Sequence[Table]) -> None:
         kept: Kept | None = None
-        if self._state is not None and self._tables is not None:
-            kept = CompiledFolds(self._state, self._tables, self.own.folds, self._link)
+        if self._state is not None:
+            kept = KeptFolds(self._state, self.own.folds, self._link)
         if self._keys is None:
             offer(KeyedMoves(moves, OneKey(self._start), kept, self._link))
         else:
@@ -103,16 +102,16 @@ class RunningState:
         if self._keys is not None:
             self._stamps = grown(self._stamps, self._keys.capacity)
             link_numbers(self.own.keys, self._keys)
-        if self._tables is not None:
-            self._tables.link(self.own.folds)
+        if self._state is not None:
+            self._state.link(self.own.folds)
         self.own.stamps = address_of(self._stamps)
 
     def _grow(self) -> None:
-        assert self._keys is not None
-        self._key_words.grow(self._keys)
-        self._keys.grow()
-        if self._tables is not None:
-            self._tables.make_room(self._keys.capacity)
+        if self._keys is not None:
+            self._key_words.grow(self._keys)
+            self._keys.grow()
+        if self._state is not None:
+            self._state.make_room(1 if self._keys is None else self._keys.capacity)
         self._link()
 
     def _explain(self, _: int, operands: tuple[int, int, int]) -> Exception:

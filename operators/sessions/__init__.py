@@ -5,6 +5,5 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.sessions.compiled_sessions import compiled_sessions
     from tokenring.operators.sessions.moving_sessions import session_tables
-    from tokenring.operators.sessions.sessions import Sessions
 
-__all__ = ["Sessions", "compiled_sessions", "session_tables"]
+__all__ = ["compiled_sessions", "session_tables"]

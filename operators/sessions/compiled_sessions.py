@@ -1,10 +1,10 @@
-"""Session windows in the worker's inner loop: what `Sessions` sends, by the same kernels."""
+"""One worker's part of session windows: open sessions of its keys, merged by rows that come between them."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, Schema, Time, kernel
+from tokenring.engine import COMPLETE, Schema, Time, TimeRegressionError, kernel
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
@@ -24,22 +24,22 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.folds import (
     BLOCK,
-    Accumulators,
+    NO_ROOM,
     Folds,
-    FoldTables,
+    FoldState,
     Plan,
     bounds,
     fold_block,
+    forget_state,
     merge_slots,
     start_slot,
     write_results,
 )
-from tokenring.operators.folds.moving import CompiledFolds
+from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record, times_asked
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.sessions.moving_sessions import MovingSessions
 from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow, end_sessions, extend, resolve
-from tokenring.operators.sessions.sessions import too_late
 from tokenring.operators.state import (
     KeyColumns,
     KeyMap,
@@ -57,7 +57,7 @@ from tokenring.operators.state import (
     with_key_words,
 )
 from tokenring.operators.state.moving import KeySlots, MovingKeyWords
-from tokenring.operators.time import Session, named, whole
+from tokenring.operators.time import Session, named, too_early, whole
 
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _SESSIONS, _CHOSEN, _PICKED = range(7)
 _SCRATCH_ROWS = 7
@@ -65,11 +65,23 @@ _ROW_WORDS, _COUNTS_WORDS = SessionRow.size, SessionCounts.size
 _TOO_LATE, _OVERFLOW = -1, -2
 
 
+def too_late(plan: Plan, column: str, lateness: int, time: Time, closed: Time) -> TimeRegressionError:
+    """What a row raises whose session may have been sent already."""
+    if time + lateness < 0:
+        cure = ", allow lateness=... of as much as they lie before"
+        return too_early(plan.operator, plan.schema, "a row is of", [column], time, cure)
+    return TimeRegressionError(
+        f"operator {plan.operator!r}: a row at {time} came when sessions that it may be part of were sent already: the "
+        f"frontier was at {closed}. Rows must not lie before their message's time: send such rows at earlier times, "
+        f"allow lateness=..., or take them with late=True"
+    )
+
+
 class Sessions(Record):
-    """`keys`, `folds`: where keys and folds are. `table` to `meta`: as `extend` takes them, `capacity` sessions.
-    `lists`: room for three words a session. `by`: the columns of the key among the `columns` that arrive; `sent`: how
-    many of them are sent. `key_words`: where the key's KeyWords are. `row`: the row to go on with after there was no
-    room."""
+    """`keys`, `folds`: where keys and folds are. `table` to `meta`: as `extend` takes them, `capacity` sessions;
+    `merged`: those that have become part of another, whose state still has to. `lists`: room for three words a session.
+    `by`: the columns of the key among the `columns` that arrive; `sent`: how many of them are sent. `key_words`: where
+    the key's KeyWords are. `row`: the row to go on with after there was no room."""
 
     keys: KeyMap
     folds: Folds
@@ -79,6 +91,7 @@ class Sessions(Record):
     timers: int
     meta: int
     capacity: int
+    merged: int
     lists: int
     by: KeyColumns
     sent: int
@@ -105,12 +118,17 @@ def _tables(own: Sessions) -> tuple[Words, Words, Words, Words, Words]:
 
 
 @kernel
-def _merge(own: Sessions, table: Words, merged: Words, roots: Words, words: Words) -> int:
+def _merge(own: Sessions, table: Words, merged: Words) -> int:
     """Fold the state of sessions into those that they have become part of. Returns the fold whose sum left its range;
-    -1 if none did."""
+    NO_ROOM, or -1."""
+    lists, count = table_at(own.lists, 3, own.capacity), len(merged)
+    roots = lists[1][:count]
     roots[:] = merged
     resolve(table, roots)
-    return merge_slots(own.folds, own.folds, merged, roots, words)
+    wrong = merge_slots(own.folds, own.folds, merged, roots, lists[2])
+    if wrong == -1:
+        forget_state(own.folds, merged)
+    return wrong
 
 
 @entry
@@ -138,7 +156,7 @@ def _take(world: int, me: int) -> int:
         return NEEDS_ROOM
     scratch = table_at(own.scratch, _SCRATCH_ROWS, BLOCK)
     table, heads, free, timers, meta = _tables(own)
-    counts, lists = record_of(meta, SessionCounts), table_at(own.lists, 3, own.capacity)
+    counts, merged = record_of(meta, SessionCounts), words_at(own.merged, own.capacity)
     slots, sessions, fresh = scratch[_SLOTS], scratch[_SESSIONS], scratch[_FRESH]
     while at < rows:
         some = min(BLOCK, rows - at)
@@ -146,19 +164,23 @@ def _take(world: int, me: int) -> int:
             own.keys, own.by, keyed, at, some, scratch[_WANTED], slots,
             fresh, scratch[_FRESH_ROWS],
         )
-        counts.fresh = counts.merged = 0
+        counts.fresh = 0
         done = extend(
             table, heads, free, timers, meta, times[at : at + some_have_keys], slots[:some_have_keys], own.gap, 0,
-            sessions, fresh, lists[0],
+            sessions, fresh, merged,
         )  # fmt: skip
         for i in range(counts.fresh):
             start_slot(own.folds, fresh[i])
-        merged = counts.merged
-        if merged > 0:
+        wrong = -1
+        if counts.merged > 0:
             resolve(table, sessions[:done])
-        wrong = fold_block(own.folds, message, at, sessions[:done], scratch[_CHOSEN], scratch[_PICKED])
-        if wrong < 0 and merged > 0:
-            wrong = _merge(own, table, lists[0][:merged], lists[1][:merged], lists[2])
+            wrong = _merge(own, table, merged[: counts.merged])
+        if wrong == -1:
+            counts.merged = 0
+            wrong = fold_block(world, own.folds, message, at, sessions[:done], scratch[_CHOSEN], scratch[_PICKED])
+        if wrong == NO_ROOM:  # the same rows then come to the same sessions, and merge no others
+            own.row = at
+            return NEEDS_ROOM
         if wrong >= 0:
             fail(world, me, _OVERFLOW, wrong, 0, 0)
             return FAILED
@@ -215,6 +237,7 @@ def _emit(world: int, me: int) -> int:
             values_of(own.key_words, column, values)
             position += 1
         write_results(own.folds, ended, message, position)
+        forget_state(own.folds, ended)
         give(world, me, opened[ended[0]].last + own.gap + own.lateness, message)
         _forget_keys(own, heads, keys, lists[2])
     state.made = timers[0, 0] + own.lateness if record_of(meta, SessionCounts).timers > 0 else COMPLETE
@@ -232,10 +255,9 @@ class _Sessions:
         self._keys = Keys(Schema.of(self._key_words.spec), by)
         self.keys: KeySlots = MovingKeyWords(plan.schema.select(by), self._keys, self._key_words, by)
         """See OpenSessions."""
-        self._state = Accumulators(plan)
-        self._folds = FoldTables(plan, self._state)
+        self._state = FoldState(plan, merges=True)
         self._table, self._timers = np.zeros((64, SessionRow.size), np.int64), np.zeros((64, 2), np.int64)
-        self._free, self._heads = np.zeros(64, np.int64), np.zeros(64, np.int64)
+        self._free, self._heads, self._merged = (np.zeros(64, np.int64) for _ in range(3))
         self._meta = np.zeros(SessionCounts.size, np.int64)
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self._counts = SessionCounts(self._meta)
@@ -246,8 +268,7 @@ class _Sessions:
         own.lateness, own.key_words, own.columns = lateness, self._key_words.address, len(plan.schema)
         own.with_start, own.with_end = named(window)
         self._link()
-
-        kept = CompiledFolds(self._state, self._folds, own.folds, self._link)
+        kept = KeptFolds(self._state, own.folds, self._link)
         offer(MovingSessions(moves, self, kept, own.gap, lateness))
 
     @property
@@ -276,11 +297,12 @@ class _Sessions:
     def _link(self) -> None:
         own = self.own
         link_numbers(own.keys, self._keys)
-        self._folds.link(own.folds)
+        self._state.link(own.folds)
         self._lists = np.empty((3, len(self._free)), np.int64)  # used within a call
         own.table, own.heads = address_of(self._table), address_of(self._heads)
         own.free, own.timers = address_of(self._free), address_of(self._timers)
         own.capacity, own.lists = len(self._free), address_of(self._lists)
+        own.merged = address_of(self._merged)
 
     def grow(self) -> None:
         """Make room for another key, and another session."""
@@ -289,13 +311,14 @@ class _Sessions:
         self._heads = grown(self._heads, self._keys.capacity)
         if self._counts.free == 0 and self._counts.limit == len(self._free):
             self._lengthen(2 * len(self._free))
+        self._state.make_room(len(self._free))
         self._link()
 
     def _lengthen(self, length: int) -> None:
         """Have room for so many sessions."""
         self._table, self._timers = grown(self._table, length, axis=0), grown(self._timers, length, axis=0)
-        self._free = grown(self._free, length, None)
-        self._folds.make_room(length)
+        self._free, self._merged = grown(self._free, length, None), grown(self._merged, length, None)
+        self._state.reserve(length)
 
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""
@@ -308,7 +331,8 @@ class _Sessions:
 def compiled_sessions(
     plan: Plan, by: tuple[str, ...], window: Session, lateness: int, moves: Sequence[Table]
 ) -> CompiledLogic:
-    """`Sessions` of a plan for which `can_fold` holds, without sets of different values."""
+    """Output is pending at the ends of open sessions, plus the lateness that is allowed. by: the columns of the key
+    among those that arrive; the plan's are among the results. moves: the tables of `session_tables`."""
     held = _Sessions(plan, by, window, lateness, moves)
     return CompiledLogic(
         held.own.words, _emit, (_take,), (_ask,), owners=(held,), make_room=held.grow, explain=held.explain

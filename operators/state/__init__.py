@@ -61,7 +61,15 @@ with later(__name__):
         has_room_for_texts,
         keep_text,
     )
-    from tokenring.operators.state.key_words import KeyWords, values_of, with_key_words, word_column
+    from tokenring.operators.state.key_words import (
+        KeyWords,
+        TextNumbers,
+        numbers_in_use,
+        values_of,
+        what_stands_for,
+        with_key_words,
+        word_column,
+    )
     from tokenring.operators.state.keys import Keys
     from tokenring.operators.state.keys_kernels import KeyCounts
     from tokenring.operators.state.row_store import RowStore
@@ -87,6 +95,7 @@ __all__ = [
     "RowStore",
     "SETTLED_AT_ONCE",
     "SOURCE_WORDS",
+    "TextNumbers",
     "TextStore",
     "WordKeys",
     "all_equal",
@@ -118,6 +127,7 @@ __all__ = [
     "mixed",
     "number_by",
     "number_rows",
+    "numbers_in_use",
     "overflows",
     "pop",
     "push",
@@ -132,6 +142,7 @@ __all__ = [
     "take_place",
     "updates_by",
     "values_of",
+    "what_stands_for",
     "with_key_words",
     "word_column",
     "wrapped",

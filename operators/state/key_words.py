@@ -1,16 +1,17 @@
-"""Keys of any kind in compiled operators, as words that are equal where the values are: a text is a number, and -0.0
-is 0.0.
+"""Keys, and values that are counted, of any kind in compiled operators, as words that are equal where the values are: a
+text is a number, and -0.0 is 0.0.
 
 Texts are compared byte by byte where their hashes are equal. Of texts that all workers have in common a word says which
 it is: those that came lately are found by it alone. A text that is of no key any more keeps its number until there is
 no room for another; then all such numbers are given back at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, Schema, Strings, int64, kernel, text_equal, text_hash, void
+from tokenring.engine import COLUMN, WORDS, Kind, Schema, Strings, int64, kernel, text_equal, text_hash, void
 from tokenring.engine.columns import heap_address, text_bytes
 from tokenring.engine.compiled import (
     Record,
@@ -283,8 +284,8 @@ def values_of(key_words: int, column: int, words: Words) -> None:
 
 
 class TextNumbers:
-    """The texts of one column of a key, numbered from 0 on. Memory: 40 to 80 bytes each, and the text where it is not
-    common."""
+    """The texts of one column, of a key or of values that are counted, numbered from 0 on. Memory: 40 to 80 bytes each,
+    and the text where it is not common."""
 
     def __init__(self) -> None:
         self._texts = KeptTexts()
@@ -293,13 +294,14 @@ class TextNumbers:
         self._map.texts = self._texts.store.address
         self._lengthen(_FIRST_TEXTS)
 
-    def grow(self, keys: Keys, column: int) -> None:
-        """Make room for another text, where there is none: of those that no key has, in that column, nothing stays."""
+    def grow(self, used: Callable[[], np.ndarray]) -> None:
+        """Make room for another text, where there is none: of those that are not among the `used` ones, int64 of any
+        length, nothing stays."""
         its, length = self._map, len(self._stored)
         is_full = self._room == 0
         if not is_full and not self._texts.lacks_room:
             return
-        self._forget_unused(keys.words(column)[keys.live()])
+        self._forget_unused(used())
         # The column at hand is begun anew, and no key has its texts yet.
         if self._texts.lacks_room:
             self._texts.make_room([self._kept], its.given_bytes)
@@ -336,12 +338,12 @@ class TextNumbers:
         its.stored, its.hashes = address_of(self._stored), address_of(self._hashes)
         its.unused, its.capacity = address_of(self._unused), len(self._stored)
 
-    def numbers_of(self, texts: Strings, keys: Keys, column: int) -> np.ndarray:
+    def numbers_of(self, texts: Strings, used: Callable[[], np.ndarray]) -> np.ndarray:
         """Before the operator runs in a round: the numbers of texts, new ones where they have none: int64 (texts,).
-        Where there is no room for all, of those that no key has, in that column, nothing stays."""
+        Where there is no room for all, of those that are not among the `used` ones nothing stays."""
         count, size_bytes = len(texts), text_bytes(texts.words)
         if self._room < count or not self._texts.has_room(size_bytes):
-            self._forget_unused(keys.words(column)[keys.live()])
+            self._forget_unused(used())
             room, length = self._room, len(self._stored)
             if room < max(count, length // 4):
                 self._lengthen(length + max(count - room, 1))
@@ -365,6 +367,13 @@ class TextNumbers:
         self._lately[:] = _NO_WORD
 
 
+def what_stands_for(kind: Kind, texts: TextNumbers | None) -> int:
+    """What `word_column` is told of a column of this kind; texts: of one of text, its own."""
+    if texts is not None:
+        return texts.address
+    return FLOATS if kind.is_float else AS_IT_IS
+
+
 class KeyWords:
     """A key's columns as words. kinds: a word for each that says what it is (AS_IT_IS, FLOATS, where its texts are), at
     `address`, which is 0 if all are taken as they are. spec: the kinds of the words, by name."""
@@ -372,9 +381,7 @@ class KeyWords:
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
         kinds = [schema.kind(name) for name in by]
         self._texts = {at: TextNumbers() for at, kind in enumerate(kinds) if kind.is_text}
-        self.kinds = np.array([FLOATS if kind.is_float else AS_IT_IS for kind in kinds], np.int64)
-        for at, texts in self._texts.items():
-            self.kinds[at] = texts.address
+        self.kinds = np.array([what_stands_for(kind, self._texts.get(at)) for at, kind in enumerate(kinds)], np.int64)
         self.address = address_of(self.kinds) if self.kinds.any() else 0
         self.spec = {name: "int64" if kind.is_text else str(kind) for name, kind in zip(by, kinds, strict=True)}
 
@@ -387,4 +394,9 @@ class KeyWords:
         """Make room for another text in each column, where there is none. keys: all that there are, in words; first:
         their column where the key begins."""
         for at, texts in self._texts.items():
-            texts.grow(keys, first + at)
+            texts.grow(partial(numbers_in_use, keys, first + at))
+
+
+def numbers_in_use(keys: Keys, column: int) -> np.ndarray:
+    """The numbers of texts that keys have in a column: int64 (keys,)."""
+    return keys.words(column)[keys.live()]

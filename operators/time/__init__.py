@@ -3,6 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.operators.time.clock_table import ClockWindows, ends_by_clock, knows, knows_starts, start_by_clock
     from tokenring.operators.time.delay import delay, finished_first
     from tokenring.operators.time.finished import (
         compared,
@@ -48,6 +49,7 @@ with later(__name__):
 
 __all__ = [
     "Clock",
+    "ClockWindows",
     "FOREVER",
     "NOTHING",
     "Notificator",
@@ -73,10 +75,13 @@ __all__ = [
     "coordinate_of",
     "delay",
     "end_of_time",
+    "ends_by_clock",
     "fill_ends",
     "finished_aside",
     "finished_first",
     "floors_after",
+    "knows",
+    "knows_starts",
     "may_come",
     "named",
     "order_words",
@@ -88,6 +93,7 @@ __all__ = [
     "require_total_order",
     "set_all_aside",
     "split_late",
+    "start_by_clock",
     "together",
     "too_early",
     "whole",

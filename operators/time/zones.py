@@ -10,6 +10,8 @@ from tokenring.operators.durations import DAY
 
 _EPOCH = datetime(1970, 1, 1)
 _AROUND = 2 * DAY  # beyond any difference to UTC, and any change of it
+_FAR = 2**63 - 1  # there are no instants beyond
+_MORE = 64  # windows, of which the bounds are made at least
 
 
 class WallClock:
@@ -29,22 +31,38 @@ class WallClock:
         """The end of each instant's window: int64 (rows,)."""
         if not len(times):
             return np.zeros(0, np.int64)
-        self._cover(int(times.min()), int(times.max()))
+        self.cover(int(times.min()), int(times.max()))
         return self._ends[np.searchsorted(self._ends, times, "right")]
 
     def start(self, end: Time) -> Time:
         """The start of the window that ends there."""
-        self._cover(end - self._width - _AROUND, end)
+        self.cover(end - self.longest, end)
         return int(self._ends[np.searchsorted(self._ends, end) - 1])
 
-    def _cover(self, first: int, last: int) -> None:
+    @property
+    def longest(self) -> int:
+        """No window is longer."""
+        return self._width + _AROUND
+
+    @property
+    def table(self) -> tuple[np.ndarray, Time, Time]:
+        """Where windows end, int64 (n,) in order; of those of all instants between these two, it has the bounds."""
+        return self._ends, self._first, self._last
+
+    def cover(self, first: Time, last: Time) -> None:
+        """Have the bounds of all windows of instants `first` .. `last` in the table, and of some more."""
         if len(self._ends) and self._first <= first and last <= self._last:
             return
-        first, last = (min(first, self._first), max(last, self._last)) if len(self._ends) else (first, last)
+        if len(self._ends):  # twice as many, so that each is made a few times
+            more = max(self._last - self._first, _MORE * self._width)
+            first = self._first if self._first <= first else min(first, self._first - more)
+            last = self._last if last <= self._last else max(last, self._last + more)
+        first, last = max(first, -_FAR), min(last, _FAR)
         step = self._width
         numbers = range((first - _AROUND - self._offset) // step - 1, (last + _AROUND - self._offset) // step + 3)
         found = {instant for number in numbers for instant in self._instants(number * step + self._offset)}
-        self._ends, self._first, self._last = np.array(sorted(found), np.int64), first, last
+        ends = [instant for instant in sorted(found) if -_FAR < instant < _FAR]
+        self._ends, self._first, self._last = np.array([-_FAR, *ends, _FAR], np.int64), first, last
 
     def _instants(self, wall: int) -> list[int]:
         local = _EPOCH + timedelta(microseconds=wall // 1_000)

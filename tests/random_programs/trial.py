@@ -16,7 +16,6 @@ from random import Random
 from typing import Any
 
 from tests.engine.helpers import simulated
-from tests.operators.helpers import no_text_space
 from tests.operators.migrate.two_benches import only_python
 from tests.random_programs.collections import LARGE, SMALL, Size, random_plan
 from tests.random_programs.plain import answer_of
@@ -29,7 +28,7 @@ from tokenring.operators.migrate import HeldBackWarning, use_bins
 EPOCHS = 8
 INPUTS = 2
 KINDS = ("streams", "collections", "migration", "recovery")
-FORMS = ("", "", "", "only Python", "no text space")
+FORMS = ("", "", "", "only Python")
 _MOST_ROWS, _MOST_MESSAGES, _KEYS = 7, 3, 12
 _MOST_MADE, _MOST_MADE_AS_SAID = 500, 4_000
 _WATCHDOG_SECONDS = 240.0
@@ -198,7 +197,6 @@ class Trial:
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore", RowwiseWarning)
             stack.enter_context(only_python(self.form == "only Python"))
-            stack.enter_context(no_text_space(self.form == "no text space"))
             yield
 
 
@@ -266,7 +264,7 @@ def drawn(kind: str, seed: object, does: str = "", form: str | None = None, most
         ]
     trial = Trial(
         name=name, steps=(), sent=(), workers=workers, bins=bins, moves=tuple(moves),
-        form=random.choice(FORMS[: -1 if _is_interned(does) else None]) if form is None else form,
+        form=random.choice(FORMS) if form is None else form,
         ends=(EPOCHS, random.choice([EPOCHS, EPOCHS, 3])), order=f"{random.random()}",
     )  # fmt: skip
     trial = replace(trial, sent=tuple(_rows(random, trial, feeders, size, is_late)))
@@ -341,7 +339,7 @@ def _step(
     """A step of this name, if there may be one."""
     operator = STEPS[does]
     given = [one for one in range(number) if one not in ended and (one in ordered or not operator.in_order)]
-    if not given or (_is_interned(does) and trial.form == "no text space"):
+    if not given:
         return None
     of = [random.choice([random.choice(given), given[-1]]) for _ in range(operator.inputs)]
     if operator.sources and random.random() < 0.8:

@@ -7,12 +7,7 @@ VALUE, FLAGS = "#value", "#flags"
 
 
 def fold_kinds(plan: Plan) -> list[dict[str, str]]:
-    """Names and kinds of the columns behind keys: what `Accumulators.partials` gives; then, for each set of different
-    values that compiled operators have, a value and flags of those who count it."""
-    sets = [{VALUE: str(plan.schema.kind(column)), FLAGS: "int64"} for column, _ in pieces_of(plan)]
+    """Names and kinds of the columns behind keys: what `FoldState.partials` gives; then, for each set of different
+    values, a value and flags of those who count it."""
+    sets = [{VALUE: str(plan.schema.kind(column)), FLAGS: "int64"} for column, _ in counted_columns(plan, MOST_FLAGS)]
     return [plan.partial_kinds(), *sets]
-
-
-def pieces_of(plan: Plan) -> list[tuple[str, list[int]]]:
-    """The sets: the column that each has values of, and the folds that count them."""
-    return counted_columns(plan, MOST_FLAGS)

@@ -1,47 +1,48 @@
 """KeptFolds: the state of aggregates out of slots, and into them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tokenring.engine import Batch
-from tokenring.operators.folds import Accumulators, Plan
-from tokenring.operators.folds.moving.fold_tables import FLAGS, VALUE, pieces_of
-from tokenring.operators.folds.sets import MOST_FLAGS
+from tokenring.operators.folds import BLOCK, Folds, FoldState, put_pairs
+from tokenring.operators.folds.moving.fold_tables import FLAGS, VALUE
 from tokenring.operators.state.moving import Rows
-
-_FLAGS = (1 << MOST_FLAGS) - 1
 
 
 class KeptFolds:
-    """Of Accumulators, with the sets that they have themselves."""
+    """Of a FoldState, which is linked to `folded`."""
 
-    def __init__(self, plan: Plan, state: Accumulators) -> None:
-        self._state = state
-        self._pieces = [numbers for _, numbers in pieces_of(plan)]
+    def __init__(self, state: FoldState, folded: Folds, link: Callable[[], None]) -> None:
+        """link: links all that the operator has."""
+        self._state, self._folded, self._link = state, folded, link
 
     def out(self, slots: np.ndarray) -> Sequence[Rows]:
         """See Kept."""
         made: list[Rows] = [(self._state.partials(slots), None)]
-        for values, numbers in self._state.sets:
-            (words, heap), flags, which = values.out(slots)
-            for at in range(0, len(numbers), MOST_FLAGS):
-                piece = flags >> at & _FLAGS
-                some = np.flatnonzero(piece)
-                made.append((((words[some], piece[some]), (heap, None)), which[some]))
-        self._state.drop(slots)
+        for values in self._state.values:
+            found, flags, which = values.out(slots)
+            made.append((((*found.columns, flags), (*(found.heaps or (None,)), None)), which))
+        self._state.forget_texts(slots)
         return made
 
     def put(self, limit: int, slots: Sequence[np.ndarray], tables: Sequence[Batch]) -> None:
         """See Kept."""
-        state = self._state
-        state.reset(slots[0], limit)
-        state.put(slots[0], tables[0])
-        rest = iter(zip(slots[1:], tables[1:], strict=True))
-        for values, numbers in state.sets:
-            for at in range(0, len(numbers), MOST_FLAGS):
-                owners, table = next(rest)
-                position = table.schema.position(VALUE)
-                heap = table.heaps[position] if table.heaps else None
-                new = values.put(owners, table.columns[position], heap, table.words(FLAGS) << at)
-                state.count(numbers, new)
+        state, folded = self._state, self._folded
+        state.make_room(limit)
+        folded.arrived = max(folded.arrived, state.put(slots[0], tables[0]))
+        self._link()
+        for number, (owners, table) in enumerate(zip(slots[1:], tables[1:], strict=True)):
+            column, heap = table.words(VALUE).view(np.int64), table.heaps[-2] if table.heaps else None
+            for start in range(0, table.rows, BLOCK):
+                rows = slice(start, start + BLOCK)
+                while not self._put(number, owners[rows], column[rows], heap, table.words(FLAGS)[rows]):
+                    state.make_room(limit)
+                    self._link()
+
+    def _put(
+        self, number: int, owners: np.ndarray, column: np.ndarray, heap: np.ndarray | None, flags: np.ndarray
+    ) -> bool:
+        """Values come into a set; False if there was no room, and then texts may have lost their numbers."""
+        values = self._state.values[number].words_of(column, heap)
+        return bool(put_pairs(self._folded.words, number, owners, values, flags))

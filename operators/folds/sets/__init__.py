@@ -3,6 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
+    from tokenring.operators.folds.sets.links import forget_links, has_room_for_links, last_links, link_value, links_of
     from tokenring.operators.folds.sets.moving import flags_before, move_some
     from tokenring.operators.folds.sets.value_sets import ValueSets
     from tokenring.operators.folds.sets.words import GONE, MOST_FLAGS, ValueSet
@@ -13,5 +14,10 @@ __all__ = [
     "ValueSet",
     "ValueSets",
     "flags_before",
+    "forget_links",
+    "has_room_for_links",
+    "last_links",
+    "link_value",
+    "links_of",
     "move_some",
 ]

@@ -5,30 +5,35 @@ seen under. A slot's pairs go by its `owner`, a number of its own, so that those
 until there are enough of them to be swept out. Where pairs lie close together, the dense form has a byte of flags for
 each that there could be. Values that are too far apart to be packed are numbered by Keys before.
 
+Where slots are merged into others, each has a list of what was new to it, by which its values are found.
+
 Where pairs are to be in another form, or packed otherwise, they move there a few with each row (moving.py). Only where
 values begin to be numbered, and where numbers are to be packed otherwise, all pairs are entered at once.
 """
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, Schema, kernel, void
-from tokenring.engine.compiled import Words, record_of
+from tokenring.engine import COLUMN, WORDS, Batch, Kind, Schema, Strings, kernel, void
+from tokenring.engine.compiled import Words, heap_of_words, record_of
 from tokenring.engine.raw import address_of, bytes_at, words_at
+from tokenring.operators.folds.sets.links import let_links_go
 from tokenring.operators.folds.sets.moving import begin_to_leave, free_owners, move_pairs
 from tokenring.operators.folds.sets.pairs import list_pairs
-from tokenring.operators.folds.sets.words import GONE, ValueSet
+from tokenring.operators.folds.sets.words import GONE, Link, ValueSet
 from tokenring.operators.state import (
     FULL,
     FULL_OF,
     LEAST,
     MOST,
     Keys,
+    TextNumbers,
     begin_settling,
     grown,
     link_numbers,
     mark_of,
     put,
     settle_all,
+    what_stands_for,
 )
 
 _FIRST = 64
@@ -38,6 +43,7 @@ _MOST_DENSE = 1 << 32  # bytes, of which only some are written to
 _SPARE_BITS, _OWNER_BITS = 4, 16
 _ALL = 1 << 40  # rows, with which all pairs move
 _FEW = 1 << 12  # pairs that move at once
+_MORE_LINKS = 1 << 10  # than there are of rows that are looked at together: see fold_sets
 
 
 @kernel(void(WORDS, COLUMN, COLUMN))
@@ -54,13 +60,18 @@ def _enter(words: Words, tags: Words, flags: Words) -> None:
 
 
 class ValueSets:
-    """Sets of values, words of one column, by slot. Memory: 12 to 24 bytes a pair of slot and value, 1 to 16 where they
-    lie close together."""
+    """Sets of values of one column by slot. Memory: 12 to 24 bytes a pair of slot and value, 1 to 16 where they lie
+    close together; 32 more where slots are merged, and of texts each different one."""
 
-    def __init__(self, row: ValueSet, column: int, folds: list[int]) -> None:
-        """row: of zeros, for kernels. column: where the values are in messages. folds: which count them, at most
-        MOST_FLAGS."""
-        self._row, self._folds = row, np.array(folds, np.int64)
+    def __init__(self, row: ValueSet, kind: Kind, column: int, folds: list[int], merges: bool) -> None:
+        """row: of zeros, for kernels. kind: the values'. column: where they are in messages. folds: which count them,
+        at most MOST_FLAGS. merges: whether slots can be merged into others."""
+        self._row, self._kind, self._folds = row, kind, np.array(folds, np.int64)
+        self._texts = TextNumbers() if kind.is_text else None
+        row.what = what_stands_for(kind, self._texts)
+        links = _FIRST if merges else 0
+        self._links = np.zeros((links, Link.size), np.int64)
+        self._free_links, self._heads = np.zeros(links, np.int64), np.zeros(links, np.int64)
         self._cells, self._dense = np.zeros(_FIRST, np.int64), np.zeros(0, np.uint8)
         self._owners, self._pairs, self._free = (np.zeros(_FIRST, np.int64) for _ in range(3))
         self._values: Keys | None = None
@@ -77,6 +88,9 @@ class ValueSets:
         row.pairs, row.free_owners, row.owners_room = (
             address_of(self._pairs), address_of(self._free), len(self._pairs)
         )  # fmt: skip
+        if len(self._links):
+            row.links, row.links_room = address_of(self._links), len(self._links)
+            row.heads, row.free_links = address_of(self._heads), address_of(self._free_links)
         if self._values is not None:
             row.is_numbered = 1
             link_numbers(row.values, self._values)
@@ -85,6 +99,12 @@ class ValueSets:
         """Make room for slots below `limit`, and for one more value."""
         row = self._row
         self._owners = grown(self._owners, limit)
+        if len(self._links):
+            self._heads = grown(self._heads, len(self._owners))
+            links = row.linked.limit - row.linked.free + _MORE_LINKS
+            self._links, self._free_links = grown(self._links, links, axis=0), grown(self._free_links, links)
+        if self._texts is not None:
+            self._texts.grow(self._in_use)
         if self._values is not None:
             self._values.grow()
         if row.old and (row.misfit or not move_pairs(row.words, 0)):
@@ -116,14 +136,29 @@ class ValueSets:
                 begin_settling(self._cells, row.words)
         self._link()
 
-    def out(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The values of slots, each named once, of which there are none then: the values, the flags of each and the
-        position of its slot, int64 (values,)."""
+    def out(self, slots: np.ndarray) -> tuple[Batch, np.ndarray, np.ndarray]:
+        """The values of slots, each named once, of which there are none then: the values, a column, the flags of each
+        and the position of its slot, int64 (values,)."""
         row = self._row
-        self._finish()
         slots_here = np.flatnonzero(slots < len(self._owners))
         owners = self._owners[slots[slots_here]] - 1
         slots_here, owners = slots_here[owners >= 0], owners[owners >= 0]
+        values, flags, which = self._listed(owners)
+        if self._texts is not None:
+            values = self._texts.texts_of(values)
+        schema, heaps = Schema.of({"value": str(self._kind)}), (heap_of_words(),) if self._texts is not None else ()
+        column = Batch.wrap(schema, (values.view(self._kind.dtype),), len(values), heaps)
+        row.dead += len(values)
+        self._pairs[owners] = GONE
+        self._owners[slots[slots_here]] = 0
+        if len(self._links):
+            let_links_go(row.words, slots[slots_here])
+        return column.copy() if heaps else column, flags, slots_here[which]  # what the set has may move
+
+    def _listed(self, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The values of owners, in words, the flags of each and the position of its owner: int64 (values,)."""
+        row = self._row
+        self._finish()
         count = int(self._pairs[owners].sum())
         order = np.full(row.limit, -1, np.int64)
         order[owners] = np.arange(len(owners))
@@ -135,10 +170,18 @@ class ValueSets:
             assert found == count
         if self._values is not None:
             values = self._values.words(0)[values]
-        row.dead += count
-        self._pairs[owners] = GONE
-        self._owners[slots[slots_here]] = 0
-        return values, flags, slots_here[which]
+        return values, flags, which
+
+    def _in_use(self) -> np.ndarray:
+        """The values that any slot has, in words: int64 of any length."""
+        return self._listed(np.flatnonzero(self._pairs[: self._row.limit] > 0))[0]
+
+    def words_of(self, column: np.ndarray, heap: np.ndarray | None) -> np.ndarray:
+        """Others' values, int64 (rows,), texts in a heap, as words here, until the next `grow`: int64 (rows,)."""
+        if self._texts is None:
+            return np.ascontiguousarray(column)
+        assert heap is not None
+        return self._texts.numbers_of(Strings(np.ascontiguousarray(column), heap), self._in_use)
 
     def _is_dense(self, pairs: int) -> bool:
         row = self._row

@@ -1,6 +1,7 @@
 """A set of different values, as a record behind what is counted of its cells."""
 
-from tokenring.operators.state import CellCounts, KeyMap
+from tokenring.engine.compiled import Record
+from tokenring.operators.state import CellCounts, FreeList, KeyMap
 
 
 class ValueSet(CellCounts):
@@ -11,7 +12,9 @@ class ValueSet(CellCounts):
     `free_owners`: those to be used again; `owners_room`: for how many there is room. `dead`: pairs of owners that are
     gone. `old`: where the set is whose form pairs move from, 0 if they do not; `scan`: the next place there, and of a
     dense one between which parts of each owner's places there are any. `values`: where the keys of values are that are
-    numbered."""
+    numbered. `what`: what stands for values, as of a key's columns (`word_column`). `links`: where slots can be merged,
+    a Link for each value that was new, 0 elsewhere; `heads`: by slot the last one, plus one; `free_links`, `linked`:
+    those to be used again, and how many there are; `links_room`: for how many there is room."""
 
     cells: int
     cell_count: int
@@ -34,6 +37,20 @@ class ValueSet(CellCounts):
     last_part: int
     is_numbered: int
     values: KeyMap
+    what: int
+    links: int
+    heads: int
+    free_links: int
+    linked: FreeList
+    links_room: int
+
+
+class Link(Record):
+    """A value that was new to a slot, for which flags, and the link before it, plus one, 0 for none."""
+
+    value: int
+    flags: int
+    before: int
 
 
 MOST_FLAGS = 8

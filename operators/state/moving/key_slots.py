@@ -1,6 +1,7 @@
 """Which slots of a worker's keys leave, and keys as columns of tables: out, and in again."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from tokenring.engine import Batch, Schema, Strings
 from tokenring.engine.compiled import heap_of_words
 from tokenring.operators.migrate import Leaving, is_hashed
-from tokenring.operators.state import HeapedColumns, KeyCounts, Keys, KeyWords
+from tokenring.operators.state import HeapedColumns, KeyCounts, Keys, KeyWords, numbers_in_use
 
 
 def live_slots(keys: Keys) -> np.ndarray:
@@ -149,7 +150,8 @@ class MovingKeyWords(MovingKeys):
         for at, texts in self._texts.items():
             heap = batch.heaps[at]
             assert heap is not None
-            columns[at] = texts.numbers_of(Strings(np.ascontiguousarray(columns[at]), heap), self._keys, at)
+            strings = Strings(np.ascontiguousarray(columns[at]), heap)
+            columns[at] = texts.numbers_of(strings, partial(numbers_in_use, self._keys, at))
         return Batch.wrap(self._keys.schema, tuple(columns), batch.rows)
 
     def enter(self, batch: Batch) -> np.ndarray:

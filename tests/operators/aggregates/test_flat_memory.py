@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tokenring as tr
-from tokenring.operators.folds import Accumulators
+from tokenring.operators.folds import FoldState
 from tokenring.operators.folds.sets import ValueSets
-from tokenring.operators.state import Keys
+from tokenring.operators.state import KeptTexts, Keys, TextNumbers
 
 EACH = 400  # keys a window, none of which ever was before
 WARM, LONG = 12, 72  # windows
@@ -19,6 +19,8 @@ WINDOWS = {"tumbling": tr.Tumbling("at", 10), "sliding": tr.Sliding("at", 30, 10
 AGGREGATES: dict[str, dict[str, Any]] = {
     "folds": {"n": tr.Count(), "total": tr.Sum("value"), "last": tr.Last("value")},
     "distinct": {"n": tr.CountDistinct("value"), "some": tr.CountDistinct("value", where=tr.col("value") % 2 == 0)},
+    "texts": {"first": tr.First("name"), "last": tr.Last("name", where=tr.col("value") % 3 > 0)},
+    "distinct texts": {"n": tr.CountDistinct("name")},
 }
 
 
@@ -26,9 +28,12 @@ def held_bytes() -> int:
     """What all keys and states have room for."""
     found = 0
     for each in gc.get_objects():
-        if isinstance(each, Keys | ValueSets | Accumulators):
+        if isinstance(each, KeptTexts):
+            found += each._part[1]
+        if isinstance(each, Keys | ValueSets | FoldState | TextNumbers):
             names = [name for kind in type(each).__mro__ for name in getattr(kind, "__slots__", ())]
             values = [getattr(each, name) for name in names] + list(getattr(each, "__dict__", {}).values())
+            values += [value for held in values if isinstance(held, dict) for value in held.values()]
             found += sum(value.nbytes for value in values if isinstance(value, np.ndarray) and value.base is None)
     return found
 
@@ -39,13 +44,15 @@ def held_bytes() -> int:
 def test_never_repeating_keys(window: str, what: str, kind: str, step: int) -> None:
     def program(worker: tr.Worker) -> list[int]:
         with worker.dataflow() as scope:
-            handle, rows = scope.new_input(tr.Schema.of({"at": "int64", "key": kind, "value": "int64"}))
+            schema = tr.Schema.of({"at": "int64", "key": kind, "value": "int64", "name": "string"})
+            handle, rows = scope.new_input(schema)
             sent = rows.aggregate("key", window=WINDOWS[window], **AGGREGATES[what]).collect()
         sizes = []
         for number in range(LONG):
             numbers = np.arange(number * EACH, (number + 1) * EACH) * step
             keys: Any = numbers if kind == "int64" else [f"{n:020}" for n in numbers.tolist()]
-            handle.send({"at": np.full(EACH, 10 * number), "key": keys, "value": numbers})
+            names = [f"{n} {'long' * 20}" for n in numbers.tolist()]
+            handle.send({"at": np.full(EACH, 10 * number), "key": keys, "value": numbers, "name": names})
             handle.advance_to(10 * (number + 1))
             for _ in range(4):
                 worker.step()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,10 +16,10 @@ from tests import duck
 from tests.errors import Fact, raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
-from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.engine import Schema, SchemaError
 from tokenring.operators import Sliding, Tumbling, top
-from tokenring.operators.aggregates.owner_panes import Gathered
 
+top_module = import_module("tokenring.operators.ranking.top")  # a function hides it
 NAN = float("nan")
 ROW = st.tuples(
     st.integers(0, 29),
@@ -118,20 +120,22 @@ def test_what_cannot_be_ranked_so_is_refused() -> None:
         pass
 
 
-def test_rows_that_cannot_be_among_the_best_are_let_go() -> None:
-    seen: list[int] = []
+def test_rows_that_cannot_be_among_the_best_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred thousand rows of three keys in a window, all in one pane, some thousand are looked at a time."""
+    ranked, seen = top_module._ranks, list[int]()
 
-    def needed(rows: Batch, which: np.ndarray) -> np.ndarray:
-        seen.append(rows.rows)
-        chosen: np.ndarray = rows["v"] >= 90
-        return chosen
+    def counted(words: np.ndarray, *how: Any) -> Any:
+        seen.append(len(words))
+        return ranked(words, *how)
 
-    schema = Schema("v")
-    state = Gathered(schema, lambda keys, slots, rows, which: (((), ()), rows.rows), needed)
-    state.reset(np.arange(3), 3)
-    for turn in range(1000):
-        state.take(Batch(schema, {"v": np.arange(100) + turn % 2}), np.arange(100) % 3)
-    assert max(seen) < 20_000 + 4_000
-    assert len(seen) < 40
-    keys: Any = None
-    assert 10_500 <= state.output(keys, np.arange(3))[1] < 24_000
+    monkeypatch.setattr(top_module, "_ranks", counted)
+    window = Tumbling("at", 10)
+    with bench([Schema("at key v")], lambda s: top(s, "key", order="v", k=2, window=window, ties="all")) as made:
+        for turn in range(1000):
+            values = [*range(100 - turn % 2)]
+            made.send({"at": [5] * len(values), "key": [value % 3 for value in values], "v": values})
+            made.settle()
+        assert max(seen) < 6_000
+        assert len(seen) < 200
+        made.close()
+        assert len(made.rows) == 500 + 1_000 + 1_000, "all that have the greatest value of their key, more than two"

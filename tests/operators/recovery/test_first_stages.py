@@ -13,7 +13,6 @@ from tests.operators.recovery.test_instants import rows_of, source
 from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine.explain import left_open
 from tokenring.operators import Count, Max, Sliding, Sum, Tumbling, aggregate, select, to_arrow_files
-from tokenring.operators.mechanisms import tokens
 
 Width = tuple[int, int]
 """How wide windows are, and how far from each other; all of time is (0, 0)."""
@@ -43,19 +42,14 @@ def expected(by: str, width: Width) -> Rows:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("by", ["k", ""])
-@pytest.mark.parametrize("in_python", [False, True])
-def test_windows_are_folded_by_each_worker_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_python: bool, by: str, width: Width
-) -> None:
-    if in_python:
-        monkeypatch.setattr(tokens, "can_be_compiled", lambda *_, **__: False)
+def test_windows_are_folded_by_each_worker_first(tmp_path: Path, by: str, width: Width) -> None:
     for steps in (0, 9, 16, 24, 70):
         job = Job(tmp_path / f"{steps}", lambda scope, results: declared(scope, results, by, width))
         random = Random(steps)
         with job.world(2, random) as world:
             stages = [one for one in world.group.workers[0].inspection.operators if one.name.startswith("aggr")]
             assert [one.name for one in stages] == ["aggregate.local", "aggregate.restored", "aggregate"]
-            assert [one.compiled >= 0 for one in stages] == [not in_python, False, not in_python]
+            assert [one.compiled >= 0 for one in stages] == [True, False, True]
             world.step(steps)
             world.take(copied=True)
             world.step(random.choice([0, 3, 8]))

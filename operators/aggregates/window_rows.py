@@ -1,0 +1,189 @@
+"""Windows of operators that keep rows: they go to the owners of their keys, which keep them until the window ends."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sortedcontainers import SortedDict, SortedSet
+
+from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, SchemaError, Time
+from tokenring.operators.aggregates.moving_windows import CLOSED, said_of
+from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, too_late
+from tokenring.operators.folds import Plan, to_owners
+from tokenring.operators.mechanisms import Give, distinct, mechanism_of
+from tokenring.operators.migrate import Leaving, Table, of_version, offer
+from tokenring.operators.state import HeapedColumns, Keys, joined, wrapped
+from tokenring.operators.time import (
+    FOREVER,
+    Panes,
+    Sliding,
+    Tumbling,
+    behind_window,
+    bounds_of,
+    checked_window,
+    panes_of,
+)
+
+Show = Callable[[Batch, np.ndarray], tuple[HeapedColumns, int]]
+"""show(rows, which): what is sent of a window: columns, heaps and how many rows. rows: all that it has, key after key,
+those of a key in the order of arrival; which, int64 (rows,): the key of each, from 0."""
+Needed = Callable[[Batch, np.ndarray], np.ndarray]
+"""needed(rows, which): which of the rows of a pane can be needed still, bool (rows,)."""
+
+_FEW_ROWS = 1024
+
+
+def windowed(
+    stream: AnyStream,
+    plan: Plan,
+    window: Tumbling | Sliding | None,
+    schema: Schema,
+    show: Show,
+    needed: Needed | None = None,
+) -> AnyStream:
+    """What `show` makes of the rows of each window, rows of `schema` behind its bounds; for all of time, without these
+    columns, if there is no window. needed: if given, what is not goes when there are twice as many rows. SchemaError,
+    naming the operator, where that does not fit."""
+    name, rows = plan.operator, stream.schema
+    if window is None:
+        panes = FOREVER
+    else:
+        window = checked_window(name, window, stream.schema)
+        if not isinstance(window, Tumbling | Sliding):
+            raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
+        panes = panes_of(window, 0)
+        schema = behind_window(name, window, stream.schema, schema.spec())
+    said = plan.said, said_of(window) if window is not None else ""
+    edge, plan, names = to_owners(stream, plan, panes.time, whole=True)
+    table = Table(Schema.of({PANE: "int64", CLOSED: "int64"} | plan.schema.spec()), names)
+    return mechanism_of(stream.scope).timed(
+        name, [edge], schema, lambda: WindowRows(plan, rows, panes, schema, show, needed, table), Notify.IF_TOKEN,
+        moves=of_version([table], *said),
+    )  # fmt: skip
+
+
+class _Part:
+    """Rows of a pane, in the order of arrival. enough: with more than this, those that are not needed go."""
+
+    __slots__ = ("batches", "count", "enough")
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.count, self.enough = 0, _FEW_ROWS
+
+
+class WindowRows:
+    """The rows of open panes. Output is pending at the ends of windows."""
+
+    late = 0
+
+    def __init__(
+        self,
+        plan: Plan,
+        rows: Schema,
+        panes: Panes,
+        schema: Schema,
+        show: Show,
+        needed: Needed | None,
+        table: Table,
+    ) -> None:
+        """plan: over what arrives; rows: what `show` takes of it; schema: of what is sent; table: what rows are as they
+        move."""
+        self._plan, self._rows, self._panes, self._schema = plan, rows, panes, schema
+        self._show, self._needed, self._table = show, needed, table
+        self._time = plan.schema.position(panes.time) if panes.time else -1
+        # By its end, and the end of the last window that was sent with these rows elsewhere, before they moved here.
+        self._open: SortedDict = SortedDict()
+        self._pending: SortedSet = SortedSet()  # ends of windows that have rows
+        self._closed = BEFORE_ALL
+        self.takes = (self._take,)
+        offer(self)
+
+    def _take(self, batch: Batch) -> Time:
+        ends, least = ends_of(batch, self._time, self._panes)
+        if least <= self._closed:
+            raise too_late(self._plan, self._panes, least, self._closed)
+        self._keep(batch, ends, np.full(batch.rows, BEFORE_ALL))
+        return self.least()
+
+    def _keep(self, batch: Batch, ends: np.ndarray, sent: np.ndarray) -> None:
+        for end in distinct(ends):
+            of_pane = ends == end
+            for upto in distinct(sent[of_pane]):
+                part = self._open.setdefault((end, upto), _Part())
+                rows = batch.filter(of_pane & (sent == upto)).copy()
+                part.batches.append(rows)
+                part.count += rows.rows
+                self._pending.update([window for window in self._panes.window_ends(end) if window > upto])
+                if self._needed is not None and part.count > part.enough:
+                    rows, which = self._by_key(part.batches)
+                    part.batches = [rows.filter(self._needed(rows, which))]
+                    part.count = part.batches[0].rows
+                    part.enough = 2 * part.count + _FEW_ROWS
+
+    def _by_key(self, batches: Sequence[Batch]) -> tuple[Batch, np.ndarray]:
+        """Rows key after key, those of a key in their order, and the key of each, from 0: int64 (rows,)."""
+        rows = Batch.concatenate(batches)
+        if not self._plan.by:
+            return rows, np.zeros(rows.rows, np.int64)
+        keys = Keys(rows.schema, self._plan.by).slots(rows)
+        order = np.argsort(keys, kind="stable")
+        return rows.take(order), keys[order]
+
+    def advance(self, frontier: Time) -> None:
+        """Nothing waits for anything but its window's end."""
+
+    def least(self) -> Time:
+        """The least end of the windows that have rows."""
+        return self._pending[0] if self._pending else COMPLETE
+
+    def emit(self, upto: Time, give: Give) -> Time:
+        """Close windows, a message each."""
+        panes = self._panes
+        self._closed = max(self._closed, upto)
+        while self._pending and self._pending[0] <= upto:
+            end = self._pending.pop(0)
+            first = end if panes.is_tumbling else end - panes.width + panes.step
+            inside = self._open.irange((first, BEFORE_ALL), (end, end), inclusive=(True, False))
+            batches = [batch for pane in inside if pane[1] < end for batch in self._open[pane].batches]
+            rows, which = self._by_key(batches)
+            shown, count = self._show(rows.select(self._rows), which)
+            if panes.time:
+                bounds = np.full(count, panes.start_of(end)), np.full(count, end)
+                shown = joined(bounds_of(*bounds, panes.named), shown)
+            give(end, wrapped(self._schema, shown, count))
+            while self._open and self._open.peekitem(0)[0][0] < first + panes.every:
+                self._open.popitem(0)
+        return self.least()
+
+    def times(self, port: int, batch: Batch) -> list[Time]:
+        """The ends of the windows that the rows are in."""
+        ends = distinct(ends_of(batch, self._time, self._panes)[0])
+        return sorted({window for end in ends for window in self._panes.window_ends(end)})
+
+    def take_out(self, leaving: Leaving) -> Sequence[Batch]:
+        """See Moves."""
+        made, stays = [Batch(self._table.schema, {name: [] for name in self._table.schema.names})], []
+        for (end, sent), part in self._open.items():
+            rows = Batch.concatenate(part.batches)
+            leaves = leaving.rows(rows, self._table.key)
+            gone = rows.filter(leaves)
+            times = np.full(gone.rows, end), np.full(gone.rows, max(sent, self._closed))
+            columns = joined((times, (None, None)), (gone.columns, gone.heaps or (None,) * len(gone.columns)))
+            made.append(wrapped(self._table.schema, columns, gone.rows))
+            part.batches, part.count = [rows.filter(~leaves)], rows.rows - gone.rows
+            if part.count:
+                stays.append((end, sent))
+        self._open = SortedDict({pane: self._open[pane] for pane in stays})
+        self._pending = SortedSet(
+            [window for end, sent in stays for window in self._panes.window_ends(end)
+            if window > max(sent, self._closed)]
+        )  # fmt: skip
+        return [Batch.concatenate(made)]
+
+    def put_in(self, tables: Sequence[Batch]) -> Time:
+        """See Moves."""
+        (table,) = tables
+        ends, sent = table.words(PANE), table.words(CLOSED)
+        self._keep(table.select(self._plan.schema), ends, sent)
+        self._closed = max(self._closed, int(sent.max(initial=BEFORE_ALL)))
+        return self.least()

@@ -1,0 +1,89 @@
+"""Windows by the clock on a wall as a table that kernels read: where they end."""
+
+from typing import TYPE_CHECKING
+
+from tokenring.engine import kernel
+from tokenring.engine.compiled import Record, Words, address_of, record_at, words_at
+
+if TYPE_CHECKING:
+    from tokenring.operators.time.zones import WallClock
+
+
+class ClockTable(Record):
+    """`ends`: where windows end, `count` of them in order; those of all instants `first` .. `last` are among them, and
+    the ones before. `wanted_first`, `wanted_last`: of which they are to be, if `lacks`. `longest`: no window is
+    longer."""
+
+    ends: int
+    count: int
+    first: int
+    last: int
+    wanted_first: int
+    wanted_last: int
+    lacks: int
+    longest: int
+
+
+@kernel
+def knows(address: int, first: int, last: int) -> bool:
+    """Whether the windows of all instants `first` .. `last` are there; if not, that is noted. address: of the table."""
+    clock = record_at(address, ClockTable)
+    if clock.count > 0 and clock.first <= first and last <= clock.last:
+        return True
+    clock.wanted_first, clock.wanted_last, clock.lacks = first, last, 1
+    return False
+
+
+@kernel
+def knows_starts(address: int, first: int, last: int) -> bool:
+    """The same of the starts of the windows that end in `first` .. `last`."""
+    return knows(address, first - record_at(address, ClockTable).longest, last)
+
+
+@kernel
+def _position(ends: Words, time: int) -> int:
+    """How many windows end by an instant."""
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high) >> 1
+        if ends[middle] <= time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def ends_by_clock(address: int, times: Words, ends: Words) -> None:
+    """Write the end of each instant's window, which the table has."""
+    clock = record_at(address, ClockTable)
+    known, at = words_at(clock.ends, clock.count), 0
+    for i in range(len(times)):
+        if at == 0 or times[i] < known[at - 1] or times[i] >= known[at]:
+            at = _position(known, times[i])
+        ends[i] = known[at]
+
+
+@kernel
+def start_by_clock(address: int, end: int) -> int:
+    """The start of the window that ends there, which the table has."""
+    clock = record_at(address, ClockTable)
+    known = words_at(clock.ends, clock.count)
+    return known[_position(known, end) - 2]
+
+
+class ClockWindows:
+    """What kernels read of a clock: the table at `address`."""
+
+    def __init__(self, clock: "WallClock") -> None:
+        self._clock, self._table = clock, ClockTable()
+        self._table.longest = clock.longest
+        self.address = self._table.address
+
+    def grow(self) -> None:
+        """Have the windows that were wanted."""
+        table = self._table
+        if table.lacks:
+            self._clock.cover(table.wanted_first, table.wanted_last)
+            self._ends, table.first, table.last = self._clock.table
+            table.ends, table.count, table.lacks = address_of(self._ends), len(self._ends), 0
