@@ -45,7 +45,8 @@ def reduce(
 
 def _show_reduced(plan: Plan, schema: Schema, function: Function) -> Show:
     def show(rows: Batch, which: np.ndarray) -> tuple[HeapedColumns, int]:
-        starts = np.flatnonzero(np.diff(which, prepend=-1))
+        order = np.argsort(which, kind="stable")
+        rows, starts = rows.take(order), np.flatnonzero(np.diff(which[order], prepend=-1))
         made = Batch(schema, function(rows, starts))
         if made.rows != len(starts):
             raise SchemaError(

@@ -24,8 +24,8 @@ from tokenring.operators.time import (
 )
 
 Show = Callable[[Batch, np.ndarray], tuple[HeapedColumns, int]]
-"""show(rows, which): what is sent of a window: columns, heaps and how many rows. rows: all that it has, key after key,
-those of a key in the order of arrival; which, int64 (rows,): the key of each, from 0."""
+"""show(rows, which): what is sent of a window: columns, heaps and how many rows. rows: all that it has, in the order of
+arrival; which, int64 (rows,): the key of each, numbered from 0 on as they come."""
 Needed = Callable[[Batch, np.ndarray], np.ndarray]
 """needed(rows, which): which of the rows of a pane can be needed still, bool (rows,)."""
 
@@ -115,19 +115,17 @@ class WindowRows:
                 part.count += rows.rows
                 self._pending.update([window for window in self._panes.window_ends(end) if window > upto])
                 if self._needed is not None and part.count > part.enough:
-                    rows, which = self._by_key(part.batches)
+                    rows, which = self._numbered(part.batches)
                     part.batches = [rows.filter(self._needed(rows, which))]
                     part.count = part.batches[0].rows
                     part.enough = 2 * part.count + _FEW_ROWS
 
-    def _by_key(self, batches: Sequence[Batch]) -> tuple[Batch, np.ndarray]:
-        """Rows key after key, those of a key in their order, and the key of each, from 0: int64 (rows,)."""
+    def _numbered(self, batches: Sequence[Batch]) -> tuple[Batch, np.ndarray]:
+        """Rows in their order, and the key of each, from 0: int64 (rows,)."""
         rows = Batch.concatenate(batches)
         if not self._plan.by:
             return rows, np.zeros(rows.rows, np.int64)
-        keys = Keys(rows.schema, self._plan.by).slots(rows)
-        order = np.argsort(keys, kind="stable")
-        return rows.take(order), keys[order]
+        return rows, Keys(rows.schema, self._plan.by).slots(rows)
 
     def advance(self, frontier: Time) -> None:
         """Nothing waits for anything but its window's end."""
@@ -145,7 +143,7 @@ class WindowRows:
             first = end if panes.is_tumbling else end - panes.width + panes.step
             inside = self._open.irange((first, BEFORE_ALL), (end, end), inclusive=(True, False))
             batches = [batch for pane in inside if pane[1] < end for batch in self._open[pane].batches]
-            rows, which = self._by_key(batches)
+            rows, which = self._numbered(batches)
             shown, count = self._show(rows.select(self._rows), which)
             if panes.time:
                 bounds = np.full(count, panes.start_of(end)), np.full(count, end)

@@ -17,7 +17,7 @@ from tokenring.operators.ranking.best import best_tables
 from tokenring.operators.ranking.compiled_best import compiled_among, compiled_best
 from tokenring.operators.ranking.compiled_top import compiled_top, final_top
 from tokenring.operators.ranking.thinning import thinned
-from tokenring.operators.ranking.top_state import top_tables
+from tokenring.operators.ranking.top_state import best_places, top_tables
 from tokenring.operators.rows import Column, Columns, columns_of, unnamed, with_key, without_unnamed
 from tokenring.operators.state import HeapedColumns, joined, require_rows, updates_by
 from tokenring.operators.time import Sliding, Tumbling, check_order, order_words
@@ -150,7 +150,8 @@ def _places(orders: Sequence[str], k: int, largest: bool, all_ties: bool) -> Pla
     first, *others = orders
 
     def places(rows: Batch, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _ranks(order_words(rows, first, tuple(others), largest), which, k, all_ties)
+        words = order_words(rows, first, tuple(others), largest)
+        return _ranks_with_ties(words[:, 0], which, k) if all_ties else best_places(words, which, k)
 
     return places
 
@@ -179,25 +180,21 @@ def _tied_of_one(schema: Schema, order: str, k: int, largest: bool) -> Callable[
 
     def function(rows: Batch, times: np.ndarray) -> Batch:
         each = np.repeat(np.arange(rows.rows), times)
-        words = order_words(rows, order, (), largest)[each]
-        chosen, _ = _ranks(words, np.zeros(len(each), np.int64), k, True)
+        words = order_words(rows, order, (), largest)[each, 0]
+        chosen, _ = _ranks_with_ties(words, np.zeros(len(each), np.int64), k)
         return rows.take(each[chosen]).select(schema)
 
     return function
 
 
-def _ranks(words: np.ndarray, which: np.ndarray, k: int, all_ties: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The rows whose rank is at most k, by group and order, of equal ones in theirs; and these ranks, from 1: int64.
-    words: int64 (rows, n). all_ties: whether equal ones have one rank, and the next has one more than there are before
-    it."""
-    order = np.lexsort((*words.T[::-1], which))
+def _ranks_with_ties(words: np.ndarray, which: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows whose rank is at most k, by group and order, of equal ones in theirs; and these ranks, from 1: equal
+    ones have one, and the next has one more than there are before it: int64."""
+    order = np.lexsort((words, which))
     begins = np.diff(which[order], prepend=-1) != 0
+    differs = begins | (np.diff(words[order], prepend=0) != 0)
     at = np.arange(len(order))
-    before = at - np.maximum.accumulate(np.where(begins, at, 0))
-    if all_ties and len(order):
-        sorted_words = words[order]
-        differs = begins | np.append(True, (sorted_words[1:] != sorted_words[:-1]).any(axis=1))
-        before = before[np.maximum.accumulate(np.where(differs, at, 0))]
+    before = np.maximum.accumulate(np.where(differs, at, 0)) - np.maximum.accumulate(np.where(begins, at, 0))
     best = before < k
     return order[best], before[best] + 1
 

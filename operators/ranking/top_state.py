@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from tokenring.engine import Schema, kernel
+import numpy as np
+
+from tokenring.engine import COLUMN, TABLE, WORDS, Schema, int64, kernel
 from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import Table
 from tokenring.operators.state.moving import tables_of
@@ -55,6 +57,35 @@ def note_change(block: Words, at: int, slot: int, touched: Words, found: int) ->
         return found + 1
     block[CHANGED] = min(block[CHANGED], at + 1)
     return found
+
+
+@kernel(int64(TABLE, COLUMN, int64, COLUMN, WORDS, WORDS, WORDS))
+def _place_all(
+    orders: Words, groups: Words, most: int, begins: Words, blocks: Words, rows: Words, ranks: Words
+) -> int:
+    """Write the best rows, group after group in order, and their ranks from 1; returns how many. blocks: of zeros, one
+    for each group from word `begins` on, in which the number of each row stands behind its order."""
+    width, found = orders.shape[1] + 1, 0
+    for i in range(len(groups)):
+        block = blocks[begins[groups[i]] :]
+        at = place_row(orders, i, block, HEADER, width, most, False)
+        if at >= 0:
+            block[HEADER + (at + 1) * width - 1] = i
+    for begin in begins:
+        for at in range(blocks[begin + COUNT]):
+            rows[found], ranks[found] = blocks[begin + HEADER + (at + 1) * width - 1], at + 1
+            found += 1
+    return found
+
+
+def best_places(orders: np.ndarray, groups: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """The `most` first rows of each group by int64 (rows, n) words, of equal ones those that came first, group after
+    group in order, and their ranks from 1: int64. groups: that of each row, from 0."""
+    lengths = HEADER + np.minimum(np.bincount(groups), most) * (orders.shape[1] + 1)
+    blocks = np.zeros(lengths.sum(), np.int64)
+    rows, ranks = np.empty(len(groups), np.int64), np.empty(len(groups), np.int64)
+    found = _place_all(orders, groups, most, np.cumsum(lengths) - lengths, blocks, rows, ranks)
+    return rows[:found], ranks[:found]
 
 
 def top_tables(schema: Schema, by: Sequence[str], rows: Schema) -> list[Table]:

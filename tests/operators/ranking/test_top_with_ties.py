@@ -122,13 +122,13 @@ def test_what_cannot_be_ranked_so_is_refused() -> None:
 
 def test_rows_that_cannot_be_among_the_best_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hundred thousand rows of three keys in a window, all in one pane, some thousand are looked at a time."""
-    ranked, seen = top_module._ranks, list[int]()
+    ranked, seen = top_module._ranks_with_ties, list[int]()
 
     def counted(words: np.ndarray, *how: Any) -> Any:
         seen.append(len(words))
         return ranked(words, *how)
 
-    monkeypatch.setattr(top_module, "_ranks", counted)
+    monkeypatch.setattr(top_module, "_ranks_with_ties", counted)
     window = Tumbling("at", 10)
     with bench([Schema("at key v")], lambda s: top(s, "key", order="v", k=2, window=window, ties="all")) as made:
         for turn in range(1000):
