@@ -5,21 +5,10 @@ by then, the next one sends those of T and later. So of what several workers hav
 the greatest time, and who merges results needs no more than that: no rows wait, and none cross.
 """
 
-from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine import (
-    Batch,
-    InputPort,
-    Notify,
-    OperatorBuilder,
-    OperatorContext,
-    OutputPort,
-    Schema,
-    Stream,
-    Token,
-)
+from tokenring.engine import Notify, OperatorBuilder, OperatorContext, Schema, Stream
 from tokenring.engine.compiled import (
     DONE,
     Compiled,
@@ -84,20 +73,6 @@ def with_sent_at(stream: Stream) -> Stream:
         state.positions, state.width = address_of(positions), width
         return Compiled(_note_times, state.words, (state, positions))
 
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
-        token.drop()
-
-        def logic(rows: InputPort, output: OutputPort) -> None:
-            for reference, batch in rows:
-                times = np.full(batch.rows, reference.time, np.int64)
-                heaps = (*batch.heaps, None) if schema.has_text else ()
-                output.give(reference, Batch.wrap(schema, (*batch.columns, times), batch.rows, heaps, batch))
-
-        return logic
-
-    if builder.can_be_compiled_with_texts:
-        builder.build_compiled(compiled, texts=True)
-    else:
-        builder.build(construct)
+    builder.build_compiled(compiled, texts=True)
     made.updates = stream.updates
     return made

@@ -1,17 +1,15 @@
 """distinct and count: operators that need little more than the numbering of keys."""
 
-from collections.abc import Callable
 from typing import Any, Literal, overload
 
-from tokenring.engine import AnyStream, Batch, Exchange
+from tokenring.engine import AnyStream, Exchange
 from tokenring.operators import collections, running
 from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.folds import Count, Plan
 from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.migrate import of_version, offer
+from tokenring.operators.migrate import of_version
 from tokenring.operators.rows import Columns, exchanged_by, with_key, without_unnamed
-from tokenring.operators.state import Keys, require_rows
-from tokenring.operators.state.moving import KeyedMoves, MovingKeys
+from tokenring.operators.state import require_rows
 
 
 def distinct(stream: AnyStream, by: Columns = (), *, name: str = "distinct") -> AnyStream:
@@ -26,21 +24,11 @@ def distinct(stream: AnyStream, by: Columns = (), *, name: str = "distinct") -> 
     names = names or stream.schema.names
     plan = Plan.of(name, stream.schema, names, {})
 
-    def make() -> Callable[[Batch], Batch]:
-        keys = Keys(plan.schema, names)
-        offer(KeyedMoves(running.moved_keys(plan.schema, names), MovingKeys(keys, names)))
-
-        def answer(batch: Batch) -> Batch:
-            keys.slots(batch)
-            return batch if len(keys.fresh_rows) == batch.rows else batch.take(keys.fresh_rows)
-
-        return answer
-
     edge = stream, Exchange(exchanged_by(names))
     schema = stream.schema
     moves = of_version(running.moved_keys(plan.schema, names), plan.said)
     firsts = mechanism_of(stream.scope).respond(
-        name, edge, schema, make, compiled=lambda: running.compiled_firsts(schema, names), moves=moves
+        name, edge, schema, None, compiled=lambda: running.compiled_firsts(schema, names), moves=moves
     )
     return without_unnamed(firsts, name)
 

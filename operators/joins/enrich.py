@@ -13,12 +13,10 @@ from tokenring.operators.joins.kept import (
     JoinedColumns,
     Names,
     On,
-    Results,
     joined_on,
     known,
     present,
     require_how,
-    with_found,
 )
 from tokenring.operators.joins.tables import batch_of
 from tokenring.operators.joins.versioned import answered, declare_versioned
@@ -70,7 +68,7 @@ def enrich(
 class _LookUp:
     """What a given table makes of a message's rows."""
 
-    __slots__ = ("_keys", "_on", "_outer", "_results", "_table")
+    __slots__ = ("_keys", "_on", "_outer", "_schema", "_sources", "_table")
 
     def __init__(self, plan: JoinedColumns, arriving: Schema, table: Batch, outer: bool) -> None:
         self._table = present(table, plan.on[RIGHT])
@@ -82,11 +80,31 @@ class _LookUp:
             raise SchemaError(
                 f"operator {plan.operator!r}: the table has {key} twice; leave one row for each key, or join with it"
             )
-        self._results = Results(plan, (arriving, table.schema))
-        self._on = plan.on[LEFT]
-        self._outer = outer
+        self._schema, self._on, self._outer = plan.schema, plan.on[LEFT], outer
+        sides = arriving, table.schema
+        self._sources = [(side, sides[side].position(name)) for side, name in plan.sources]
 
     def __call__(self, batch: Batch) -> Batch | None:
-        slots = known(self._keys, batch, self._on)  # which are the table's rows, as each has a key of its own
-        found = with_found(self._results, batch, self._table, slots, self._outer)
-        return found if found.rows else None
+        found = known(self._keys, batch, self._on)  # slots, which are the table's rows: each has a key of its own
+        missing = found < 0
+        if missing.any() and not self._outer:
+            batch, found = batch.filter(~missing), found[~missing]
+            missing = missing[:0]
+        if not batch.rows:
+            return None
+        columns: list[np.ndarray] = []
+        heaps: list[np.ndarray | None] = []
+        for (side, position), kind in zip(self._sources, self._schema.kinds, strict=True):
+            source = (batch, self._table)[side]
+            if side == LEFT:
+                words = batch.columns[position]
+            elif missing.any():
+                words = np.repeat(kind.null_word(), batch.rows)
+                words[~missing] = source.columns[position][found[~missing]]
+            else:
+                words = source.columns[position][found]
+            columns.append(words)
+            heaps.append(source.heaps[position] if kind.is_text else None)
+        return Batch.wrap(
+            self._schema, tuple(columns), batch.rows, tuple(heaps) if self._schema.has_text else (), batch
+        )

@@ -10,7 +10,7 @@ until it is counted. Whatever else is told of that time may be counted earlier o
 although rows wait, there is such a message under way, to every worker.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
@@ -19,7 +19,6 @@ from sortedcontainers import SortedDict
 
 from tokenring.engine import (
     COMPLETE,
-    MAX_TIME,
     Batch,
     Broadcast,
     Exchange,
@@ -33,10 +32,9 @@ from tokenring.engine import (
     Token,
     TokenRef,
 )
+from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, join_tables
-from tokenring.operators.joins.matcher import Matcher
-from tokenring.operators.joins.sent import answer
-from tokenring.operators.migrate import hears_of_ends, offer, state_moves
+from tokenring.operators.migrate import hears_of_ends, state_moves
 from tokenring.operators.rows import union
 
 _TIME = "#time"
@@ -58,7 +56,9 @@ def declare_moving(
     state_moves(builder, join_tables(columns, False), pends=True)  # what came is looked at by the right that comes
     pairs, late, waits = builder.output(columns.schema), builder.output(_late(columns.schema)), builder.output(WAITS)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
-    builder.build(partial(_join, columns, arriving, unique))
+    builder.build_compiled(
+        lambda context: compiled_join(columns, arriving, None, unique, True, context.worker_index), texts=True
+    )
     alone = late.operator(f"{columns.operator}.alone", Notify.ALWAYS)
     alone.input(late)
     alone.input(waits, Broadcast())
@@ -69,54 +69,6 @@ def declare_moving(
 
 def _late(schema: Schema) -> Schema:
     return Schema.of(schema.spec() | {_TIME: "int64"})
-
-
-def _join(
-    columns: JoinedColumns, arriving: tuple[Schema, Schema], unique: int, context: OperatorContext, *tokens: Token
-) -> Callable[..., None]:
-    matcher = Matcher(columns, arriving, None, unique)
-    matcher.changes = changes = Counter[Time]()
-    offer(matcher.moves)
-    context.inspectable(lambda: {"left": len(matcher.sides[LEFT]), "right": len(matcher.sides[RIGHT])})
-    of_pairs, *held = tokens
-    of_pairs.drop()
-    for token in held:
-        token.downgrade(MAX_TIME)  # what is sent by it says its own time
-    schema = _late(columns.schema)
-    sides = ((LEFT, 0), (RIGHT, 1)) if unique != RIGHT and not columns.how.once else ((RIGHT, 1), (LEFT, 0))
-
-    def told(changes: Counter[Time], worker: int) -> Batch:
-        times = {time: rows for time, rows in changes.items() if rows}
-        return Batch(WAITS, {"time": [*times], "rows": [*times.values()], "worker": [worker] * len(times)})
-
-    def logic(
-        left: InputPort, right: InputPort, due: InputPort, pairs: OutputPort, late: OutputPort, waits: OutputPort
-    ) -> None:
-        for _ in due:
-            pass  # it made this run
-        for side, number in sides:
-            for reference, batch in (left, right)[number]:
-                matcher.take(side, batch, reference.time, partial(answer, pairs, reference))
-                if changes:
-                    waits.give(reference, told(changes, -1))
-                    changes.clear()
-
-        def send(time: Time, rows: Batch) -> None:
-            of_late[time] -= rows.rows
-            heaps = (*rows.heaps, None) if schema.has_text else ()
-            times = np.full(rows.rows, time)
-            late.give(held[0], Batch.wrap(schema, (*rows.columns, times), rows.rows, heaps, rows))
-
-        of_late: Counter[Time] = Counter()
-        matcher.expire((left.frontier, right.frontier), send)
-        if changes or of_late:
-            waits.give(held[1], Batch.concatenate([told(changes, -1), told(of_late, context.worker_index)]))
-            changes.clear()
-        if held[0].live and left.frontier == right.frontier == due.frontier == COMPLETE:
-            for token in held:
-                token.drop()
-
-    return logic
 
 
 class _Rights:

@@ -129,10 +129,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
             mover.asked()
             placement.asked()
 
-        if builder.can_be_compiled_with_texts:
-            builder.build_compiled(lambda context: steering.compiled(context, mover.versions, asked), texts=True)
-        else:
-            builder.build(steering.constructor(mover.versions, asked))
+        builder.build_compiled(lambda context: steering.compiled(context, mover.versions, asked), texts=True)
         if self._hears_of_ends:
             # Rows wait for what is ready in any case, and F sends by what brought them: there is no way from the other
             # input, which need not hold back their end. (Behind `build`, which knows not what a compiled one sends by.)

@@ -1,21 +1,10 @@
-"""One worker's F of one input: what its kernels read, or the same in Python, and which thresholds it asks at."""
+"""One worker's F of one input: what its kernels read, and which thresholds it asks at."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import (
-    COMPLETE,
-    MAX_TIME,
-    Batch,
-    InputPort,
-    OperatorContext,
-    OutputPort,
-    Probe,
-    Schema,
-    Token,
-    TokenRef,
-)
+from tokenring.engine import COMPLETE, MAX_TIME, Batch, OperatorContext, Probe, Schema
 from tokenring.engine.columns import Kind
 from tokenring.engine.compiled import Compiled, HashedColumn, address_of, heap_of_words
 from tokenring.operators.migrate.bins import is_hashed
@@ -71,64 +60,11 @@ class Steering:
             state.follows or state.reached >= MAX_TIME or (self.is_beside and not self.origin.less_than(MAX_TIME))
         )
 
-    def constructor(self, versions: Versions, asked: Callable[[], None]) -> Callable[..., Callable[..., None]]:
-        """The same in Python, where the inner loop cannot have it."""
-        state, schema, bins = self.state, self.schema, versions.bins
-
-        def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
-            token.drop()
-            self.woken = context.activate
-            held: list[tuple[Token, Batch]] = []
-
-            def pass_on(right: TokenRef | Token, batch: Batch, known: int, output: OutputPort) -> Batch:
-                """Send on the rows that need not wait; the others."""
-                numbers = bins.of(batch, self.key)
-                stays = versions.stays(numbers, right.time, known)
-                if stays.any():
-                    going, numbers = batch.filter(stays), numbers[stays]
-                    versions.saw(numbers)
-                    to: np.ndarray = versions.at(right.time)[numbers]
-                    output.give(right, with_column(going, schema, to))
-                return batch.filter(~stays)
-
-            def logic(rows: InputPort, ready: InputPort, output: OutputPort) -> None:
-                known = ready.frontier
-                still: list[tuple[Token, Batch]] = []
-                for token, batch in held:
-                    rest = pass_on(token, batch, known, output)
-                    if rest.rows:
-                        still.append((token, rest))
-                    else:
-                        token.drop()
-                held[:] = still
-                for reference, batch in rows:
-                    if versions.state.configured < COMPLETE:
-                        state.greatest = max(state.greatest, reference.time)
-                    rest = pass_on(reference, batch, known, output)
-                    if rest.rows:
-                        held.append((reference.retain(), rest))
-                state.known, state.reached = known, rows.frontier
-                if _asks(state):
-                    asked()
-
-            return logic
-
-        return construct
-
 
 def come_to(state: SteerState) -> int:
     """How far the rows of an F in this state are, as the control stream is to know it."""
     reached = 0 if state.follows else state.reached % COMPLETE
     return max(reached, state.greatest)
-
-
-def _asks(state: SteerState) -> bool:
-    come_to = state.greatest if state.follows else max(state.reached, state.greatest)
-    return (
-        (state.ask_reached != NEVER and come_to >= state.ask_reached)
-        or (state.ask_moved != NEVER and state.reached >= state.ask_moved)
-        or (state.ask_known != NEVER and state.known > state.ask_known)
-    )
 
 
 def with_column(batch: Batch, schema: Schema, column: np.ndarray) -> Batch:

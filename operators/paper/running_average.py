@@ -4,7 +4,7 @@ from typing import Never
 
 import numpy as np
 
-from tokenring.engine import COLUMN, TABLE, WORDS, AnyStream, Batch, Exchange, Schema, SchemaError, int64, kernel
+from tokenring.engine import COLUMN, TABLE, WORDS, AnyStream, Exchange, Schema, SchemaError, int64, kernel
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
@@ -20,7 +20,7 @@ from tokenring.engine.compiled import (
     rows_of,
     table_at,
 )
-from tokenring.operators.mechanisms import Answer, CompiledLogic, driven, mechanism_of, own_record
+from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.sinks import Latest
 from tokenring.operators.state import (
@@ -172,24 +172,6 @@ def running_average(
         require_total_order(f"{name}, latest=", stream.scope)
     schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
 
-    def make() -> Answer:
-        state = _Averages(schema, key, value)
-
-        def answer(batch: Batch) -> Batch:
-            keys, values = batch.columns  # in the order in which they cross
-            averages, counts = np.empty(batch.rows, np.int64), np.empty(batch.rows, np.int64)
-            done = _accumulate(*state.known.table, state.totals, keys, values, 0, averages, counts)
-            while 0 <= done < batch.rows:
-                state.grow()
-                done = _accumulate(*state.known.table, state.totals, keys, values, done, averages, counts)
-            if done < 0:
-                raise state.overflow(-1, (0, 0, 0))
-            return Batch.wrap(schema, (keys, averages, counts), batch.rows, of=batch)
-
-        if latest is not None:
-            latest.follow(state.columns)
-        return answer
-
     def compiled() -> CompiledLogic:
         state = _Averages(schema, key, value)
         if latest is not None:
@@ -200,5 +182,5 @@ def running_average(
 
     edge = stream, Exchange(key, (key, value))
     way = mechanism_of(stream.scope)
-    averages = way.respond(name, edge, schema, make, compiled=compiled, moves=_tables(schema, key))
+    averages = way.respond(name, edge, schema, None, compiled=compiled, moves=_tables(schema, key))
     return updates_by(averages, name, (key,))

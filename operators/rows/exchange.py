@@ -1,8 +1,7 @@
 """exchange, broadcast: rows to the worker that owns their key, or to every worker."""
 
-from collections.abc import Callable
 
-from tokenring.engine import AnyStream, Broadcast, Exchange, InputPort, Notify, OperatorContext, OutputPort, Pact, Token
+from tokenring.engine import AnyStream, Broadcast, Exchange, Notify, Pact
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.rows.key_columns import Columns, exchanged_by, with_key, without_unnamed
 from tokenring.operators.rows.passed_on import passing_on
@@ -27,22 +26,10 @@ def broadcast(stream: AnyStream, name: str = "broadcast") -> AnyStream:
 def hand_on(stream: AnyStream, pact: Pact | None, name: str) -> AnyStream:
     """The rows, at their times, where a pact sends them: an operator that does nothing else. Keeps nothing."""
 
-    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
-        token.drop()
-
-        def logic(rows: InputPort, output: OutputPort) -> None:
-            for reference, batch in rows:
-                output.give(reference, batch)
-
-        return logic
-
     builder = stream.operator(name, Notify.NEVER)
     builder.input(stream, pact)
     state_moves(builder)
     passed = builder.output(stream.schema)
-    if builder.can_be_compiled_in_loops:
-        builder.build_compiled(lambda context: passing_on(), texts=True, loops=True)
-    else:
-        builder.build(construct)
+    builder.build_compiled(lambda context: passing_on(), texts=True, loops=True)
     passed.updates = stream.updates
     return passed

@@ -1,9 +1,7 @@
 """union: several streams of one schema as one."""
 
-from collections.abc import Callable
-from typing import Any
 
-from tokenring.engine import AnyStream, Notify, OperatorContext, SchemaError, Stream, Token, UsageError
+from tokenring.engine import AnyStream, Notify, SchemaError, Stream, UsageError
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.rows.passed_on import passing_on
 
@@ -31,19 +29,5 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
         if stream.updates is not None:
             output.updates = stream.updates.unknown()
 
-    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
-        token.drop()
-
-        def logic(*ports: Any) -> None:
-            *inputs, output = ports
-            for rows in inputs:
-                for reference, batch in rows:
-                    output.give(reference, batch)
-
-        return logic
-
-    if builder.can_be_compiled_in_loops:
-        builder.build_compiled(lambda context: passing_on(len(everything)), texts=True, loops=True)
-    else:
-        builder.build(construct)
+    builder.build_compiled(lambda context: passing_on(len(everything)), texts=True, loops=True)
     return output

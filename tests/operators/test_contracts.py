@@ -19,7 +19,6 @@ import pytest
 from tests.errors import raises
 from tests.long_form import LONG
 from tests.operators.helpers import bench
-from tests.operators.migrate.two_benches import only_python
 from tests.operators.moving import BINS, moving
 from tokenring.engine import InputPort, Notify, OperatorContext, OperatorError, OutputPort, Schema, Stream, Token
 from tokenring.operators import (
@@ -454,19 +453,16 @@ def each_at_its_time(stream: Stream) -> Stream:
 class Way(NamedTuple):
     mechanism: str
     workers: int
-    in_python: bool
     bins: bool
 
     def __str__(self) -> str:
-        forms = ["in Python"] * self.in_python + ["bins"] * self.bins
-        return " ".join([self.mechanism, str(self.workers), *forms])
+        return " ".join([self.mechanism, str(self.workers), *["bins"] * self.bins])
 
 
 WAYS = [
-    Way("tokens", 1, False, False), Way("tokens", 2, False, False), Way("tokens", 3, False, True),
-    Way("tokens", 2, True, True), Way("tokens", 3, True, False), Way("tokens", 1, True, False),
-    Way("tokens", 2, False, True), Way("notifications", 1, False, False), Way("notifications", 2, False, False),
-    Way("notifications", 3, False, False),
+    Way("tokens", 1, False), Way("tokens", 2, False), Way("tokens", 3, False), Way("tokens", 2, True),
+    Way("tokens", 3, True), Way("notifications", 1, False), Way("notifications", 2, False),
+    Way("notifications", 3, False),
 ]  # fmt: skip
 LATE_WAYS = [way for way in WAYS if way.mechanism == "tokens"]
 """With notifications a row is a message at its own time, and never late."""
@@ -521,12 +517,9 @@ def run(
     declared = moving(declare, way.workers, moves) if way.bins else declare
     schemas = [ROW, OTHER][:inputs]
     queue_bytes = 1 << 14 if way.bins else 1 << 12  # what moves may be one large row
-    with (
-        only_python(way.in_python),
-        bench(
-            schemas, declared, way.workers, way.mechanism, ["at", "o_at"][: len(schemas)], queue_bytes=queue_bytes
-        ) as made,
-    ):
+    with bench(
+        schemas, declared, way.workers, way.mechanism, ["at", "o_at"][: len(schemas)], queue_bytes=queue_bytes
+    ) as made:
         for number, (time, to, rows) in enumerate(messages):
             if to >= len(schemas):
                 continue

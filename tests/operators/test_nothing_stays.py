@@ -18,7 +18,6 @@ import pytest
 
 from tests.engine.helpers import build, settle, simulated
 from tests.engine.native.scripted import forward, later, operate
-from tests.operators.migrate.two_benches import only_python
 from tokenring.engine import Exchange, InputPort, OperatorContext, Schema, Scope, Stream, Worker, execute
 from tokenring.engine.native.memory import MOST_KEPT_BYTES
 from tokenring.operators import (
@@ -176,9 +175,8 @@ def as_shown(name: str, a: Stream, b: Stream) -> Stream:
     return as_rows(made) if made.updates is not None else made
 
 
-@pytest.mark.parametrize("in_python", [False, True])
 @pytest.mark.parametrize("name", OPERATORS)
-def test_an_operator_keeps_what_it_needs(name: str, in_python: bool) -> None:
+def test_an_operator_keeps_what_it_needs(name: str) -> None:
     workers = 1 + list(OPERATORS).index(name) % 2
 
     def declare(worker: Worker, scope: Scope) -> Any:
@@ -186,7 +184,7 @@ def test_an_operator_keeps_what_it_needs(name: str, in_python: bool) -> None:
         as_shown(name, *streams).sink("nothing", nothing)
         return inputs
 
-    with only_python(in_python), simulated(workers, queue_bytes=1 << 14, ring_records=1 << 10) as group:
+    with simulated(workers, queue_bytes=1 << 14, ring_records=1 << 10) as group:
         handles = build(group, declare)
 
         def epochs(first: int, last: int) -> tuple[int, int]:

@@ -155,9 +155,9 @@ class Recovered(Trial):
         return f"{super().told()}\nsources: {self.source}"
 
 
-def drawn(kind: str, seed: object, does: str = "", form: str | None = None, most: int = 0) -> Trial:
+def drawn(kind: str, seed: object, does: str = "", most: int = 0) -> Trial:
     """See `drawn` of trial; those of kind "recovery" die and go on."""
-    found = trial.drawn(kind, seed, does, form, most)
+    found = trial.drawn(kind, seed, does, most)
     if kind != "recovery":
         return found
     is_ordered = any([STEPS[step.does].in_order for step in found.steps])

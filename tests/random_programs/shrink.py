@@ -63,8 +63,6 @@ def _smaller(trial: Trial) -> Iterator[Trial]:
         )  # fmt: skip
     yield from [replace(trial, moves=some) for some in _fewer(trial.moves)]
     yield from [replace(trial, sent=some) for some in _fewer(trial.sent)]
-    if trial.form:
-        yield replace(trial, form="")
     if trial.ends != (EPOCHS, EPOCHS):
         yield replace(trial, ends=(EPOCHS, EPOCHS))
     for at, step in enumerate(trial.steps):

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import SystemRandom
-from typing import Any
 
 import pytest
 
 from tests.long_form import LONG, examples
 from tests.random_programs import KINDS, STEPS, complaint, drawn
-from tests.random_programs.rows import OF_NUMBERS, Row, Step
+from tests.random_programs.rows import Row, Step
 from tests.random_programs.trial import EPOCHS, Sent, Trial
 
 CASES = {"streams": 48, "collections": 72, "migration": 12, "recovery": 9}
 assert CASES.keys() == set(KINDS)
 
 
-def wrong_of(kind: str, seed: str, does: str = "", form: str | None = None) -> str:
+def wrong_of(kind: str, seed: str, does: str = "") -> str:
     """What is wrong about a program; in the short form fewer are under exhaustive checks."""
-    trial = drawn(kind, seed, does, form)
+    trial = drawn(kind, seed, does)
     assert not does or does in [step.does for step in trial.steps]
     return complaint(trial if LONG else replace(trial, doubted=0.01))
 
@@ -38,16 +37,10 @@ def test_programs_come_to_what_plain_python_does(kind: str) -> None:
         assert not wrong_of(kind, seed)
 
 
-def forms(does: str) -> list[Any]:
-    """Compiled operators of streams without text are others than those of streams with it; Python's are the same."""
-    marks = [pytest.mark.slow] if does.endswith(OF_NUMBERS) else []
-    return [pytest.param(does, None), pytest.param(does, "only Python", marks=marks)]
-
-
-@pytest.mark.parametrize(("does", "form"), [form for does in STEPS for form in forms(does)])
-def test_each_step_does(does: str, form: str | None) -> None:
+@pytest.mark.parametrize("does", STEPS)
+def test_each_step_does(does: str) -> None:
     for seed in seeds(3)[: None if LONG else 1]:
-        assert not wrong_of("migration", seed, does, form)
+        assert not wrong_of("migration", seed, does)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "recovery"])
@@ -56,9 +49,8 @@ def test_workers_that_are_processes_do(kind: str) -> None:
         assert not complaint(drawn(kind, seed), in_processes=True)
 
 
-@pytest.mark.parametrize("form", ["", "only Python"])
 @pytest.mark.parametrize("seed", range(4))
-def test_state_behind_an_outer_join_moves_at_the_end_at_last(form: str, seed: int) -> None:
+def test_state_behind_an_outer_join_moves_at_the_end_at_last(seed: int) -> None:
     """Rows wait for a move, which waits for rows that the outer join sends last, when all before it has ended: the
     control stream, too, which is not to wait for the rows that wait."""
     key, rows = 0, [Sent(0, 0, 3, 0, Row(11, "", 0.0, 3, 3, 24)), Sent(0, 0, 7, 0, Row(10, None, 1.5, 2, 10, 31))]
@@ -68,7 +60,7 @@ def test_state_behind_an_outer_join_moves_at_the_end_at_last(form: str, seed: in
             Step("join left of numbers", (2, 2), (3, 11, 5, 8)),
             Step("join right", (0, 3), (5, 10, 4, 7)),
         ),
-        sent=tuple(rows), workers=2, bins=2, moves=((5, 0, 0), (6, 1, 0)), form=form, ends=(EPOCHS, EPOCHS),
+        sent=tuple(rows), workers=2, bins=2, moves=((5, 0, 0), (6, 1, 0)), ends=(EPOCHS, EPOCHS),
         order=f"{seed}", looked_at=(2, 3, 4),
     )  # fmt: skip
     assert not complaint(trial)

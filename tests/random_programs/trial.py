@@ -9,14 +9,13 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
 from typing import Any
 
 from tests.engine.helpers import simulated
-from tests.operators.migrate.two_benches import only_python
 from tests.random_programs.collections import LARGE, SMALL, Size, random_plan
 from tests.random_programs.plain import answer_of
 from tests.random_programs.rows import OF_NUMBERS, ROW, Row, Step, Value
@@ -28,7 +27,6 @@ from tokenring.operators.migrate import HeldBackWarning, use_bins
 EPOCHS = 8
 INPUTS = 2
 KINDS = ("streams", "collections", "migration", "recovery")
-FORMS = ("", "", "", "only Python")
 _MOST_ROWS, _MOST_MESSAGES, _KEYS = 7, 3, 12
 _MOST_MADE, _MOST_MADE_AS_SAID = 500, 4_000
 _WATCHDOG_SECONDS = 240.0
@@ -54,7 +52,7 @@ class Trial:
     """All that a trial is; `order` is the seed of who steps when.
 
     name: the arguments with which `python -m tests.random_programs` plays it again. bins: 0 for none; moves: (time,
-    bin, worker). form: which operators are Python's. ends: in which epoch each input ends. looked_at: the values that
+    bin, worker).  ends: in which epoch each input ends. looked_at: the values that
     are compared, by number, inputs first. doubted: how many of all trials are run under exhaustive checks, which take
     long."""
 
@@ -64,7 +62,6 @@ class Trial:
     workers: int
     bins: int
     moves: tuple[tuple[int, int, int], ...]
-    form: str
     ends: tuple[int, int]
     order: str
     looked_at: tuple[int, ...] = field(default=())
@@ -178,7 +175,7 @@ class Trial:
     def told(self) -> str:
         """The trial in words."""
         bins = f", {self.bins} bins, moves {sorted(self.moves)}" if self.bins else ""
-        lines = [f"{self.name}: {self.workers} workers{bins}, {self.form or 'compiled'}, inputs end at {self.ends}"]
+        lines = [f"{self.name}: {self.workers} workers{bins}, inputs end at {self.ends}"]
         lines += [step.told(number) for number, step in enumerate(self.steps, INPUTS)]
         return "\n".join(lines)
 
@@ -192,11 +189,9 @@ class Trial:
 
     @contextmanager
     def as_said(self) -> Iterator[None]:
-        """Within the block operators are made as `form` says."""
-        with ExitStack() as stack:
-            stack.enter_context(warnings.catch_warnings())
+        """Within the block nobody is warned of what the trial does."""
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", RowwiseWarning)
-            stack.enter_context(only_python(self.form == "only Python"))
             yield
 
 
@@ -240,10 +235,10 @@ def wrong_of(trial: Trial, in_processes: bool = False) -> str:
 # --- how trials are drawn
 
 
-def drawn(kind: str, seed: object, does: str = "", form: str | None = None, most: int = 0) -> Trial:
-    """The trial of a seed. kind: see KINDS. does: a step that is to be in it. form: see Trial, if it is not drawn.
+def drawn(kind: str, seed: object, does: str = "", most: int = 0) -> Trial:
+    """The trial of a seed. kind: see KINDS. does: a step that is to be in it.
     most: how many steps there are at most, if not as many as the kind has."""
-    name = shlex.join([kind, f"{seed}", does, "drawn" if form is None else form, f"{most}"])
+    name = shlex.join([kind, f"{seed}", does, f"{most}"])
     random = Random(name)
     size = SMALL
     if kind == "collections":
@@ -264,7 +259,6 @@ def drawn(kind: str, seed: object, does: str = "", form: str | None = None, most
         ]
     trial = Trial(
         name=name, steps=(), sent=(), workers=workers, bins=bins, moves=tuple(moves),
-        form=random.choice(FORMS) if form is None else form,
         ends=(EPOCHS, random.choice([EPOCHS, EPOCHS, 3])), order=f"{random.random()}",
     )  # fmt: skip
     trial = replace(trial, sent=tuple(_rows(random, trial, feeders, size, is_late)))

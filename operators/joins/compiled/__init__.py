@@ -1,4 +1,4 @@
-"""Joins in the worker's inner loop: over the tables and kernels of joins in Python."""
+"""Joins, of two streams and with versions: what they match, keep, send and let go."""
 
 from tokenring.faces import later
 

@@ -1,10 +1,10 @@
-"""Frontiers of a compiled join: rows go that cannot match any more, and are sent if they never did, as `Matcher` does.
-"""
+"""Frontiers of a join: rows go that cannot match any more, and are sent if they never did."""
 
 import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, kernel
 from tokenring.engine.compiled import Words, frontier_at, table_at, words_at
+from tokenring.operators.joins.compiled.keeping import take_rows_of, times_of_places
 from tokenring.operators.joins.compiled.kept_rows import (
     KeptRows,
     free_of,
@@ -18,19 +18,10 @@ from tokenring.operators.joins.compiled.kept_rows import (
     rows_kept,
 )
 from tokenring.operators.joins.compiled.results import scratch, side_of
+from tokenring.operators.joins.compiled.rights import send_late, tell_matched
 from tokenring.operators.joins.compiled.sending import send_alone, send_due
 from tokenring.operators.joins.compiled.words import AT_MOST, ROOM_ROWS, Join, capacity_of
-from tokenring.operators.joins.kept import (
-    AT_ONCE,
-    BARRED,
-    HAS_ROW,
-    MATCHED,
-    TIME,
-    expire,
-    expire_at_slots,
-    has_matched,
-    take_chains,
-)
+from tokenring.operators.joins.kept import AT_ONCE, BARRED, HAS_ROW, MATCHED, expire, expire_at_slots, has_matched
 from tokenring.operators.state import forget_slots
 
 
@@ -39,22 +30,27 @@ def _send_never_seen(world: int, me: int, state: Join, side: int) -> None:
     """The other side is finished: rows of the keys that it never had match nothing, each at its message's time."""
     at = side_of(state.results, side)
     if state.alone[side] and rows_kept(at) > 0:
-        heads, links = heads_of(at), links_of(at)
-        seen = words_at(state.seen[1 - side], capacity_of(state))
-        slots, count = scratch(world, len(seen)), 0
+        heads, seen = heads_of(at), words_at(state.seen[1 - side], capacity_of(state))
+        slots, known, count, known_count = scratch(world, len(seen)), scratch(world, len(seen)), 0, 0
         for slot in range(len(seen)):
             if heads[slot] >= HAS_ROW and seen[slot] == 0:
                 slots[count] = slot
                 count += 1
+            elif heads[slot] >= HAS_ROW:
+                known[known_count] = slot
+                known_count += 1
         slots = slots[:count]
-        places = scratch(world, rows_kept(at))
-        places = places[: take_chains(heads, links, free_of(at), meta_of(at), slots, places)]
-        times = scratch(world, len(places))
-        for i in range(len(places)):
-            times[i] = links[places[i], TIME]
+        if state.rights_stay != 0:
+            gone = take_rows_of(world, state, side, known[:known_count])
+            tell_matched(world, me, state, times_of_places(world, state, side, gone))
+        places = take_rows_of(world, state, side, slots)
+        times = times_of_places(world, state, side, places)
         order = np.argsort(times, kind="mergesort")
         places, times = places[order], times[order]
         start = 0
+        if state.rights_stay != 0:
+            send_late(world, me, state, side, places, times)
+            start = len(places)
         while start < len(places):
             end = start + 1
             while end < len(places) and end - start < AT_ONCE and times[end] == times[start]:

@@ -1,4 +1,4 @@
-"""The tokens of a compiled join: the one that it begins with, and the one for rows that wait."""
+"""The tokens of a join: the one that it begins with, and the one for rows that wait."""
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import Words, downgrade, drop, peek, retain, room, take
@@ -8,10 +8,13 @@ from tokenring.operators.mechanisms import Beginning
 
 
 class Joining(Beginning):
-    """What the state of joins begins with. `held`: the slot of the one token, -1 for none, and `pending`, its time.
-    `at`: by side the row to go on with of the message at hand. `wanted`, `wanted_side`: how many rows there was no room
-    for, and on which side; 0: for a key. `has_due`: whether there is an input for what became due as state moved."""
+    """What the state of joins begins with. `of_late`, `of_waits`: the tokens of two more outputs, where rights stay
+    (see rights.py). `held`: the slot of the one token, -1 for none, and `pending`, its time. `at`: by side the row to
+    go on with of the message at hand. `wanted`, `wanted_side`: how many rows there was no room for, and on which side;
+    0: for a key. `has_due`: whether there is an input for what became due as state moved."""
 
+    of_late: int
+    of_waits: int
     held: int
     pending: int
     at: Words = room(2)

@@ -1,5 +1,4 @@
-"""A join in the worker's inner loop: `Matcher` and its driver as one entry, over the same tables, by the same kernels.
-"""
+"""A join: messages are matched and kept, and frontiers say which rows may go; a token where nulls are due."""
 
 from collections.abc import Sequence
 
@@ -24,6 +23,7 @@ from tokenring.operators.joins.compiled.expiring import expire_rows
 from tokenring.operators.joins.compiled.holding import hold_from, hold_on_from, hold_what_came
 from tokenring.operators.joins.compiled.keyed import LinkedKeys, part_at_hand
 from tokenring.operators.joins.compiled.results import LinkedResults
+from tokenring.operators.joins.compiled.rights import end_telling, hold_to_the_end
 from tokenring.operators.joins.compiled.taking import take_rows
 from tokenring.operators.joins.compiled.words import AT_MOST, ROOM_ROWS, TOO_LATE, UNTIL_ROOM_NS, Join, least_alone
 from tokenring.operators.joins.kept import (
@@ -42,6 +42,9 @@ from tokenring.operators.mechanisms import drop_first
 from tokenring.operators.migrate import offer
 from tokenring.operators.state import grown, shared_scratch
 
+_DUE = 2
+"""The input for what became due as state moved."""
+
 
 @kernel
 def _take_messages(world: int, me: int, state: Join, side: int) -> int:
@@ -59,7 +62,8 @@ def _take_messages(world: int, me: int, state: Join, side: int) -> int:
             part = part_at_hand(world, message, state.at[side])
         state.at[side] = 0
         take(world, me, side)
-        hold_from(world, me, side, state, least_alone(state))
+        if not state.rights_stay:
+            hold_from(world, me, side, state, least_alone(state))
         if state.sent >= AT_MOST:
             return AGAIN
 
@@ -68,9 +72,13 @@ def _take_messages(world: int, me: int, state: Join, side: int) -> int:
 def joined(world: int, me: int) -> int:
     """Match what came, then let go what frontiers say matches no more: a token where rows may turn out to be alone."""
     state = state_as(world, me, Join)
+    hold_to_the_end(world, me, state)
     drop_first(world, me, state)
     state.sent = 0
-    if state.has_due:
+    if state.rights_stay:
+        while peek(world, me, _DUE) != 0:  # it made this run
+            take(world, me, _DUE)
+    elif state.has_due:
         hold_what_came(world, me, state, least_alone(state))
     if not state.listens:
         for side in range(2):  # rows of the other one need not be kept any more
@@ -84,6 +92,11 @@ def joined(world: int, me: int) -> int:
         status = _take_messages(world, me, state, side)
         if status != DONE:
             return status
+    if state.rights_stay:
+        expire_rows(world, me, state)
+        if frontier_at(world, me, LEFT) == frontier_at(world, me, RIGHT) == frontier_at(world, me, _DUE) == COMPLETE:
+            end_telling(world, me, state)
+        return DONE
     if not state.listens or least_alone(state) < state.pending:  # until the right to what came with a bin is here
         return DONE
     if not expire_rows(world, me, state):
@@ -102,6 +115,7 @@ class _State:
         extents: Extents | None,
         unique: int,
         has_due: bool,
+        worker: int,
     ) -> None:
         self._columns, how = columns, columns.how
         self._extents, self._arriving = extents, arriving[LEFT]
@@ -133,6 +147,7 @@ class _State:
                     *(reach.together, reach.first),
                 )
                 spans[side] = reach.end - reach.start
+        own.rights_stay, own.worker = worker >= 0, worker
         self._link()
         offer(
             MovingSides(
@@ -152,6 +167,8 @@ class _State:
     def _came(self, waiting: Sequence[Time]) -> None:
         for side, least in enumerate(waiting):
             self.own.least[side] = min(int(self.own.least[side]), least)
+            if self.own.rights_stay:
+                self.own.ended[side] = 0  # what came may be of keys that a side which has ended never had
         self._link()
 
     def _link(self) -> None:
@@ -193,10 +210,20 @@ def compiled_join(
     extents: Extents | None,
     unique: int,
     has_due: bool = False,
+    rights_of: int = -1,
 ) -> Compiled:
-    """What a `Matcher` of the same arguments does, of words, on one worker. has_due: whether there is an input for what
-    becomes due as state moves."""
-    state = _State(columns, arriving, extents, unique, has_due)
+    """Rows of both sides by key, on one worker. Without extents all are kept for ever, and every two of one key match.
+
+    unique: the side that has at most one row for each key, so that rows of the other side go once they have matched.
+    Where left rows are sent once and for ever is the extent, one row a key of the right side says all there is to say.
+    A row of the unique side that can match nothing bars its key: rows of the other side need not wait for it. Rows that
+    are sent alone are so when it is certain that they match nothing: with extents at their end, otherwise when the key
+    is barred, or the other side is finished, which is told by whether it ever had a row of their key.
+
+    has_due: whether there is an input for what becomes due as state moves. rights_of: the worker that this is, where
+    rights stay (see moving_rights); else -1.
+    """
+    state = _State(columns, arriving, extents, unique, has_due, rights_of)
     return Compiled(
         joined, state.own.words, (state,), state.grow, state.explain,
         lambda: {"left": len(state.sides[LEFT]), "right": len(state.sides[RIGHT])},

@@ -1,4 +1,4 @@
-"""What a compiled join keeps of rows that were matched, and whom it lets go, as `Matcher` does."""
+"""What a join keeps of rows that were matched, and whom it lets go."""
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import Words, column_of, fail, time_of, words_at
@@ -14,6 +14,7 @@ from tokenring.operators.joins.compiled.kept_rows import (
 from tokenring.operators.joins.compiled.keyed import rows_but, rows_without
 from tokenring.operators.joins.compiled.matching import ends_of, extents_of, reach_of
 from tokenring.operators.joins.compiled.results import scratch, side_of
+from tokenring.operators.joins.compiled.rights import tell_gone, tell_waiting
 from tokenring.operators.joins.compiled.sending import send_alone, send_alone_at
 from tokenring.operators.joins.compiled.words import TWICE, Join, capacity_of
 from tokenring.operators.joins.kept import (
@@ -72,16 +73,30 @@ def split_keys(
 @kernel
 def _let_go(world: int, me: int, state: Join, side: int, message: int, barred: Words) -> None:
     """Rows of the other side go that waited for these keys, and are sent if they are to be sent alone."""
-    other = side_of(state.results, 1 - side)
-    places, links = scratch(world, rows_kept(other)), links_of(other)
-    taken = take_chains(
-        heads_of(other), links, free_of(other), meta_of(other), barred, places
-    )
+    places = take_rows_of(world, state, 1 - side, barred)
     if state.alone[1 - side]:
-        times = scratch(world, taken)
-        for i in range(taken):
-            times[i] = max(links[places[i], TIME], time_of(message))
-        send_alone_at(world, me, state, 1 - side, places[:taken], times)
+        times = times_of_places(world, state, 1 - side, places)
+        tell_gone(world, me, state, message, times)
+        for i in range(len(times)):
+            times[i] = max(times[i], time_of(message))
+        send_alone_at(world, me, state, 1 - side, places, times)
+
+
+@kernel
+def take_rows_of(world: int, state: Join, side: int, slots: Words) -> Words:
+    """Forget the rows that a side has at slots: the places that they had."""
+    at = side_of(state.results, side)
+    places = scratch(world, rows_kept(at))
+    return places[: take_chains(heads_of(at), links_of(at), free_of(at), meta_of(at), slots, places)]
+
+
+@kernel
+def times_of_places(world: int, state: Join, side: int, places: Words) -> Words:
+    """The times of the messages that rows came in."""
+    times, links = scratch(world, len(places)), links_of(side_of(state.results, side))
+    for i in range(len(places)):
+        times[i] = links[places[i], TIME]
+    return times
 
 
 @kernel
@@ -126,11 +141,12 @@ def _note_seen(state: Join, side: int, slots: Words) -> None:
 
 
 @kernel
-def _note_least(state: Join, side: int, time: int) -> None:
-    """Before rows are kept that may be sent alone: the least of their times. That of no rows is gone."""
+def _note_waiting(world: int, me: int, state: Join, side: int, message: int, rows: int) -> None:
+    """Before so many rows are kept that may be sent alone: the least of their times. That of no rows is gone."""
     if state.alone[side] and not state.ended[1 - side]:
         before = state.least[side] if rows_kept(side_of(state.results, side)) > 0 else COMPLETE
-        state.least[side] = min(before, time)
+        state.least[side] = min(before, time_of(message))
+        tell_waiting(world, me, state, message, rows)
 
 
 @kernel
@@ -142,7 +158,7 @@ def keep_waiting(
     if state.alone[side] and len(never) > 0:
         send_alone(world, me, state, side, message, never, time_of(message))
     if len(waiting) > 0:
-        _note_least(state, side, time_of(message))
+        _note_waiting(world, me, state, side, message, len(waiting))
         _keep(world, state, side, message, slots, waiting, False, scratch(world, len(waiting)))
 
 
@@ -171,17 +187,17 @@ def keep_unique(
         # second row is told all the same.
         done = bar(heads_of(side_of(state.results, side)), slots, wanted)
     else:
-        _note_least(state, side, time_of(message))
+        _note_waiting(world, me, state, side, message, len(wanted))
         done = _keep(world, state, side, message, slots, wanted, True, own)
     if done < len(wanted):
         fail(world, me, TWICE, side, slots[wanted[done]], 0)
         return False
-    other = side_of(state.results, 1 - side)
-    for row in met:
-        take_chains(
-            heads_of(other), links_of(other), free_of(other), meta_of(other),
-            slots[row : row + 1], own[:0],
-        )  # fmt: skip
+    if len(met) > 0:
+        own = own[: len(met)]
+        gather(slots, met, own)
+        gone = take_rows_of(world, state, 1 - side, own)
+        if state.alone[1 - side]:
+            tell_gone(world, me, state, message, times_of_places(world, state, 1 - side, gone))
     return True
 
 
@@ -195,7 +211,7 @@ def keep_for_ever(world: int, me: int, state: Join, side: int, message: int, slo
             if len(never) > 0:
                 send_alone(world, me, state, side, message, never, time_of(message))
         return
-    _note_least(state, side, time_of(message))
+    _note_waiting(world, me, state, side, message, len(slots))
     everything = rows_but(world, len(slots), slots[:0])
     _keep(world, state, side, message, slots, everything, False, scratch(world, len(slots)))
 

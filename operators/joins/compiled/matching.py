@@ -1,4 +1,4 @@
-"""Pairs of a compiled join: found by the kernels of joins, sent as they are, so many at a time."""
+"""Pairs of a join: found by the kernels of joins, sent as they are, so many at a time."""
 
 from tokenring.engine import MAX_TIME, kernel
 from tokenring.engine.compiled import Words, column_of, fail, rows_of, signed, table_at, time_of

@@ -92,9 +92,10 @@ def pairs_of(world: int, me: int, results: Results, side: int, message: int, row
 
 
 @kernel
-def alone_of(world: int, me: int, results: Results, side: int, message: int, rows: Words) -> int:
-    """A message of rows of one side, those of a message, or where that is 0 of places of what is kept, beside nulls."""
-    made = new_message(world, me, 0, len(rows))
+def alone_of(world: int, me: int, results: Results, side: int, message: int, rows: Words, output: int = 0) -> int:
+    """A message for an output, of rows of one side, those of a message, or where that is 0 of places of what is kept,
+    beside nulls."""
+    made = new_message(world, me, output, len(rows))
     columns = _columns(results)
     for number in range(len(columns)):
         column, target = columns[number], column_of(made, number)

@@ -1,4 +1,4 @@
-"""What a compiled join sends: pairs as they are found, and rows alone, each of the times that they are sent at."""
+"""What a join sends: pairs as they are found, and rows alone, each of the times that they are sent at."""
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import Words, send, send_at

@@ -1,4 +1,4 @@
-"""Messages of a compiled join: their rows are matched with the other side's and kept, as `Matcher.take` does it."""
+"""Messages of a join: their rows are matched with the other side's and kept."""
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import (

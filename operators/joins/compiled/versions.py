@@ -118,10 +118,7 @@ def _add(world: int, me: int, state: Versions, message: int, horizon: int) -> in
     if not number_keys(world, state.keys, RIGHT, message, slots):
         state.wanted = 0
         return NEEDS_ROOM
-    add_versions(
-        heads_of(at), links_of(at), free_of(at), meta_of(at), slots, times, horizon,
-        places, places[:0],
-    )  # fmt: skip
+    add_versions(heads_of(at), links_of(at), free_of(at), meta_of(at), slots, times, horizon, places)
     keep_rows(at, message, rows_but(world, len(slots), slots[:0]), places)
     return DONE
 

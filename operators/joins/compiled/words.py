@@ -1,4 +1,4 @@
-"""The state of a compiled join: what `Matcher` keeps, and how rows match."""
+"""The state of a join: what it keeps, and how rows match."""
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import Record, Words, room
@@ -31,9 +31,10 @@ class Join(Joining):
     """`listens`: whether frontiers matter; `right_first`: whether the right input is read first. `space`: of rows,
     places and the like of AT_ONCE pairs. `at_hand`: the side whose message has not been taken to its end, which goes on
     before all else, -1: none; `go_on`: the place to go on at, of the other side's rows for the first row of it, -1:
-    that row's first. `sent`: pairs sent in this call. `bounded` to `unique`: how rows match, as Matcher has it; by side
+    that row's first. `sent`: pairs sent in this call. `bounded` to `unique`: how rows match; by side
     `alone`, `ended`, `least`, `seen` (the addresses of words by slot), and `where`, the column of messages that says
-    whether a row can match, -1: all can."""
+    whether a row can match, -1: all can. `rights_stay`: whether rows that wait move without rights, and `worker`, whose
+    this is."""
 
     listens: int
     right_first: int
@@ -51,6 +52,8 @@ class Join(Joining):
     least: Words = room(2)
     seen: Words = room(2)
     where: Words = room(2)
+    rights_stay: int
+    worker: int
     left_reach: TimeReach
     right_reach: TimeReach
 

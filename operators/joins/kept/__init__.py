@@ -1,4 +1,4 @@
-"""What joins keep and make: columns of both sides, rows by key, versions, results; in Python and compiled alike.
+"""What joins keep and make: columns of both sides, rows by key, versions; and how all that moves.
 
 joined_columns  what a join takes and makes
 extents         how rows match in time
@@ -9,13 +9,12 @@ versions, version_kernels
                 rows by key and the time from which they are valid
 moved_columns, moving_sides, moving_versions, moving_kernels
                 what is kept as columns, where bins move
-results         rows of both sides, side by side
 """
 
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.joins.kept.extents import FAR, Extent, Extents, Reach, in_time, refused
+    from tokenring.operators.joins.kept.extents import FAR, Extents, Reach, refused
     from tokenring.operators.joins.kept.joined_columns import (
         HOWS,
         LEFT,
@@ -43,9 +42,7 @@ with later(__name__):
         LATEST,
         MATCHED,
         MATCHES,
-        NEVER,
         NO_ROW,
-        ONE,
         PLACE,
         ROW,
         TIME,
@@ -55,14 +52,12 @@ with later(__name__):
         add_bounded,
         bar,
         expire,
-        meet,
         probe,
         take_chains,
     )
-    from tokenring.operators.joins.kept.moved_columns import MovedColumns, pieces_of
+    from tokenring.operators.joins.kept.moved_columns import MovedColumns
     from tokenring.operators.joins.kept.moving_sides import MovingSides, join_tables
     from tokenring.operators.joins.kept.moving_versions import MovingVersions, versions_tables
-    from tokenring.operators.joins.kept.results import Results, both, with_found
     from tokenring.operators.joins.kept.side import AT_ONCE, Side
     from tokenring.operators.joins.kept.unique_side import (
         UniqueSide,
@@ -73,7 +68,7 @@ with later(__name__):
         meet_at_slots,
         time_at,
     )
-    from tokenring.operators.joins.kept.versions import Versions, add_versions, find_versions, known
+    from tokenring.operators.joins.kept.versions import add_versions, find_versions, known
 
 __all__ = [
     "AT_ONCE",
@@ -83,7 +78,6 @@ __all__ = [
     "BARRED",
     "Chosen",
     "EVERY",
-    "Extent",
     "Extents",
     "FAR",
     "FIRST",
@@ -94,47 +88,39 @@ __all__ = [
     "LEFT",
     "MATCHED",
     "MATCHES",
-    "NEVER",
     "NO_ROW",
     "MovedColumns",
     "MovingSides",
     "MovingVersions",
     "Names",
-    "ONE",
     "On",
     "PLACE",
     "RIGHT",
     "ROW",
     "Reach",
-    "Results",
     "SIDES",
     "SideCounts",
     "Side",
     "TIME",
     "UniqueSide",
-    "Versions",
     "WAITS",
     "add",
     "add_at_slots",
     "add_bounded",
     "add_versions",
     "bar",
-    "both",
     "can_match",
     "due_of",
     "expire",
     "expire_at_slots",
     "find_versions",
     "has_matched",
-    "in_time",
     "refused",
     "join_tables",
     "joined_on",
     "known",
-    "meet",
     "meet_at_slots",
     "pairs_of",
-    "pieces_of",
     "present",
     "probe",
     "require_how",
@@ -142,5 +128,4 @@ __all__ = [
     "take_chains",
     "time_at",
     "versions_tables",
-    "with_found",
 ]

@@ -3,15 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from tokenring.engine import MAX_TIME, Batch, Schema, Time, TimeRegressionError
+from tokenring.engine import Schema, Time, TimeRegressionError
 from tokenring.operators.mechanisms import late_rows
 from tokenring.operators.time import too_early
 
-Extent = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Of rows, int64 (rows,) each: (starts, ends), which match where they meet, and the frontier of the other side at which
-nothing can match them any more."""
 FAR = 2**62 + 2**61
 """Ends after this are taken for it: no time is as late, and sums stay in range."""
 
@@ -35,15 +30,6 @@ class Reach:
         """What extents are made of."""
         return (self.time,) if self.until is None else (self.time, self.until)
 
-    def of(self, operator: str, batch: Batch, time: Time) -> Extent:
-        """The extents of a message's rows; TimeRegressionError for late ones."""
-        times = in_time(operator, batch, self.time, time, self.first)
-        ends = times + self.end if self.until is None else batch.words(self.until)
-        dues = np.clip(np.minimum(ends, FAR) + self.due, time, MAX_TIME)
-        if self.together:  # that is cheaper, and they came together
-            dues = np.full(len(dues), dues.max())
-        return times + self.start, ends, dues
-
 
 @dataclass(frozen=True)
 class Extents:
@@ -53,15 +39,6 @@ class Extents:
     left: Reach
     right: Reach
     exact: bool
-
-
-def in_time(operator: str, batch: Batch, column: str, time: Time, first: int = 0) -> np.ndarray:
-    """The rows' own times, none of which may be before their message's plus `first`: TimeRegressionError."""
-    times: np.ndarray = batch.words(column)
-    least = int(times.min())
-    if least < time + first:
-        raise refused(operator, batch.schema, [column], time, least)
-    return times
 
 
 def refused(operator: str, schema: Schema, columns: Sequence[str], time: Time, due: Time) -> TimeRegressionError:

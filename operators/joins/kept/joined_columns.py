@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError, UsageError, did_you_mean
+from tokenring.engine import Batch, Schema, SchemaError, did_you_mean
 from tokenring.operators.state import RowStore
 from tokenring.operators.time import require_own_time
 
@@ -117,13 +117,6 @@ class JoinedColumns:
         """As `kept`, but for what the other side's row says in every pair, where rows of this side are in pairs only.
         """
         return tuple([name for name in self.kept(side) if self.how.alone[side] or self.twin(side, name) is None])
-
-    def require_one(self, side: int, batch: Batch, rows: np.ndarray, done: int) -> None:
-        """UsageError if not all of these rows, but so many, were the first of their keys."""
-        if done < len(rows):
-            names, row = self.on[side], int(rows[done])
-            key = ", ".join(f"{name}={batch.slice(row, row + 1)[name].tolist()[0]!r}" for name in names)
-            raise UsageError(f"the {SIDES[side]} side has a second row with {key}; it was declared unique")
 
     def twin(self, side: int, name: str) -> str | None:
         """The other side's column that has the same word wherever the keys are equal; None if there is none."""

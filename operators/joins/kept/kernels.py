@@ -21,9 +21,9 @@ NO_ROW, BARRED, HAS_ROW = range(3)
 nothing; it has rows, from the place that is so much less on."""
 EVERY, A_ROW, A_PLACE = range(3)
 """What of the pairs to find: all, the first of each row, the first of each place."""
-WAITS, MATCHES, NEVER = range(3)
-"""What becomes of a row beside a unique side: its match may still come, is here, or cannot come any more."""
-ANY, ONE, FIRST = range(3)
+WAITS, MATCHES = range(2)
+"""What becomes of a row: its match may still come, or is here."""
+ANY, FIRST = range(2)
 """What rows of a key a side keeps."""
 ROW, PLACE, LATEST = range(3)
 """Words of a cursor: the row to go on at, the place to go on at (-1: the head), the latest TIME of what was found."""
@@ -87,35 +87,6 @@ def probe(
     return found
 
 
-@kernel(int64(WORDS, COLUMN, WORDS, TABLE, WORDS, boolean, COLUMN, COLUMN, int64, WORDS, WORDS, WORDS))
-def meet(
-    cursor: Words, slots: Words, heads: Words, links: Words, meta: Words, bounded: bool, starts: Words, ends: Words,
-    time: int, fates: Words, rows: Words, places: Words,
-) -> int:  # fmt: skip
-    """Find the matches of rows beside a side that is unique: each row has one at most, and all have room. Writes what
-    becomes of each row to `fates`, and cursor[LATEST] if that may be after `time`; returns how many pairs there are."""
-    counts = record_of(meta, SideCounts)
-    found = 0
-    cursor[LATEST] = -1
-    ahead = counts.newest > time
-    for i in range(len(slots)):
-        at = heads[slots[i]] - HAS_ROW
-        if at < 0:
-            fates[i] = NEVER if at + HAS_ROW == BARRED else WAITS
-            continue
-        if bounded:
-            if links[at, START] > ends[i] or starts[i] > links[at, END]:
-                fates[i] = NEVER
-                continue
-            links[at, MATCHED] = 1
-        fates[i] = MATCHES
-        rows[found], places[found] = i, at
-        found += 1
-        if ahead:
-            cursor[LATEST] = max(cursor[LATEST], links[at, TIME])
-    return found
-
-
 @kernel(int64(WORDS, COLUMN, COLUMN))
 def bar(heads: Words, slots: Words, chosen: Words) -> int:
     """Let the keys of rows that can match nothing have none; returns how many had none yet, up to one that had."""
@@ -152,8 +123,8 @@ def add_bounded(
     ends: Words, dues: Words, matched: Words, time: int, rule: int, places: Words,
 ) -> int:  # fmt: skip
     """Chain the rows `chosen`, with their extents, until the frontier that decides reaches `dues`; writes their places.
-    rule: ANY rows; ONE of a key, it stops at another; FIRST of those of one extent that follow each other in a chain,
-    which says all that these do. Returns how many were added or said already."""
+    rule: ANY rows; FIRST of those of one extent that follow each other in a chain, which says all that these do.
+    Returns how many were added or said already."""
     counts = record_of(meta, SideCounts)
     counts.newest = max(counts.newest, time)
     last, last_due = -1, 0
@@ -162,8 +133,6 @@ def add_bounded(
         slot, start, end, due = slots[row], starts[row], ends[row], dues[row]
         after = heads[slot] - HAS_ROW
         if after >= 0:
-            if rule == ONE:
-                return i
             if rule == FIRST and links[after, START] == start and links[after, END] == end:
                 links[after, TIME] = min(links[after, TIME], time)
                 continue

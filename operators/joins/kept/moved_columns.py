@@ -38,14 +38,6 @@ def waiting_table(columns: JoinedColumns, rows: Schema) -> Table:
     return Table(schema, tuple([f"row {name}" for name in columns.on[LEFT]]))
 
 
-def pieces_of(table: Batch) -> np.ndarray:
-    """Where the rows of each message begin in a table of rows that wait, and where the last end: int64 (messages + 1,).
-    """
-    numbers = table.words("piece")
-    begins = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-    return np.concatenate(([0], begins, [table.rows])) if table.rows else np.zeros(1, np.int64)
-
-
 class MovedColumns:
     """Rows as they are in a store, taken out and put in. texts: where a compiled operator has the store's texts. on:
     the names there of what the table has as its key."""

@@ -72,9 +72,8 @@ class MovingVersions:
         side.reserve(versions.rows)
         heads, links, free, meta, _ = side.tables
         places = np.empty(versions.rows, np.int64)
-        add_versions(
-            heads, links, free, meta, slots, np.ascontiguousarray(versions.words("time")), LEAST, places, places[:0]
-        )
+        times = np.ascontiguousarray(versions.words("time"))
+        add_versions(heads, links, free, meta, slots, times, LEAST, places)
         self._moved.put(places, versions, len(links))
         least = self._waiting.put_in(rows)
         self._changed()

@@ -1,4 +1,4 @@
-"""A side of a compiled join that has one row a key, for some time: the rows are kept by the keys' slots."""
+"""A side of a join that has one row a key, for some time: the rows are kept by the keys' slots."""
 
 import numpy as np
 

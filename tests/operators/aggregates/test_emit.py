@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.errors import Fact, raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
-from tests.operators.migrate.two_benches import only_python
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import (
     Count,
@@ -44,8 +43,8 @@ ROW = st.tuples(
 )
 MESSAGES = st.lists(st.lists(ROW, min_size=1, max_size=12), min_size=1, max_size=6)
 MODES = ("each", "batch", "final")
-FORMS = ("words", "text", "in Python")
-"""Of operators: compiled ones, those with text beside the rows, and Python's."""
+FORMS = ("words", "text")
+"""Whether there is text beside the rows."""
 
 
 def _said(declare: Callable[[Stream], Stream], messages: Messages, form: str, workers: int) -> Answer:
@@ -54,10 +53,7 @@ def _said(declare: Callable[[Stream], Stream], messages: Messages, form: str, wo
     with_text = form == "text"
     kinds = KINDS | ({"text": "string"} if with_text else {})
     found: Answer = defaultdict(list)
-    with (
-        only_python(form == "in Python"),
-        bench([Schema.of(kinds)], declare, workers, queue_bytes=1 << 18) as made,
-    ):
+    with bench([Schema.of(kinds)], declare, workers, queue_bytes=1 << 18) as made:
         for number, rows in enumerate(messages):
             columns: dict[str, Any] = {name: [row[at] for row in rows] for at, name in enumerate(KINDS)}
             made.send(columns | ({"text": ["x"] * len(rows)} if with_text else {}), worker=number % workers)
@@ -182,10 +178,7 @@ def test_a_sum_that_overflows_in_the_midst(form: str, mode: str) -> None:
     with_text = form == "text"
     kinds = {"key": "int64", "value": "int64"} | ({"text": "string"} if with_text else {})
     sums = {"keys": Sum("key"), "total": Sum("value")}
-    with (
-        only_python(form == "in Python"),
-        bench([Schema.of(kinds)], lambda s: aggregate(s, "key", emit=mode, **sums)) as made,
-    ):
+    with bench([Schema.of(kinds)], lambda s: aggregate(s, "key", emit=mode, **sums)) as made:
         made.send({"key": [1, 1, 1], "value": [1, 2**63 - 1, 1]} | ({"text": ["x"] * 3} if with_text else {}))
         with raises(OperatorError, "operator 'aggregate'", "OverflowError", "sum of 'value'", "64 bits", "float64"):
             made.settle()

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from tests.errors import assert_named, raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
-from tests.operators.migrate.two_benches import only_python
 from tokenring.engine import Batch, GraphError, OperatorError, Schema, SchemaError, Scope, Stream
 from tokenring.operators import (
     Count,
@@ -138,20 +137,20 @@ def send(made: Bench, kind: str, rows: list[Row], worker: int, time: int | None 
 
 
 def run(
-    kind: str, messages: Messages, names: list[str], by: str, workers: int, in_python: bool, **how: Any
+    kind: str, messages: Messages, names: list[str], by: str, workers: int, with_text: bool, **how: Any
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Rows of results and of what failed, in the order in which they came, of messages of which each waits for the one
     before; null is None."""
     failed: list[tuple[Any, ...]] = []
     asked = {name: AGGREGATES[name] for name in names}
-    more = {"texts": Count("text")} if in_python else {}
+    more = {"texts": Count("text")} if with_text else {}
 
     def declare(stream: Stream) -> Stream:
         results, rows = aggregate(stream, by, on_error="stream", **how, **asked, **more)
         record(rows, failed)
         return results
 
-    with only_python(in_python), bench([schema_of(kind)], declare, workers, queue_bytes=1 << 18) as made:
+    with bench([schema_of(kind)], declare, workers, queue_bytes=1 << 18) as made:
         for number, rows in enumerate(messages):
             send(made, kind, rows, number % workers)
             made.settle()
@@ -205,10 +204,10 @@ def rows_so_far(messages: Messages, mode: str, keyed: bool) -> list[tuple[tuple[
 @pytest.mark.parametrize(
     ("mode", "by"), [("each", "key"), ("batch", "key"), ("batch", ""), ("final", "key"), ("final", "")]
 )
-def test_running(mode: str, by: str, case: tuple[str, list[str], Messages], workers: int, in_python: bool) -> None:
+def test_running(mode: str, by: str, case: tuple[str, list[str], Messages], workers: int, with_text: bool) -> None:
     """Also a sum that leaves its range and comes back, which is a result again."""
     kind, names, messages = case
-    found = run(kind, messages, names, by, workers, in_python, emit=mode)
+    found = run(kind, messages, names, by, workers, with_text, emit=mode)
     check(kind, names, rows_so_far(messages, mode, bool(by)), found)
 
 
@@ -233,9 +232,9 @@ def windows_of(window: Any, rows: list[Row]) -> list[tuple[tuple[int, int], list
 @settings(max_examples=examples(40))
 @given(cases(), st.integers(1, 2), st.booleans(), st.sampled_from(["key", ""]))
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_windows(window: Window, case: tuple[str, list[str], Messages], workers: int, in_python: bool, by: str) -> None:
+def test_windows(window: Window, case: tuple[str, list[str], Messages], workers: int, with_text: bool, by: str) -> None:
     kind, names, messages = case
-    found = run(kind, messages, names, by, workers, in_python, window=window, lateness=40)
+    found = run(kind, messages, names, by, workers, with_text, window=window, lateness=40)
     of_key: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for rows in messages:
         for row in rows:

@@ -14,7 +14,6 @@ from tests.engine.helpers import build, simulated
 from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.flow.test_limited import noted_gates
-from tests.operators.helpers import no_text_space
 from tokenring import operators
 from tokenring.engine import Batch, GraphError, InputPort, OutputPort, Schema, Scope, Stream, Token, UsageError, Worker
 from tokenring.operators import Tumbling, col, limited, no_op
@@ -112,9 +111,8 @@ def test_several_inputs_are_let_in_side_by_side(workers: int, order: list[int], 
     assert [row[-1:] for row in ran(declare, feed, workers, order)] == pairs
 
 
-@pytest.mark.parametrize("has_space", [True, False])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_texts_pass(has_space: bool, workers: int) -> None:
+def test_texts_pass(workers: int) -> None:
     def declare(scope: Scope) -> tuple[list[Any], Stream]:
         handle, stream = scope.new_input(NAMED)
         region = limited(stream, lambda s: operators.exchange(no_op(s, "value"), "name"), most=7)
@@ -128,12 +126,10 @@ def test_texts_pass(has_space: bool, workers: int) -> None:
             handles[0].send({"value": [row[0] for row in rows], "name": [row[1] for row in rows]})
         handles[0].close()
 
-    with no_text_space(not has_space):
-        assert ran(declare, feed, workers, []) == sorted(3 * workers * rows)
+    assert ran(declare, feed, workers, []) == sorted(3 * workers * rows)
 
 
-@pytest.mark.parametrize("has_space", [True, False])
-def test_bytes_of_texts_count(has_space: bool) -> None:
+def test_bytes_of_texts_count() -> None:
     def declare(scope: Scope) -> tuple[list[Any], Stream]:
         handle, stream = scope.new_input(NAMED)
         return [handle], limited(stream, lambda s: operators.exchange(s, "value"), most=1 << 30, per="bytes")
@@ -144,7 +140,7 @@ def test_bytes_of_texts_count(has_space: bool) -> None:
         handles[0].send({"value": [row[0] for row in rows], "name": [row[1] for row in rows]})
         handles[0].close()
 
-    with no_text_space(not has_space), noted_gates() as gates:
+    with noted_gates() as gates:
         assert ran(declare, feed, 1, []) == rows
     metered = max(gates[0].view()["most"], gates[0].state.metered)
     assert metered == 2 * (50 * 16 + sum(range(50))), "at the exchange, and at the exit"

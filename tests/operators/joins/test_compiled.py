@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.errors import raises
 from tests.long_form import examples
-from tests.operators.helpers import bench, no_text_space
-from tests.operators.joins.reference import kept
+from tests.operators.helpers import bench
 from tokenring.engine import InputPort, OperatorContext, OperatorError, OutputPort, Schema, Stream, Token
-from tokenring.operators import Sliding, Tumbling, enrich, interval_join, join, temporal_join, union
+from tokenring.operators import Sliding, Tumbling, interval_join, join, temporal_join, union
 
 LEFT = {"at": "int64", "key": "int64?", "share": "float64", "flag": "bool?", "a": "int64", "until": "int64"} | {
     "text": "string?"
@@ -60,49 +59,76 @@ def in_bursts(stream: Stream) -> Stream:
     return stream.unary("each", stream.schema, construct)
 
 
-def sent_both_ways(
+def sent_by(
     make: Made, sent: Sent, size: int, workers: int, first: int | None, in_time: bool, bursts: bool = False
-) -> tuple[list[Any], list[Any]]:
-    """What a join sends of messages of `size` rows, by worker in order, what it keeps then, and where its probes are:
-    compiled, and in Python, because there is no text space. first: the side that is finished before the other
-    starts. in_time: messages' times are those of the earliest row yet to come; otherwise of their number."""
-    found = []
+) -> list[tuple[Any, ...]]:
+    """(worker, time, *row) of what a join called "joined" sends of messages of `size` rows. first: the side that is
+    finished before the other starts. in_time: messages' times are those of the earliest row yet to come; otherwise of
+    their number."""
 
     def declare(*streams: Stream) -> Stream:
         return make(*[in_bursts(stream) for stream in streams] if bursts else streams)
 
-    for in_python in (False, True):
-        schemas = [Schema.of(LEFT), Schema.of(RIGHT)]
-        seen: list[Any] = []
-        sides = (0, 1) if first is None else (first, 1 - first)
-        phases = [sent] if first is None else [[each for each in sent if each[0] == side] for side in sides]
-        more_of_it: Any = {"way": "tokens", "times": ("at", "at"), "queue_bytes": 1 << 18, "checks": "exhaustive"}
-        with no_text_space(in_python), bench(schemas, declare, workers, **more_of_it) as made:
-            compiled = [o.compiled >= 0 for o in made.group.workers[0].inspection.operators if o.name == "joined"]
-            assert compiled == [not in_python]
-            for side, phase in zip(sides, phases, strict=False):
-                left_over = [[row[0] for of, row in phase if of == at] for at in (0, 1)]
-                for number, start in enumerate(range(0, len(phase), size)):
-                    for to in (0, 1):
-                        rows = [row for of, row in phase[start : start + size] if of == to]
-                        time = min(left_over[to], default=0) if in_time else number // 2
-                        del left_over[to][: len(rows)]
-                        if rows:
-                            for inputs in made.inputs:
-                                inputs[to].advance_to(max(inputs[to].time, time))
-                            made.send(columns(schemas[to], rows), worker=number % workers, to=to)
-                        made.settle()
-                    seen.append((kept(made, "joined"), [probe.frontier for probe in made.probes]))
-                if first is not None:
-                    for inputs in made.inputs:
-                        inputs[side].close()
+    schemas = [Schema.of(LEFT), Schema.of(RIGHT)]
+    sides = (0, 1) if first is None else (first, 1 - first)
+    phases = [sent] if first is None else [[each for each in sent if each[0] == side] for side in sides]
+    more_of_it: Any = {"way": "tokens", "times": ("at", "at"), "queue_bytes": 1 << 18, "checks": "exhaustive"}
+    with bench(schemas, declare, workers, **more_of_it) as made:
+        compiled = [o.compiled >= 0 for o in made.group.workers[0].inspection.operators if o.name == "joined"]
+        assert compiled == [True]
+        for side, phase in zip(sides, phases, strict=False):
+            left_over = [[row[0] for of, row in phase if of == at] for at in (0, 1)]
+            for number, start in enumerate(range(0, len(phase), size)):
+                for to in (0, 1):
+                    rows = [row for of, row in phase[start : start + size] if of == to]
+                    time = min(left_over[to], default=0) if in_time else number // 2
+                    del left_over[to][: len(rows)]
+                    if rows:
+                        for inputs in made.inputs:
+                            inputs[to].advance_to(max(inputs[to].time, time))
+                        made.send(columns(schemas[to], rows), worker=number % workers, to=to)
                     made.settle()
-            made.close()
-            seen.append(kept(made, "joined"))
-            by_worker = sorted(made.rows, key=lambda row: row[0])  # among each other they have no order
-            seen += [repr(row) for row in by_worker]  # repr: a null float64 is not itself
-        found.append(seen)
-    return found[0], found[1]
+            if first is not None:
+                for inputs in made.inputs:
+                    inputs[side].close()
+                made.settle()
+        made.close()
+        return list(made.rows)
+
+
+Matches = Callable[[tuple[Any, ...], tuple[Any, ...]], bool]
+
+
+def nested_loops(sent: Sent, how: str, by_share: bool, matches: Matches) -> list[str]:
+    """at, key, a and text of the left side, at and note of the right one, of what a join sends, spelt."""
+    lefts, rights = ([row for side, row in sent if side == at] for at in (0, 1))
+    texts = [columns(Schema.of(kinds), rows) for kinds, rows in ((LEFT, lefts), (RIGHT, rights))]
+    of_left = [(row, (row[0], row[1], row[4], texts[0]["text"][at])) for at, row in enumerate(lefts)]
+    of_right = [(row, (row[0], texts[1]["note"][at])) for at, row in enumerate(rights)]
+
+    def match(left: Any, right: Any) -> bool:
+        is_equal = left[1] is not None and left[1] == right[1] and (not by_share or left[2] == right[2])
+        return is_equal and matches(left, right)
+
+    found: list[Any] = []
+    for left, mine in of_left:
+        theirs = [shown for right, shown in of_right if match(left, right)]
+        if how in ("semi", "anti"):
+            found += [mine] * (bool(theirs) == (how == "semi"))
+        else:
+            found += [(*mine, *shown) for shown in theirs]
+            found += [(*mine, None, None)] * (not theirs and how in ("left", "full"))
+    if how in ("right", "full"):
+        alone = [shown for right, shown in of_right if not any(match(left, right) for left in lefts)]
+        found += [(None, None, None, None, *shown) for shown in alone]
+    return sorted(map(repr, found))
+
+
+def shown(rows: list[tuple[Any, ...]], how: str, before: int = 2) -> list[str]:
+    """The same columns of what was sent, behind worker, time and, where rows are joined by window, its bounds."""
+    names = list(chosen_columns(how))
+    wanted = ["at", "key", "a", "text", *([] if how in ("semi", "anti") else ["then", "note"])]
+    return sorted([repr(tuple(row[before + names.index(name)] for name in wanted)) for row in rows])
 
 
 def chosen_columns(how: str) -> dict[str, str]:
@@ -128,8 +154,8 @@ def test_at_any_times(
     def declare(left: Stream, right: Stream) -> Stream:
         return join(left, right, on=on, columns=chosen_columns(how), how=how, name="joined")
 
-    compiled, python = sent_both_ways(declare, sent, size, workers, first, in_time or bursts, bursts)
-    assert compiled == python
+    made = sent_by(declare, sent, size, workers, first, in_time or bursts, bursts)
+    assert shown(made, how) == nested_loops(sent, how, on == ON, lambda left, right: True)
 
 
 @settings(max_examples=examples(40))
@@ -153,8 +179,8 @@ def test_beside_a_side_that_is_unique(
         only = ("left", "right")[unique]
         return join(left, right, on={"key": "code"}, columns=chosen, how=how, unique=only, name="joined")
 
-    compiled, python = sent_both_ways(declare, list(once.values()), size, workers, first, False)
-    assert compiled == python
+    made = sent_by(declare, list(once.values()), size, workers, first, False)
+    assert shown(made, how) == nested_loops(list(once.values()), how, False, lambda left, right: True)
 
 
 @settings(max_examples=examples(40))
@@ -175,8 +201,17 @@ def test_by_window(
         left, right = union(left), union(right)  # compiled, so that what gives rows their windows is, too
         return join(left, right, on=ON, columns=chosen, how=how, window=window, name="joined")
 
-    compiled, python = sent_both_ways(declare, sent, size, workers, first, True, bursts)
-    assert compiled == python
+    def windows(at: int) -> set[int]:
+        width, every, offset = window.width, getattr(window, "every", window.width), window.offset
+        return {start for start in range(offset - 20 * every, at + 1, every) if start <= at < start + width}
+
+    made = sent_by(declare, sent, size, workers, first, True, bursts)
+    expected: list[str] = []
+    starts = {start for _, row in sent for start in windows(row[0])}
+    for start in starts:  # a row that is in several windows is joined, or alone, in each of them
+        inside = [(side, row) for side, row in sent if start in windows(row[0])]
+        expected += nested_loops(inside, how, True, lambda left, right: True)
+    assert shown(made, how, 4) == sorted(expected)
 
 
 @settings(max_examples=examples(40))
@@ -198,32 +233,11 @@ def test_within_bounds(
             left, right, on={"key": "code"}, left_time="at", right_time="at", **more, name="joined"
         )
 
-    compiled, python = sent_both_ways(declare, sent, size, workers, first, True, bursts)
-    assert compiled == python
+    def within(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+        return bool(left[0] + bounds[0] <= right[0] <= (left[5] if bounds[1] == "until" else left[0] + bounds[1]))
 
-
-@settings(max_examples=examples(60))
-@given(
-    sent=SENT,
-    size=st.integers(1, 12),
-    workers=st.integers(1, 3),
-    how=st.sampled_from(["inner", "left"]),
-    on=st.sampled_from([{"key": "code"}, ON]),
-    first=st.sampled_from([None, None, 0, 1]),
-    bursts=st.booleans(),
-    by_time=st.booleans(),
-)
-def test_with_versions(
-    sent: Sent, size: int, workers: int, how: str, on: dict[str, str], first: int | None, bursts: bool, by_time: bool
-) -> None:
-    def declare(left: Stream, right: Stream) -> Stream:
-        more: Any = {"on": on, "columns": chosen_columns(how), "how": how, "name": "joined"}
-        if by_time:
-            return temporal_join(left, right, time="at", version_time="at", **more)
-        return enrich(left, right, **more)
-
-    compiled, python = sent_both_ways(declare, sent, size, workers, first, by_time or bursts, bursts)
-    assert compiled == python
+    made = sent_by(declare, sent, size, workers, first, True, bursts)
+    assert shown(made, how) == nested_loops(sent, how, False, within)
 
 
 def test_many_rows_that_wait() -> None:
@@ -237,8 +251,17 @@ def test_many_rows_that_wait() -> None:
             left, right, on=ON, time="at", version_time="at", columns=chosen, how="left", name="joined"
         )
 
-    compiled, python = sent_both_ways(declare, sent, 700, 2, 0, True)
-    assert compiled == python and len(compiled) > 20_000
+    made = sent_by(declare, sent, 700, 2, 0, True)
+    versions: dict[int, list[tuple[int, int]]] = {}
+    for at, key, _, _, b in [row for side, row in sent if side == 1]:
+        versions.setdefault(key, []).append((at, b))
+    expected = []
+    for at, key, _, _, a, _ in [row for side, row in sent if side == 0]:
+        valid = [since for since, _ in versions.get(key, []) if since <= at]
+        expected.append(repr((at, key, a, max(valid, default=None))))
+    names = list(chosen_columns("left"))
+    found = [repr(tuple(row[2 + names.index(name)] for name in ("at", "key", "a", "then"))) for row in made]
+    assert sorted(found) == sorted(expected)
 
 
 def test_many_rows_and_keys() -> None:
@@ -249,17 +272,21 @@ def test_many_rows_and_keys() -> None:
     def declare(left: Stream, right: Stream) -> Stream:
         return join(left, right, on=ON, columns=chosen_columns("full"), how="full", name="joined")
 
-    compiled, python = sent_both_ways(declare, sent, 40_000, 1, None, False)
-    assert compiled == python and len(compiled) > 80_000
+    made = sent_by(declare, sent, 40_000, 1, None, False)
+    lefts = Counter(row[1] for side, row in sent if side == 0)
+    rights = Counter(row[1] for side, row in sent if side == 1)
+    expected = sum(max(lefts[key], 1) * max(rights[key], 1) for key in lefts | rights)
+    names = list(chosen_columns("full"))
+    assert len(made) == expected > 80_000
+    at, key = 2 + names.index("then"), 2 + names.index("key")
+    assert sum(row[at] is None for row in made) == sum(count for each, count in lefts.items() if not rights[each])
+    assert Counter(row[key] for row in made if row[at] is not None and row[key] is not None) == {
+        each: count * rights[each] for each, count in lefts.items() if rights[each]
+    }
 
 
-@pytest.mark.parametrize("in_python", [False, True])
-def test_what_goes_wrong_is_said(in_python: bool) -> None:
-    with no_text_space(in_python):
-        wrong_rows(("text",))
-
-
-def wrong_rows(text: tuple[str, ...]) -> None:
+def test_what_goes_wrong_is_said() -> None:
+    text = ("text",)
     a, b = Schema.of({"at": "int64", "k": "int64", "c": "float64"} | dict.fromkeys(text, "string")), Schema("at k b")
     rows = {"at": [5, 5], "k": [1, 2], "c": [0.5, 1.5]} | {name: ["x", "y"] for name in text}
     with bench([a, b], lambda left, right: join(left, right, on="k", columns=("c", *text), unique="left")) as made:
@@ -285,11 +312,10 @@ def wrong_rows(text: tuple[str, ...]) -> None:
             made.settle()
 
 
-@pytest.mark.parametrize("in_python", [False, True])
-def test_what_waits_is_explained(in_python: bool) -> None:
+def test_what_waits_is_explained() -> None:
     a, b = Schema("k a"), Schema("k b", text="string")
     limits = {"queue_bytes": 1 << 16}
-    with no_text_space(in_python), bench([a, b], lambda *sides: join(*sides, on="k", how="left"), **limits) as made:
+    with bench([a, b], lambda *sides: join(*sides, on="k", how="left"), **limits) as made:
         made.send({"k": [1, 2], "a": [10, 20]}, time=3)
         made.inputs[0][0].close()
         made.inputs[0][1].advance_to(7)

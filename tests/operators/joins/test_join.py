@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.errors import Fact, raises
 from tests.long_form import examples
-from tests.operators.helpers import bench, no_text_space
+from tests.operators.helpers import bench
 from tests.operators.joins.reference import COLUMNS, LEFT, ON, RIGHT, Row, feed, kept, messages, pairs
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import join
@@ -57,11 +57,10 @@ def test_a_hot_key_and_many_rows() -> None:
         assert (0, 0, many - 1, many - 1, 200) in made.rows
 
 
-@pytest.mark.parametrize("in_python", [False, True])
 @pytest.mark.parametrize("ended", [0, 1])
-def test_rows_are_not_kept_where_nobody_comes_any_more(ended: int, in_python: bool) -> None:
+def test_rows_are_not_kept_where_nobody_comes_any_more(ended: int) -> None:
     schemas = [Schema("k a", name="string"), Schema("k b")]
-    with no_text_space(in_python), bench(schemas, lambda left, right: join(left, right, on="k")) as made:
+    with bench(schemas, lambda left, right: join(left, right, on="k")) as made:
         rows = [{"k": [1, 2], "a": [10, 20], "name": ["x", "y"]}, {"k": [2, 3], "b": [5, 6]}]
         made.send(rows[1 - ended], to=1 - ended)
         made.send(rows[ended], to=ended)

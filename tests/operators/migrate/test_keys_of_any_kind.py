@@ -63,7 +63,7 @@ def trial(key: str, workers: int, in_order: bool, ends: tuple[int, int]) -> Tria
     steps, feeders = steps_by(key, workers, in_order), [0] if in_order else list(range(workers))
     return Trial(
         name="", steps=steps, sent=tuple(_rows(random, feeders, ends)), workers=workers,
-        bins=BINS, moves=tuple(moves), form="", ends=ends, order=key,
+        bins=BINS, moves=tuple(moves), ends=ends, order=key,
         looked_at=tuple(range(INPUTS, INPUTS + len(steps))), doubted=0.0,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tests.operators.migrate import runs
-from tests.operators.migrate.two_benches import Rows, only_python, with_moves, without_moves
+from tests.operators.migrate.two_benches import Rows, with_moves, without_moves
 from tokenring.engine import Schema, Stream
 from tokenring.operators import (
     Count,
@@ -67,18 +67,16 @@ WINDOWS: dict[str, Make] = {
 
 @cache
 def of_running(name: str) -> list[str]:
-    """What is to come, with moves and without, compiled and not."""
+    """What is to come, with moves and without."""
     return without_moves(SCHEMA, RUNNING[name][0], _messages(1))
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", sorted(RUNNING))
-def test_running(name: str, compiled: bool) -> None:
+def test_running(name: str) -> None:
     random, messages = Random(name), _messages(1)
     owners = [[random.random() < 0.5 for _ in range(8)] for _ in messages]
     (make, key), expected = RUNNING[name], of_running(name)
-    with only_python(not compiled):
-        assert with_moves(SCHEMA, make, key, messages, owners) == expected
+    assert with_moves(SCHEMA, make, key, messages, owners) == expected
 
 
 def _in_time() -> list[Rows]:
@@ -96,13 +94,11 @@ def of_windows(name: str) -> list[str]:
     return runs.run(SCHEMA, WINDOWS[name], _in_time(), 1, with_times=_is_together(name))
 
 
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", sorted(WINDOWS))
-def test_windows(name: str, compiled: bool) -> None:
+def test_windows(name: str) -> None:
     random, messages, expected = Random(name), _in_time(), of_windows(name)
     changes = [(random.randrange(60), bin_, random.randrange(2)) for bin_ in range(8) for _ in range(6)]
-    with only_python(not compiled):
-        made = runs.run(
-            SCHEMA, WINDOWS[name], messages, 2, changes, (0, 1, 1, 0), with_times=_is_together(name)
-        )
-        assert made == expected
+    made = runs.run(
+        SCHEMA, WINDOWS[name], messages, 2, changes, (0, 1, 1, 0), with_times=_is_together(name)
+    )
+    assert made == expected

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.long_form import examples
 from tests.operators.migrate import runs
-from tests.operators.migrate.two_benches import BINS, only_python, with_moves, without_moves
+from tests.operators.migrate.two_benches import BINS, with_moves, without_moves
 from tokenring.engine import Schema, Stream
 from tokenring.operators import Count, CountDistinct, First, Last, Max, Mean, Min, Sum, aggregate, col, distinct
 
@@ -68,14 +68,12 @@ OPERATORS: dict[str, tuple[Make, tuple[str, ...]]] = {
 
 @settings(max_examples=examples(8))
 @given(messages=MESSAGES, data=st.data())
-@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_answers_stay_the_same(name: str, compiled: bool, messages: list[Any], data: st.DataObject) -> None:
+def test_answers_stay_the_same(name: str, messages: list[Any], data: st.DataObject) -> None:
     make, key = OPERATORS[name]
     bins = st.lists(st.booleans(), min_size=BINS.count, max_size=BINS.count)
     owners = [data.draw(bins) for _ in messages]
-    with only_python(not compiled):
-        assert with_moves(SCHEMA, make, key, messages, owners) == without_moves(SCHEMA, make, messages)
+    assert with_moves(SCHEMA, make, key, messages, owners) == without_moves(SCHEMA, make, messages)
 
 
 def _all_rows(rows: Stream) -> Stream:
@@ -88,19 +86,16 @@ def _all_rows(rows: Stream) -> Stream:
     changes=st.lists(st.tuples(st.integers(0, 7), st.integers(0, runs.BINS - 1), st.integers(0, 1)), max_size=12),
     steps=st.lists(st.integers(0, 2), max_size=9),
     name=st.sampled_from(sorted(OPERATORS)),
-    compiled=st.booleans(),
 )
-def test_runs_stay_the_same(name: str, compiled: bool, messages: list[Any], changes: Any, steps: list[int]) -> None:
+def test_runs_stay_the_same(name: str, messages: list[Any], changes: Any, steps: list[int]) -> None:
     make, _ = OPERATORS[name]
-    with only_python(not compiled):
-        without = runs.run(SCHEMA, make, messages, 1)
-        assert runs.run(SCHEMA, make, messages, 2, changes, steps, from_all=False) == without
+    without = runs.run(SCHEMA, make, messages, 1)
+    assert runs.run(SCHEMA, make, messages, 2, changes, steps, from_all=False) == without
 
 
 @settings(max_examples=examples(5))
-@given(messages=MESSAGES, worker=st.integers(0, 1), compiled=st.booleans())
-def test_the_group_of_all_rows(messages: list[Any], worker: int, compiled: bool) -> None:
+@given(messages=MESSAGES, worker=st.integers(0, 1))
+def test_the_group_of_all_rows(messages: list[Any], worker: int) -> None:
     changes = [(time, number, (worker + time) % 2) for time in range(4) for number in range(runs.BINS)]
-    with only_python(not compiled):
-        without = runs.run(SCHEMA, _all_rows, messages, 1)
-        assert runs.run(SCHEMA, _all_rows, messages, 2, changes, from_all=False) == without
+    without = runs.run(SCHEMA, _all_rows, messages, 1)
+    assert runs.run(SCHEMA, _all_rows, messages, 2, changes, from_all=False) == without

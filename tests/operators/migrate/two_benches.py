@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.operators.helpers import Bench, bench
 from tokenring.engine import Batch, Schema, Stream
-from tokenring.operators.mechanisms import tokens
 from tokenring.operators.migrate import Bins, Leaving, Moves, offers_to
 from tokenring.operators.migrate.moves import Offered
 
 Rows = list[tuple[Any, ...]]
 BINS = Bins(8)
-
-
-@contextmanager
-def only_python(is_so: bool = True) -> Iterator[None]:
-    """Within the block, if `is_so`, no operator that has a logic in Python is compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        if is_so:
-            patch.setattr(tokens, "can_be_compiled", lambda *_, **__: False)
-            running = import_module("tokenring.operators.running.running")  # a function hides it
-            patch.setattr(running, "can_be_compiled", lambda *_, **__: False)
-        yield
 
 
 @contextmanager

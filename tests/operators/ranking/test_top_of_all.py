@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.long_form import examples
 from tests.operators.helpers import bench
-from tests.operators.migrate.two_benches import only_python
 from tokenring.engine import Schema
 from tokenring.operators import top
 
@@ -42,10 +41,9 @@ def _first(rows: list[tuple[Any, int]], k: int, largest: bool) -> list[tuple[Any
     k=st.sampled_from([1, 2, 3, 5000]),
     largest=st.booleans(),
     final=st.booleans(),
-    compiled=st.booleans(),
 )
 def test_the_first_rows_of_all(
-    kind: str, data: st.DataObject, workers: int, k: int, largest: bool, final: bool, compiled: bool
+    kind: str, data: st.DataObject, workers: int, k: int, largest: bool, final: bool
 ) -> None:
     messages = data.draw(st.lists(st.lists(VALUES[kind], min_size=1, max_size=12), max_size=6))
     number, sent, rows = 0, [], []
@@ -59,7 +57,7 @@ def test_the_first_rows_of_all(
         emit = "final" if final else None
         return top(stream, order="value", ties="tie", k=k, largest=largest, emit=emit)
 
-    with only_python(not compiled), bench([Schema(value=kind, tie="int64")], declare, workers) as made:
+    with bench([Schema(value=kind, tie="int64")], declare, workers) as made:
         for worker, columns in sent:
             made.send(columns, worker=worker)
             made.settle()

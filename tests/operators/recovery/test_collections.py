@@ -15,7 +15,6 @@ import pytest
 import tokenring as tr
 from tests.errors import raises
 from tests.operators.collections.feed import as_rows
-from tests.operators.migrate.two_benches import only_python
 from tests.operators.recovery.test_instants import at_rest, source
 from tests.operators.recovery.worlds import Job, Rows, World
 from tests.random_programs.collections import SMALL, Plan, Scratch, Views, random_plan, run_plan
@@ -242,22 +241,21 @@ def play(path: Path, seed: int) -> None:
     history = random.choice([None, 0, 2])
     declare = build(plan, history, random.random() < 0.3, random.random() < 0.5)
     job = FedJob(path, fed, declare, history is not None)
-    with only_python(random.random() < 0.2):
-        for life in range(lives := random.randint(2, 6)):
-            with job.world(workers, random, queue_bytes=8192) as world:
-                if life == lives - 1:
-                    while not live(job, world, random, 20):
-                        require_views(job, world, expected)
-                    job.close()
-                    world.finish()
-                    break
-                is_done = live(job, world, random, random.randint(1, 40))
-                require_views(job, world, expected)
-                if is_done and random.random() < 0.5:
-                    job.close()
-                    at_rest(world)
-                world.take(copied=random.random() < 0.02, checked=random.random() < 0.1)
-                let_go_of_faults(world)
+    for life in range(lives := random.randint(2, 6)):
+        with job.world(workers, random, queue_bytes=8192) as world:
+            if life == lives - 1:
+                while not live(job, world, random, 20):
+                    require_views(job, world, expected)
+                job.close()
+                world.finish()
+                break
+            is_done = live(job, world, random, random.randint(1, 40))
+            require_views(job, world, expected)
+            if is_done and random.random() < 0.5:
+                job.close()
+                at_rest(world)
+            world.take(copied=random.random() < 0.02, checked=random.random() < 0.1)
+            let_go_of_faults(world)
     assert job.rows("changes") == changes_of(expected), plan.told()
     assert job.rows("upserts") == upserts_of(expected), plan.told()
 

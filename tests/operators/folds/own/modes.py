@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.operators.helpers import bench
-from tests.operators.migrate.two_benches import only_python
 from tokenring.engine import Schema, Stream
 from tokenring.operators import Session, Sliding, Tumbling, aggregate
 from tokenring.operators.aggregates import Aggregate
@@ -86,12 +85,12 @@ def declared(mode: str, aggregates: dict[str, Aggregate]) -> Callable[[Stream], 
 
 
 def results(
-    mode: str, aggregates: dict[str, Aggregate], rows: Sequence[Row], workers: int, is_python: bool, size: int = 3
+    mode: str, aggregates: dict[str, Aggregate], rows: Sequence[Row], workers: int, size: int = 3
 ) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     """What the aggregates are in the end, by window and key. Messages have `size` rows, and the least time of what is
     still to come."""
     count = len(aggregates)
-    with only_python(is_python), bench([ROWS], declared(mode, aggregates), workers, **_ROOM) as made:
+    with bench([ROWS], declared(mode, aggregates), workers, **_ROOM) as made:
         for number, start in enumerate(range(0, len(rows), size)):
             columns: dict[str, Any] = dict(
                 zip(ROWS.names, map(list, zip(*rows[start : start + size], strict=True)), strict=True)

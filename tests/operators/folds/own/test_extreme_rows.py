@@ -44,11 +44,10 @@ def candidates(rows: list[Row], column: int, by: int, sign: int, is_sided: bool)
 @settings(max_examples=examples(30))
 @given(
     rows=st.lists(ROW, max_size=30), mode=st.sampled_from(sorted(MODES)), workers=st.integers(1, 2),
-    is_python=st.booleans(),
 )  # fmt: skip
-def test_as_plain_python_has_it(rows: list[Row], mode: str, workers: int, is_python: bool) -> None:
+def test_as_plain_python_has_it(rows: list[Row], mode: str, workers: int) -> None:
     rows.sort(key=lambda row: row[0] // 5)
-    found, groups = results(mode, AGGREGATES, rows, workers, is_python), MODES[mode][1](rows)
+    found, groups = results(mode, AGGREGATES, rows, workers), MODES[mode][1](rows)
     assert set(found) == set(groups)
     for key, group in groups.items():
         for one, what in zip(found[key], WHAT, strict=True):

@@ -162,21 +162,19 @@ ORACLES: list[Callable[[list[Row]], Any]] = [
 @settings(max_examples=examples(30))
 @given(
     rows=st.lists(ROW, max_size=30), mode=st.sampled_from(sorted(MODES)), workers=st.integers(1, 2),
-    is_python=st.booleans(),
 )  # fmt: skip
-def test_in_all_modes(rows: list[Row], mode: str, workers: int, is_python: bool) -> None:
+def test_in_all_modes(rows: list[Row], mode: str, workers: int) -> None:
     rows.sort(key=lambda row: row[0] // 5)
-    assert_alike(results(mode, AGGREGATES, rows, workers, is_python), ORACLES, MODES[mode][1](rows))
+    assert_alike(results(mode, AGGREGATES, rows, workers), ORACLES, MODES[mode][1](rows))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("is_python", [False, True])
-def test_what_retracts_is_moved_on_from_window_to_window(workers: int, is_python: bool) -> None:
+def test_what_retracts_is_moved_on_from_window_to_window(workers: int) -> None:
     dice = Random(11)
     rows: list[Row] = [(at // 3, dice.choice([None, 1, 2]), dice.randrange(99), 0.0, 0, True) for at in range(120)]
     moved = {"mark": MARK("value"), "n": Count(), "total": Sum("value")}
     oracles: list[Callable[[list[Row]], Any]] = [marked, len, lambda rows: sum(row[2] for row in rows)]
-    assert_alike(results("sliding", moved, rows, workers, is_python), oracles, MODES["sliding"][1](rows))
+    assert_alike(results("sliding", moved, rows, workers), oracles, MODES["sliding"][1](rows))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -74,15 +74,14 @@ def test_neither_order_nor_workers_matter(name: str) -> None:
 @settings(max_examples=examples(30))
 @given(
     rows=st.lists(ROW, max_size=30), mode=st.sampled_from(sorted(MODES)), workers=st.integers(1, 2),
-    is_python=st.booleans(),
 )  # fmt: skip
-def test_in_all_modes(rows: list[Row], mode: str, workers: int, is_python: bool) -> None:
+def test_in_all_modes(rows: list[Row], mode: str, workers: int) -> None:
     rows.sort(key=lambda row: row[0] // 5)
     aggregates = {
         "of_values": ApproxQuantile("value", 0.25), "of_shares": ApproxQuantile("share"),
         "sided": ApproxQuantile(col("wide"), q=0.75, where=col("side")),
     }  # fmt: skip
-    found, groups = results(mode, aggregates, rows, workers, is_python), MODES[mode][1](rows)
+    found, groups = results(mode, aggregates, rows, workers), MODES[mode][1](rows)
     assert set(found) == set(groups)
     for key, group in groups.items():
         columns: list[tuple[list[Any], float]] = [

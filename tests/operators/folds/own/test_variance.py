@@ -56,11 +56,10 @@ ORACLES = [
 @settings(max_examples=examples(30))
 @given(
     rows=st.lists(ROW, max_size=30), mode=st.sampled_from(sorted(MODES)), workers=st.integers(1, 2),
-    is_python=st.booleans(),
 )  # fmt: skip
-def test_as_fractions_have_it(rows: list[Row], mode: str, workers: int, is_python: bool) -> None:
+def test_as_fractions_have_it(rows: list[Row], mode: str, workers: int) -> None:
     rows.sort(key=lambda row: row[0] // 5)
-    found = results(mode, AGGREGATES, rows, workers, is_python)
+    found = results(mode, AGGREGATES, rows, workers)
     assert_alike(found, ORACLES, MODES[mode][1](rows))
 
 
@@ -70,7 +69,7 @@ def test_far_from_zero(workers: int) -> None:
     values = 1e9 + np.random.default_rng(3).normal(0, 1e-3, 4000)
     rows: list[Row] = [(at // 100, at % 2 + 1, None, value, 0, True) for at, value in enumerate(values.tolist())]
     for mode in ("final", "sliding", "batch"):
-        found = results(mode, {"share": Variance("share")}, rows, workers, False, size=500)
+        found = results(mode, {"share": Variance("share")}, rows, workers, size=500)
         for key, group in MODES[mode][1](rows).items():
             expected = exact([row[3] for row in group], 1)
             assert expected is not None
