@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tokenring.engine import TABLE, WORDS, Batch, Schema, int64, kernel, void
+from tokenring.engine import TABLE, WORDS, Schema, UsageError, int64, kernel, void
 from tokenring.engine.compiled import Record, Words, record_of, records_of
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, MappedFile, address_of, words_at
 from tokenring.nexmark.events import FLOOR
@@ -121,8 +121,8 @@ class _File:
         self._mapping: mmap.mmap | None = None
         self._released = 0
         self.octets: np.ndarray = np.empty(0, np.uint8)
-        self.offset = -1 if size > 0 else 0
-        """Where it is in the text space; -1: not there."""
+        self.offset = 0
+        """Where it is in the text space, if it is of texts."""
         if size > 0:
             with open(path, "rb") as file:
                 self._mapping = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
@@ -171,13 +171,9 @@ class _Column:
         self._file.read_ahead()
         self.words = self._file.octets.view(np.int64)
         self._heap = _heap_of(stream, name) if stream.is_text(name) else None
-        self.heap = None if self._heap is None else self._heap.octets
         self._row = 0
-        self.shift = 0
-        """What is to be added to words of text so that they count from the text space's start; -1: they are not there.
-        """
-        if self._heap is not None:
-            self.shift = self._heap.offset << LENGTH_BITS if self._heap.offset >= 0 else -1
+        self.shift = 0 if self._heap is None else self._heap.offset << LENGTH_BITS
+        """What is to be added to words of text so that they count from the text space's start."""
 
     def needed_before(self, row: int) -> list[tuple[_File, int]]:
         """The files that rows before `row` are in, their texts included, and how many bytes of each."""
@@ -198,7 +194,12 @@ class _Column:
 
 def _heap_of(stream: StagedStream, name: str) -> _File:
     mapped = stream.map_texts(name)
-    return _File(*stream.heap_file(name)) if mapped is None else _TextFile(mapped)
+    if mapped is not None:
+        return _TextFile(mapped)
+    path, size = stream.heap_file(name)
+    if size > 0:
+        raise UsageError(f"{path}: the system refuses addresses for these texts (`ulimit -v`): lift that limit")
+    return _File(path, 0)
 
 
 class Cursor:
@@ -218,19 +219,10 @@ class Cursor:
         self.row.times = address_of(mapped["date_time"].words)
         self._mapped = list(mapped.values())
         self._events = mapped["event"].words
-        self._columns = tuple(mapped[column].words for column in columns)
-        self._heaps = tuple(mapped[column].heap for column in columns) if self.schema.has_text else ()
-        self._addresses = np.array([address_of(words) for words in self._columns], np.int64)
+        self._addresses = np.array([address_of(mapped[column].words) for column in columns], np.int64)
         self.row.columns, self.row.width = address_of(self._addresses), len(columns)
         self._shifts = np.array([mapped[column].shift for column in columns], np.int64)
         self.row.shifts = address_of(self._shifts)
-        self.is_in_space = bool((self._shifts >= 0).all())
-        """Whether all texts are in the text space."""
-
-    def take(self, start: int, stop: int) -> Batch:
-        """Rows start..stop; text by reference to the whole heap."""
-        columns = tuple([column[start:stop] for column in self._columns])
-        return Batch.wrap(self.schema, columns, stop - start, self._heaps)
 
     def needed_before(self, event: int) -> list[tuple[_File, int]]:
         """The files that rows of the events before `event` are in, and how many bytes of each."""

@@ -1,7 +1,4 @@
-"""What one worker's source sends when: its blocks in turn, how much is under way, how late each batch was.
-
-It is arithmetic over words, by kernels that a source in Python calls as well as one in the worker's inner loop.
-"""
+"""What one worker's source sends when: its blocks in turn, how much is under way, how late each batch was."""
 
 from collections.abc import Sequence
 

@@ -16,7 +16,7 @@ with later(__name__):
     from tokenring.operators.aggregates.reduce import reduce
     from tokenring.operators.aggregates.rows_by_key import count, distinct
     from tokenring.operators.aggregates.scan import scan
-    from tokenring.operators.aggregates.window_rows import windowed
+    from tokenring.operators.aggregates.window_rows import Needed, Show, windowed
     from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.folds.own import ApproxQuantile, ArgMax, ArgMin, OwnAggregate, StdDev, Variance
     from tokenring.operators.time import Session, Sliding, Tumbling, Window
@@ -33,9 +33,11 @@ __all__ = [
     "Max",
     "Mean",
     "Min",
+    "Needed",
     "MovingWindows",
     "OwnAggregate",
     "Session",
+    "Show",
     "Sliding",
     "StdDev",
     "Sum",

@@ -12,7 +12,6 @@ from tokenring.operators.collections.reduction import KeyFaults
 from tokenring.operators.collections.streams import schema_of_updates
 from tokenring.operators.collections.updates import SUM_FLOAT, SummedColumn, width_of
 from tokenring.operators.collections.words import Entering
-from tokenring.operators.mechanisms import can_be_compiled
 from tokenring.operators.migrate import made_again
 
 
@@ -23,7 +22,7 @@ def totaled(
     """Updates of a row by key with totals of these kinds, and the schema of that; None where an arrangement is to keep
     the parts. rows: updates of `data`, whose first columns are the key; summed, totals: as `tables_of_parts` has them.
     """
-    if SUM_FLOAT in SummedColumn.of_table(summed)["how"] or not can_be_compiled(rows.scope, data, texts=True):
+    if SUM_FLOAT in SummedColumn.of_table(summed)["how"] or rows.scope.depth > 1:
         return None
     made = Schema.of({key: str(data.kind(key)) for key in keys} | dict(kinds))
     arriving = schema_of_updates(data, 1)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, MAX_TIME, Schema, Scope, kernel
+from tokenring.engine import COMPLETE, MAX_TIME, kernel
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
@@ -21,7 +21,6 @@ from tokenring.engine.compiled import (
     address_of,
     answer,
     call_at,
-    can_have_texts,
     claim,
     column_of,
     downgrade,
@@ -296,14 +295,6 @@ class CompiledLogic:
         self.explain = explain
         self.view = view
         self.keeps_rows = keeps_rows
-
-
-def can_be_compiled(scope: Scope, *schemas: Schema, texts: bool = False, loops: bool = False) -> bool:
-    """Whether the inner loop can run an operator there: in the root scope, unless the operator knows times of `loops`;
-    where no text passes, unless it knows words of `texts`."""
-    if scope.depth > 1 and not loops:
-        return False
-    return (texts and can_have_texts()) or not any(schema.has_text for schema in schemas)
 
 
 def compile_with(

@@ -89,11 +89,10 @@ class Mechanism(ABC):
         each_time: bool = False,
         compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
-        """An operator without inputs, as `Scope.source` has it, with an Outlet in place of each token; `constructor`
-        may be None where `compiled` is sure to be taken. `times` names each output's column of rows' own times;
-        `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not.
-        `compiled(context, outlets)` gives the same for the worker's inner loop, which is taken where that can be, with
-        a row of CompiledOutlets each."""
+        """An operator without inputs, as `Scope.source` has it, with an Outlet in place of each token: by `constructor`
+        in Python, or by `compiled(context, outlets)` in the worker's inner loop, with a row of CompiledOutlets each.
+        `times` names each output's column of rows' own times; `each_time`: each distinct one is sent as a message of
+        its own, though the mechanism needs it not."""
 
     @abstractmethod
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
@@ -110,12 +109,11 @@ class Mechanism(ABC):
         compiled: Callable[[], CompiledLogic] | None = None,
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
-        """An operator that acts on finished times: `make()` gives each worker its logic; there may be none where
-        `compiled` is sure to be taken. `notify` is what the logic needs of an engine that wakes operators: ALWAYS if
-        `advance` matters while nothing is pending. `compiled()` gives the same logic for the worker's inner loop, which
-        is taken where that can be. `moves`: the tables that its keyed state is where bins move, for what `make` and
-        `compiled` offer; None: it cannot move; no tables: what it keeps it may send at any time, and does before a
-        snapshot (`emit(COMPLETE, ...)`, and rows come still)."""
+        """An operator that acts on finished times: `make()` gives each worker its logic in Python, or `compiled()` one
+        for the worker's inner loop. `notify` is what the logic needs of an engine that wakes operators: ALWAYS if
+        `advance` matters while nothing is pending. `moves`: the tables that its keyed state is where bins move, for
+        what `make` and `compiled` offer; None: it cannot move; no tables: what it keeps it may send at any time, and
+        does before a snapshot (`emit(COMPLETE, ...)`, and rows come still)."""
 
     @abstractmethod
     def respond(
@@ -129,11 +127,10 @@ class Mechanism(ABC):
         compiled: Callable[[], CompiledLogic] | None = None,
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
-        """An operator that answers each message at the message's time: `make()` gives each worker its function; there
-        may be none where `compiled` is sure to be taken. `compiled()` gives the same for the worker's inner loop, which
-        is taken where that can be. `remembers`: whether an answer depends on earlier messages. In a loop each epoch
-        then has a function of its own, which is called with each round's rows, in order, once the round is finished.
-        `moves`: as for `timed`."""
+        """An operator that answers each message at the message's time: `make()` gives each worker its function in
+        Python, or `compiled()` one for the worker's inner loop. `remembers`: whether an answer depends on earlier
+        messages. In a loop each epoch then has a function of its own, which is called with each round's rows, in order,
+        once the round is finished. `moves`: as for `timed`."""
 
     @abstractmethod
     def probe(self, stream: Stream) -> Progress:

@@ -28,7 +28,7 @@ from tokenring.engine import (
     TokenRef,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, can_be_compiled, compile_with, respond, timed
+from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, compile_with, respond, timed
 from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.migrate import Table, saving_of, state_moves
@@ -108,7 +108,7 @@ class Tokens(Mechanism):
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """
         is_each = (each_time or self.sends_each_time) and not self.one_at_a_time
-        if compiled is not None and (constructor is None or can_be_compiled(scope, *schemas, texts=True)):
+        if compiled is not None:
             from tokenring.operators.mechanisms.compiled_outlets import new_outlets
 
             columns = times if is_each else ("",) * len(times)
@@ -118,7 +118,7 @@ class Tokens(Mechanism):
             return streams
 
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
-            assert constructor is not None, "it is compiled then"
+            assert constructor is not None, "else it is compiled"
             if is_each:
                 return constructor(context, *map(EachTimeOutlet, tokens, times))
             return constructor(context, *map(TokenOutlet, tokens))
@@ -148,8 +148,7 @@ class Tokens(Mechanism):
         brings_due = moves is not None and state_moves(builder, moves, pends=True)
         saving = saving_of(scope) if moves is not None and not moves else None
         output = builder.output(schema)
-        schemas = [schema, *[stream.schema for stream, _ in inputs]]
-        if compiled is not None and (make is None or can_be_compiled(scope, *schemas, texts=True)):
+        if compiled is not None:
 
             def construct(context: OperatorContext) -> Compiled:
                 made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
@@ -164,7 +163,7 @@ class Tokens(Mechanism):
             empties = np.zeros(1, np.int64).data
             if saving is not None:
                 saving.rests_empty(empties, context.activate)
-            assert make is not None, "it is compiled then"
+            assert make is not None, "else it is compiled"
             return self._drive(context, token, make(), brings_due, empties)
 
         builder.build(construct_in_python)
@@ -255,20 +254,19 @@ class Tokens(Mechanism):
         """See Mechanism."""
         stream, pact = edge
         depth = stream.scope.depth
-        in_kernels = make is None or can_be_compiled(stream.scope, schema, stream.schema, texts=True, loops=True)
         if remembers and depth > 1:
             builder = stream.operator(name, Notify.ALWAYS)  # to let an epoch's state go
             builder.input(stream, pact)
             state_moves(builder)
             output = builder.output(schema)
-            if compiled is not None and in_kernels:
+            if compiled is not None:
                 from tokenring.operators.mechanisms.compiled_rounds import answer_by_rounds
 
                 builder.build_compiled(lambda context: answer_by_rounds(compiled, depth), texts=True, loops=True)
                 return output
             from tokenring.operators.mechanisms.rounds import by_rounds
 
-            assert make is not None, "it is compiled elsewhere"
+            assert make is not None, "else it is compiled"
             builder.build(by_rounds(make))
             return output
         builder = stream.operator(name, notify)
@@ -276,13 +274,13 @@ class Tokens(Mechanism):
         if moves is not None or not remembers:
             state_moves(builder, moves or ())
         output = builder.output(schema)
-        if compiled is not None and in_kernels:
+        if compiled is not None:
             builder.build_compiled(lambda context: compile_with(respond, compiled()), texts=True, loops=True)
             return output
 
         def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
             token.drop()
-            assert make is not None, "it is compiled then"
+            assert make is not None, "else it is compiled"
             answer = make()
 
             def logic(rows: InputPort, output: OutputPort) -> None:

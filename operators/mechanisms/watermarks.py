@@ -38,7 +38,7 @@ from tokenring.engine import (
     Token,
 )
 from tokenring.engine.compiled import Compiled, address_of
-from tokenring.operators.mechanisms.compiled import CompiledLogic, can_be_compiled
+from tokenring.operators.mechanisms.compiled import CompiledLogic
 from tokenring.operators.mechanisms.compiled_outlets import new_outlets
 from tokenring.operators.mechanisms.compiled_watermarks import (
     drive_by_marks,
@@ -74,7 +74,7 @@ class Watermarks(Mechanism):
         """See Mechanism."""
         columns = times if each_time else ("",) * len(times)
         marks = [Marks() for _ in schemas]
-        if compiled is not None and (constructor is None or can_be_compiled(scope, *schemas, texts=True)):
+        if compiled is not None:
             builder = scope.operator(name, Notify.NEVER)
             streams = tuple([builder.output(schema) for schema in schemas])
 
@@ -92,7 +92,7 @@ class Watermarks(Mechanism):
         else:
 
             def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
-                assert constructor is not None, "it is compiled then"
+                assert constructor is not None, "else it is compiled"
                 return constructor(
                     context, *[MarkOutlet(context, *of_one) for of_one in zip(tokens, marks, columns, strict=True)]
                 )
@@ -148,15 +148,14 @@ class Watermarks(Mechanism):
         signals = [self._input(builder, name, stream, pact) for stream, pact in inputs]
         output = builder.output(schema)
         marks = self._marks[scope, output.source] = Marks()
-        schemas = [schema, *[stream.schema for stream, _ in inputs]]
-        if compiled is not None and (make is None or can_be_compiled(scope, *schemas, texts=True)):
+        if compiled is not None:
             builder.build_compiled(
                 lambda context: drive_by_marks(marked, compiled(), signals, marks.listeners), texts=True
             )
             return output
 
         def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
-            assert make is not None, "it is compiled then"
+            assert make is not None, "else it is compiled"
             operator = make()
             late = operator.late
             seen = 0
@@ -206,14 +205,14 @@ class Watermarks(Mechanism):
         signal = self._input(builder, name, *edge)
         output = builder.output(schema)
         marks = self._marks[scope, output.source] = Marks()
-        if compiled is not None and (make is None or can_be_compiled(scope, schema, edge[0].schema, texts=True)):
+        if compiled is not None:
             builder.build_compiled(
                 lambda context: drive_by_marks(forwarded, compiled(), [signal], marks.listeners), texts=True
             )
             return output
 
         def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
-            assert make is not None, "it is compiled then"
+            assert make is not None, "else it is compiled"
             answer = make()
 
             def logic(rows: InputPort, output: OutputPort) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, Exchange, Notify, Pipeline
+from tokenring.engine import AnyStream, Exchange, Notify, Pipeline
 from tokenring.engine.compiled import DONE, entry
 from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of
 
@@ -14,7 +14,7 @@ def no_op(stream: AnyStream, key: str, *, local: bool = False, name: str = "no_o
     """
     pact = Pipeline() if local else Exchange(key)
     way = mechanism_of(stream.scope)
-    passed = way.respond(name, (stream, pact), stream.schema, lambda: _same, Notify.IF_TOKEN, False, _compiled_same, ())
+    passed = way.respond(name, (stream, pact), stream.schema, None, Notify.IF_TOKEN, False, _compiled_same, ())
     passed.updates = stream.updates
     return passed
 
@@ -29,7 +29,3 @@ def _answer_same(world: int, me: int) -> int:
 
 def _compiled_same() -> CompiledLogic:
     return CompiledLogic(np.zeros(1, np.int64), _answer_same, keeps_rows=True)
-
-
-def _same(batch: Batch) -> Batch:
-    return batch

@@ -7,8 +7,7 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.operators import collections
-from tokenring.operators.aggregates import as_named, first_that_change, rankable, require_alone, windowed
-from tokenring.operators.aggregates.window_rows import Needed, Show
+from tokenring.operators.aggregates import Needed, Show, as_named, first_that_change, rankable, require_alone, windowed
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of

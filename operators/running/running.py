@@ -2,7 +2,7 @@
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators.folds import ALL, Plan
-from tokenring.operators.mechanisms import can_be_compiled, mechanism_of
+from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.migrate import of_version
 from tokenring.operators.rows import exchanged_by
 from tokenring.operators.running.combining import combined, combined_schema
@@ -17,7 +17,7 @@ def running(stream: AnyStream, plan: Plan, schema: Schema, each: bool) -> AnyStr
     if plan.by:
         are_words = all(not kind.is_text and not kind.is_float for kind in plan.schema.select(plan.by).kinds)
         combines = not each and plan.combines and are_words
-        if combines and can_be_compiled(stream.scope, stream.schema, schema, texts=True):
+        if combines and stream.scope.depth == 1:
             stream, plan = combined_rows(stream, plan)
         pact = Exchange(exchanged_by(plan.by))
         return way.respond(

@@ -25,7 +25,6 @@ from tokenring.engine import (
     void,
 )
 from tokenring.engine.compiled import Compiled, Words
-from tokenring.operators.mechanisms import can_be_compiled
 from tokenring.operators.migrate import Leaving, Staying, Table, has_bins, offer, saving_of, state_moves
 from tokenring.operators.state import Keys, RowStore, grown, require_newest
 from tokenring.operators.time import require_total_order
@@ -143,7 +142,7 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     schema = stream.schema
     stream.scope.kept(RowsKept).append(repr(name))
     collected = Collected(schema)
-    if can_be_compiled(stream.scope, schema):
+    if stream.scope.depth == 1 and not schema.has_text:
 
         def compiled(context: OperatorContext) -> Compiled:
             from tokenring.operators.sinks.compiled_collect import compiled_rows
@@ -275,7 +274,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     builder.input(stream, Staying(key) if moves else None)
     table = Table(Schema.of(stream.schema.spec() | {_TIME: "int64"}), (key,))
     state_moves(builder, [table])
-    if can_be_compiled(stream.scope, stream.schema) and not moves:
+    if not stream.schema.has_text and not moves:
 
         def compiled(context: OperatorContext) -> Compiled:
             from tokenring.operators.sinks.compiled_collect import compiled_latest

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
-from unittest.mock import patch
 
 import click
 import numpy as np
 
 from scripts.benchmarks.measure import ROUNDS, Found, benchmark
-from tokenring.engine import Config, InputHandle, Schema
+from tokenring.engine import Batch, Config, Exchange, InputHandle, InputPort, OperatorContext, OutputPort, Schema, Token
 from tokenring.engine.worker.simulation import SimulatedGroup
 from tokenring.nexmark.bench.parts import figure, option, spread, table, take_turns
 from tokenring.operators import as_rows, no_op, running_average
-from tokenring.operators.mechanisms import tokens
 
 Case = tuple[str, int, int, bool]  # operator, how many in a row, messages under way, whether compiled
 
-_ROW = Schema("key value")
+_ROW, _AVERAGES = Schema("key value"), Schema("key average count")
 _CHAINS = (("no_op", 256), ("running_average", 20))
 
 
 @benchmark(option("--messages N", click.IntRange(10), "Of each run.", 2000), ROUNDS)
 def command(messages: int, rounds: int) -> Found:
     """A chain of operators, one row in a message: the time a message takes through the chain, less that through one
-    operator, by operator. One worker, all in this process; chains compiled and in Python take turns."""
+    operator, by operator. One worker, all in this process; the library's operators and a user's in Python take turns.
+    """
     cases: list[Case] = [
         (what, count, at_once, is_compiled)
         for what, count in _CHAINS
@@ -71,22 +72,48 @@ def _through(what: str, count: int, at_once: int, is_compiled: bool, messages: i
 
 
 def chain(group: SimulatedGroup, what: str, count: int, is_compiled: bool) -> InputHandle:
-    """So many operators behind a manual input, which is returned."""
+    """So many operators behind a manual input, which is returned: the library's, or the same as a user writes them."""
     worker = group.workers[0]
-    with (
-        patch.object(tokens, "can_be_compiled", lambda scope, *schemas, **how: is_compiled),
-        group.building(worker),
-        worker.dataflow("hops") as scope,
-    ):
+    with group.building(worker), worker.dataflow("hops") as scope:
         handle, stream = scope.new_input(_ROW)
         for at in range(count):
+            value = "count" if at else "value"
             if what == "no_op":
-                stream = no_op(stream, "key")
+                stream = no_op(stream, "key") if is_compiled else stream.unary(f"same {at}", stream.schema, _same)
+            elif is_compiled:
+                stream = as_rows(running_average(stream, "key", value, name=f"average {at}"))
             else:
-                stream = as_rows(running_average(stream, "key", "count" if at else "value", name=f"average {at}"))
+                stream = stream.unary(f"average {at}", _AVERAGES, partial(_average, value), pact=Exchange("key"))
     while worker.step():
         pass
     return handle
+
+
+def _same(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+    token.drop()
+
+    def logic(rows: InputPort, output: OutputPort) -> None:
+        for reference, batch in rows:
+            output.give(reference, batch)
+
+    return logic
+
+
+def _average(value: str, context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
+    token.drop()
+    totals: dict[int, tuple[int, int]] = {}
+
+    def logic(rows: InputPort, output: OutputPort) -> None:
+        for reference, batch in rows:
+            averages, counts = [], []
+            for key, number in zip(batch["key"].tolist(), batch[value].tolist(), strict=True):
+                total, count = totals.get(key, (0, 0))
+                totals[key] = total, count = total + number, count + 1
+                averages.append(total // count)
+                counts.append(count)
+            output.give(reference, Batch(_AVERAGES, {"key": batch["key"], "average": averages, "count": counts}))
+
+    return logic
 
 
 def tables(data: dict[str, Any]) -> list[str]:

@@ -126,7 +126,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "908 times no price is that",
     ),
     (
-        "operators/folds/compiled_tables.py", "widest = max([BLOCK,", "2", "3",
+        "operators/folds/fold_state.py", "widest = max([BLOCK,", "2", "3",
         "there is more room than is asked for",
     ),
     (

@@ -66,7 +66,7 @@ def may_end(placement: Placement) -> bool:
 def ended_while(does: str, seed: object, checks: str) -> tuple[Found, Found, int | None]:
     """What comes of a step of rows that are all worker 0's, what is to come of it, and how many workers ended; None
     where no worker may end."""
-    trial = drawn("migration", seed, does, form="", most=1)
+    trial = drawn("migration", seed, does, most=1)
     trial = replace(
         trial, bins=trial.bins or 8, sent=tuple([replace(one, worker=0) for one in trial.sent]),
         moves=tuple([(time % 2, number, worker) for time, number, worker in trial.moves]),  # then endings
