@@ -120,9 +120,8 @@ def _pack(row: ValueSet, values: Words, asked: Words, owners: Words, tags: Words
 
 
 @kernel
-def _count(row: ValueSet, state: Words, slot: int, value: int, fresh: int) -> None:
-    """A value, in words, is new to the folds of these flags."""
-    link_value(row, slot, value, fresh)
+def _count(row: ValueSet, state: Words, slot: int, fresh: int) -> None:
+    """A value is new to the folds of these flags."""
     folds = words_at(row.folds, row.flag_bits)
     for flag in range(len(folds)):
         state[slot, folds[flag]] += (fresh >> flag) & 1
@@ -134,7 +133,7 @@ def _mark_dense(
 ) -> bool:
     """Flag pairs in the dense form; False if there was no room. words: the values, before they were numbered."""
     dense, room = bytes_at(row.dense_at, row.dense_room), row.dense_room
-    pairs, is_moving = words_at(row.pairs, row.owners_room), row.old != 0
+    pairs, is_moving, has_links = words_at(row.pairs, row.owners_room), row.old != 0, row.links != 0
     for i in range(len(tags)):
         if asked[i] != 0 and tags[i] < room:
             prefetch(row.dense_at + tags[i])
@@ -150,7 +149,9 @@ def _mark_dense(
             dense[tags[i]] = before | fresh
             row.live += here == 0
             pairs[owners[i]] += before == 0
-            _count(row, state, slots[i], words[i], fresh)
+            _count(row, state, slots[i], fresh)
+            if has_links:
+                link_value(row, slots[i], words[i], fresh)
     return True
 
 
@@ -163,7 +164,7 @@ def _mark_cells(
     many words."""
     cells, mask, flag_bits = words_at(row.cells, row.cell_count), row.cell_count - 1, row.flag_bits
     half, split = first_homes(cells, row)
-    pairs, is_moving = words_at(row.pairs, row.owners_room), row.old != 0
+    pairs, is_moving, has_links = words_at(row.pairs, row.owners_room), row.old != 0, row.links != 0
     for first in range(0, len(tags), AHEAD):
         last = min(first + AHEAD, len(tags))
         for i in range(first, last):
@@ -185,13 +186,17 @@ def _mark_cells(
                 cells[at] = tags[i] << flag_bits | asked[i] | before
                 row.live += 1
                 pairs[owners[i]] += before == 0
-                _count(row, state, slots[i], words[i], fresh)
+                _count(row, state, slots[i], fresh)
+                if has_links:
+                    link_value(row, slots[i], words[i], fresh)
                 if row.half != 0:
                     settle(cells, row, SETTLED_AT_ONCE)
                     half, split = first_homes(cells, row)
             elif fresh != 0:
                 cells[at] |= fresh | before
-                _count(row, state, slots[i], words[i], fresh)
+                _count(row, state, slots[i], fresh)
+                if has_links:
+                    link_value(row, slots[i], words[i], fresh)
     return True
 
 

@@ -132,7 +132,7 @@ _STATE = (
      "the text of another row is kept"),
     ("operators/folds/compiled_sets.py", "= link.flags, link.value, target[i]", "= 1, link.value, target[i]",
      "where slots are merged, a value counts for the first condition alone"),
-    ("operators/folds/sets/links.py", "        heads[slot] = at + 1", "        heads[slot] = at",
+    ("operators/folds/sets/links.py", "    heads[slot] = at + 1", "    heads[slot] = at",
      "the last value that was new is not merged"),
     ("operators/folds/sets/links.py", "            heads[slot] = 0", "            pass",
      "a slot that is used again has another's values"),

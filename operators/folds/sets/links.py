@@ -30,11 +30,10 @@ def has_room_for_links(row: ValueSet, rows: int) -> bool:
 @kernel
 def link_value(row: ValueSet, slot: int, value: int, flags: int) -> None:
     """A value, in words, is new to a slot, for these flags."""
-    if row.links != 0:
-        at, heads = take_place(words_at(row.free_links, row.links_room), row.linked), last_links(row)
-        link = links_of(row)[at]
-        link.value, link.flags, link.before = value, flags, heads[slot]
-        heads[slot] = at + 1
+    at, heads = take_place(words_at(row.free_links, row.links_room), row.linked), last_links(row)
+    link = links_of(row)[at]
+    link.value, link.flags, link.before = value, flags, heads[slot]
+    heads[slot] = at + 1
 
 
 @kernel
