@@ -272,10 +272,11 @@ class _Sliding:
 def compiled_sliding(
     plan: Plan, panes: Panes, partial: bool, exchanged: Sequence[str], moves: Sequence[Table]
 ) -> CompiledLogic:
-    """The last stage, of windows of several panes each; see `compiled_windows`."""
+    """The last stage, of windows of several panes each; see `compiled_windows`. Rows, too, are late by a unit: at the
+    time at which a window ends state may move, whose windows then are either all sent, or none."""
     held = _Sliding(plan, panes, partial)
     held.panes.offer(exchanged, moves, held.lengthen, held)
     return CompiledLogic(
-        held.table.words, _emit_sliding, (take_rows,), (ask_ends,), late=int(partial), owners=(held,),
+        held.table.words, _emit_sliding, (take_rows,), (ask_ends,), late=1, owners=(held,),
         make_room=held.grow, explain=held.explain,
     )  # fmt: skip

@@ -70,6 +70,11 @@ class _Part:
         self.batches: list[Batch] = []
         self.count, self.enough = 0, _FEW_ROWS
 
+    def add(self, batches: Sequence[Batch]) -> None:
+        """Rows come, behind those that are there."""
+        self.batches += batches
+        self.count += sum([batch.rows for batch in batches])
+
 
 class WindowRows:
     """The rows of open panes. Output is pending at the ends of windows."""
@@ -91,7 +96,7 @@ class WindowRows:
         self._plan, self._rows, self._panes, self._schema = plan, rows, panes, schema
         self._show, self._needed, self._table = show, needed, table
         self._time = plan.schema.position(panes.time) if panes.time else -1
-        # By its end, and the end of the last window that was sent with these rows elsewhere, before they moved here.
+        # By its end, and up to when windows were sent with these rows, before they moved here or others came to them.
         self._open: SortedDict = SortedDict()
         self._pending: SortedSet = SortedSet()  # ends of windows that have rows
         self._closed = BEFORE_ALL
@@ -109,16 +114,18 @@ class WindowRows:
         for end in distinct(ends):
             of_pane = ends == end
             for upto in distinct(sent[of_pane]):
-                part = self._open.setdefault((end, upto), _Part())
-                rows = batch.filter(of_pane & (sent == upto)).copy()
-                part.batches.append(rows)
-                part.count += rows.rows
+                part = self._part(end, upto)
+                part.add([batch.filter(of_pane & (sent == upto)).copy()])
                 self._pending.update([window for window in self._panes.window_ends(end) if window > upto])
                 if self._needed is not None and part.count > part.enough:
                     rows, which = self._numbered(part.batches)
                     part.batches = [rows.filter(self._needed(rows, which))]
                     part.count = part.batches[0].rows
                     part.enough = 2 * part.count + _FEW_ROWS
+
+    def _part(self, end: Time, sent: Time) -> _Part:
+        part: _Part = self._open.setdefault((end, sent), _Part())
+        return part
 
     def _numbered(self, batches: Sequence[Batch]) -> tuple[Batch, np.ndarray]:
         """Rows in their order, and the key of each, from 0: int64 (rows,)."""
@@ -149,7 +156,8 @@ class WindowRows:
                 bounds = np.full(count, panes.start_of(end)), np.full(count, end)
                 shown = joined(bounds_of(*bounds, panes.named), shown)
             give(end, wrapped(self._schema, shown, count))
-            while self._open and self._open.peekitem(0)[0][0] < first + panes.every:
+            done = end if panes.is_tumbling else end - panes.width + panes.every
+            while self._open and self._open.peekitem(0)[0][0] <= done:
                 self._open.popitem(0)
         return self.least()
 
@@ -181,6 +189,9 @@ class WindowRows:
     def put_in(self, tables: Sequence[Batch]) -> Time:
         """See Moves."""
         (table,) = tables
+        here, self._open = self._open, SortedDict()
+        for (end, upto), part in here.items():  # windows are sent anew of rows that come, which were not sent with them
+            self._part(end, max(upto, self._closed)).add(part.batches)
         ends, sent = table.words(PANE), table.words(CLOSED)
         self._keep(table.select(self._plan.schema), ends, sent)
         self._closed = max(self._closed, int(sent.max(initial=BEFORE_ALL)))

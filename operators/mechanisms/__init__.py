@@ -1,4 +1,5 @@
-"""Ways to coordinate, all over one engine: an operator is written once (TimedLogic) and driven by any of them.
+"""Ways to coordinate, all over one engine: an operator is written once, compiled or as a TimedLogic, and driven by any.
+
 
 tokens          one token at the least pending time; whole intervals are retired at once
 notifications   Naiad: one time a call

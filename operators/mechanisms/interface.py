@@ -9,6 +9,7 @@ import numpy as np
 from tokenring.engine import (
     AnyStream,
     Batch,
+    GraphError,
     InputHandle,
     InputPort,
     Notify,
@@ -69,6 +70,15 @@ class Progress(Protocol):
 
 Constructor = Callable[..., Callable[..., None]]
 """Of a source in Python: `constructor(context, *outlets)` returns `logic(*outputs)`."""
+
+
+def require_one_form(name: str, python: object | None, compiled: object | None) -> None:
+    """GraphError, naming the operator, for one that is both Python's and compiled, or neither."""
+    if (python is None) == (compiled is None):
+        raise GraphError(
+            f"operator {name!r}: it has {'no logic' if compiled is None else 'two'}; give one in Python, or compiled= "
+            f"for the worker's inner loop"
+        )
 
 
 class Mechanism(ABC):

@@ -29,7 +29,15 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, compile_with, respond, timed
-from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
+from tokenring.operators.mechanisms.interface import (
+    Constructor,
+    Edge,
+    Mechanism,
+    Ports,
+    Progress,
+    require_one_form,
+    taken_by,
+)
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.migrate import Table, saving_of, state_moves
 from tokenring.operators.time import require_total_order
@@ -107,6 +115,7 @@ class Tokens(Mechanism):
     ) -> tuple[Stream, ...]:
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """
+        require_one_form(name, constructor, compiled)
         is_each = (each_time or self.sends_each_time) and not self.one_at_a_time
         if compiled is not None:
             from tokenring.operators.mechanisms.compiled_outlets import new_outlets
@@ -140,6 +149,7 @@ class Tokens(Mechanism):
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
+        require_one_form(name, make, compiled)
         scope = inputs[0][0].scope
         require_total_order(name, scope)
         builder = inputs[0][0].operator(name, notify)
@@ -252,6 +262,7 @@ class Tokens(Mechanism):
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
+        require_one_form(name, make, compiled)
         stream, pact = edge
         depth = stream.scope.depth
         if remembers and depth > 1:

@@ -47,7 +47,15 @@ from tokenring.operators.mechanisms.compiled_watermarks import (
     rows_of_signals,
     watched,
 )
-from tokenring.operators.mechanisms.interface import Constructor, Edge, Mechanism, Ports, Progress, taken_by
+from tokenring.operators.mechanisms.interface import (
+    Constructor,
+    Edge,
+    Mechanism,
+    Ports,
+    Progress,
+    require_one_form,
+    taken_by,
+)
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 from tokenring.operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
 from tokenring.operators.migrate import Table
@@ -72,6 +80,7 @@ class Watermarks(Mechanism):
         compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
         """See Mechanism."""
+        require_one_form(name, constructor, compiled)
         columns = times if each_time else ("",) * len(times)
         marks = [Marks() for _ in schemas]
         if compiled is not None:
@@ -143,6 +152,7 @@ class Watermarks(Mechanism):
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
+        require_one_form(name, make, compiled)
         scope = inputs[0][0].scope
         builder = inputs[0][0].operator(name, Notify.NEVER)  # messages and marks run it
         signals = [self._input(builder, name, stream, pact) for stream, pact in inputs]
@@ -200,6 +210,7 @@ class Watermarks(Mechanism):
         moves: Sequence[Table] | None = None,
     ) -> AnyStream:
         """See Mechanism."""
+        require_one_form(name, make, compiled)
         scope = edge[0].scope
         builder = edge[0].operator(name, Notify.NEVER)
         signal = self._input(builder, name, *edge)

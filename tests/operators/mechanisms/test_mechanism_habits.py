@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.engine.helpers import build, simulated
 from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
-from tokenring.engine import COMPLETE, Batch, Exchange, Notify, Schema, Stream, Time, TimeRegressionError
+from tokenring.engine import COMPLETE, Batch, Exchange, GraphError, Notify, Schema, Stream, Time, TimeRegressionError
 from tokenring.operators import Count, Tumbling, aggregate, no_op, word_count
 from tokenring.operators.mechanisms import MECHANISMS, mechanism_of, use
 from tokenring.operators.mechanisms.logic import Give
@@ -233,3 +234,26 @@ def test_a_source_cannot_take_its_marks_back() -> None:
         group.run()
         assert probe.done()
     assert seen[0].startswith("cannot move the watermark of OperatorContext('early', worker 0 of 1) from 7 to 6")
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_operator_has_two_forms(name: str) -> None:
+    """Nor none: who declares one says which it is."""
+
+    def declare(worker: Any, scope: Any) -> Any:
+        way = use(scope, name)
+        stream = way.new_input(scope, WORDS, "at")[1]
+        edge: Any = (stream, Exchange("word"))
+        for forms in ({}, {"make": Spy, "compiled": Spy}):
+            both: dict[str, Any] = {"make": None, **forms}
+            says = ("operator 'spy'", "two" if forms else "no logic", "compiled=")
+            with raises(GraphError, *says):
+                way.timed("spy", [edge], WORDS, notify=Notify.IF_TOKEN, **both)
+            with raises(GraphError, *says):
+                way.respond("spy", edge, WORDS, **both)
+            with raises(GraphError, *says):
+                way.source(scope, "spy", (WORDS,), both["make"], ("at",), compiled=both.get("compiled"))
+        return way.probe(stream)
+
+    with simulated() as group:
+        build(group, declare)

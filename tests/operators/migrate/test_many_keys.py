@@ -22,6 +22,7 @@ from tokenring.operators import (
     Sum,
     Tumbling,
     aggregate,
+    col,
     distinct,
     top,
 )
@@ -46,9 +47,12 @@ def _messages(seed: int) -> list[Rows]:
 
 SETS = {"nears": CountDistinct("near"), "fars": CountDistinct("far"), "n": Count()}
 WORDS = {"n": Count(), "total": Sum("near"), "first": First("near", order="id"), "last": Last("far", order="id")}
+NAMED = {"first": First("name", order="id"), "last": Last("name", order="id"), "n": Count()}
+NAMES = {"names": CountDistinct("name"), "long": CountDistinct("name", where=col("near") % 2 == 0), **NAMED}
 RUNNING: dict[str, tuple[Make, tuple[str, ...]]] = {
     "words": (lambda rows: aggregate(rows, "key", emit="each", **WORDS), ("key",)),
     "sets": (lambda rows: aggregate(rows, "key", **SETS), ("key",)),
+    "names": (lambda rows: aggregate(rows, "key", **NAMES), ("key",)),
     "far keys": (lambda rows: aggregate(rows, "far key", **SETS), ("far", "key")),
     "texts": (lambda rows: aggregate(rows, "name", n=Count(), top=Max("at")), ("name",)),
     "texts and numbers": (lambda rows: aggregate(rows, "key name", n=Count()), ("key", "name")),
@@ -60,6 +64,13 @@ WINDOWS: dict[str, Make] = {
     "tumbling sets": lambda rows: aggregate(rows, "key", window=Tumbling("at", 20), **SETS),
     "sliding": lambda rows: aggregate(rows, "key", window=Sliding("at", 30, 10), n=Count(), total=Sum("near")),
     "sliding anew": lambda rows: aggregate(rows, "key", window=Sliding("at", 30, 10), **WORDS),
+    "sliding sets": lambda rows: aggregate(rows, "key", window=Sliding("at", 30, 10), **SETS),
+    "sliding names": lambda rows: aggregate(rows, "name", window=Sliding("at", 30, 10), **NAMED),
+    "names of sliding": lambda rows: aggregate(rows, "key", window=Sliding("at", 30, 10), **NAMES),
+    "names": lambda rows: aggregate(rows, "key", window=Tumbling("at", 20), **NAMES),
+    "best": lambda rows: top(rows, "key", order="near", ties="id", k=2, window=Sliding("at", 30, 10)),
+    "all that are best": lambda rows: top(rows, "near", order="at", ties="all", k=2, window=Tumbling("at", 20)),
+    "session names": lambda rows: aggregate(rows, "key", window=Session("at", 8), **NAMES),
     "session": lambda rows: aggregate(rows, "key", window=Session("at", 8), **WORDS),
     "session sets": lambda rows: aggregate(rows, "key", window=Session("at", 8), **SETS),
 }

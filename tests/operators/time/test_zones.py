@@ -9,7 +9,7 @@ import pytest
 from tests.errors import raises
 from tests.operators.helpers import bench
 from tokenring.engine import Schema, SchemaError, Scope
-from tokenring.operators import Count, Tumbling, aggregate, join
+from tokenring.operators import Count, Tumbling, aggregate, join, reduce, top
 
 STAMPED = Schema("v", at="timestamp")
 
@@ -61,6 +61,24 @@ def test_a_day_closes_when_it_is_over_there() -> None:
         made.advance(start + 25 * hours + 1)
         ((time, *_, count),) = made.sent()
         assert (time, count) == (start + 25 * hours, 1)
+
+
+@pytest.mark.parametrize("day", ["2024-03-31", "2024-10-27"])
+def test_rows_that_are_kept_by_day(day: str) -> None:
+    """Of days of 23 and 25 hours, the ones around them and all rows of one message."""
+    start, hour = np.datetime64(day, "h") - np.timedelta64(50, "h"), 3600 * 10**9
+    instants = (start.astype("datetime64[ns]").astype(np.int64) + hour * np.arange(100)).view("datetime64[ns]")
+    local = pd.Series(np.arange(100), index=pd.DatetimeIndex(instants, tz="UTC").tz_convert("Europe/Berlin"))
+    window = Tumbling("at", "1d", zone="Europe/Berlin", start=None)
+    for make, expected in (
+        (lambda s: reduce(s, "", lambda rows, starts: {"n": np.diff(starts, append=rows.rows)}, Schema("n"),
+                          window=window), local.resample("D").count()),
+        (lambda s: top(s, order="v", k=1, window=window, rank=None), local.resample("D").max()),
+    ):  # fmt: skip
+        with bench([STAMPED], make) as made:
+            made.send({"v": np.arange(100), "at": instants})
+            made.close()
+            assert [row[3] for row in made.rows] == expected.tolist()
 
 
 def test_what_has_no_zone() -> None:
