@@ -225,7 +225,7 @@ class _Sliding:
         self.table = table = SlidingPanes()
         self.panes = CompiledPanes(plan, panes, partial, self.table, merges=True)
         self.groups = Keys(Schema.of(self.panes.key_words.spec), plan.by) if plan.by else None
-        self._state = FoldState(plan, beside=self.panes.state)
+        self._state = FoldState(plan)  # of groups: its texts are where the panes' are, until the next window
         self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self.explain = self.panes.explain

@@ -214,9 +214,9 @@ def fold_stretches(folded: Folds, message: int, first: int, runs: int, starts: W
 
 @kernel
 def merge_slots(folded: Folds, merged_in: Folds, source: Words, target: Words, words: Words) -> int:
-    """Fold slots of one state into slots of another that is beside it, or into others of its own. words: room for as
-    many. Returns the fold whose sum left its range; NO_ROOM, with nothing folded but what may be folded again, or -1.
-    """
+    """Fold slots of one state into slots of another, whose texts stay where they are, or into others of its own. words:
+    room for as many. Returns the fold whose sum left its range; NO_ROOM, with nothing folded but what may be folded
+    again, or -1."""
     if folded.set_count > 0 and not merge_sets(folded, merged_in, source, target):
         return NO_ROOM
     folds, state, merged = folds_of(folded), accumulated(folded), accumulated(merged_in)

@@ -72,9 +72,8 @@ class FoldState:
     """State int64 (slots, words), a word for each fold: a slot's are 1, 2, 4 or 8 words, or lines of 8; beside it, by
     slot, the values that folds keep, and sets of different ones."""
 
-    def __init__(self, plan: Plan, merges: bool = False, beside: "FoldState | None" = None) -> None:
-        """merges: whether slots are merged into others, of this state or of one that is made `beside` it, of the same
-        plan: that has the texts of this one."""
+    def __init__(self, plan: Plan, merges: bool = False) -> None:
+        """merges: whether slots are merged into others, of this state or of another of the same plan."""
         self._plan = plan
         folds = plan.folds
         self._initial = np.zeros(_width(len(folds)), np.int64)
@@ -85,12 +84,7 @@ class FoldState:
         kept = [at for at, fold in enumerate(folds) if fold.keeps_rows]
         self._texts_of = [at for at in kept if (kind := kinds[at]) is not None and kind.is_text]
         self._kept = {at: np.zeros(64, np.int64) for at in kept}
-        self._texts: KeptTexts | None = None
-        if self._texts_of:
-            self._texts = KeptTexts() if beside is None else beside._texts
-        self._with_texts = [self]  # whose texts are kept together
-        if beside is not None:
-            beside._with_texts.append(self)
+        self._texts = KeptTexts() if self._texts_of else None
         self.quick = all(map(_is_quick, folds, kinds))
         """Whether stretches of rows of one slot can be folded."""
         self.reversible = all(
@@ -149,7 +143,7 @@ class FoldState:
 
     @property
     def _kept_texts(self) -> list[np.ndarray]:
-        return [state._kept[at] for state in self._with_texts for at in state._texts_of]
+        return [self._kept[at] for at in self._texts_of]
 
     def link(self, folded: Folds) -> None:
         """Write down where all is now. To be repeated when that has grown."""

@@ -136,8 +136,6 @@ _STATE = (
      "the last value that was new is not merged"),
     ("operators/folds/sets/links.py", "            heads[slot] = 0", "            pass",
      "a slot that is used again has another's values"),
-    ("operators/folds/fold_state.py", "for state in self._with_texts for at", "for state in [self] for at",
-     "texts that a window has move away from it"),
     ("operators/aggregates/compiled_sliding.py", "    clear_sets(panes.merged)", "    pass",
      "what an earlier window had is not new"),
     ("operators/aggregates/window_rows.py", "if window > upto])", "if window >= upto])",

@@ -85,7 +85,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/sessions": (_CONTRACTS, "tests/operators/aggregates"),
     "operators/time/clock_table": ("tests/operators/time/test_zones.py",),
     "operators/joins/compiled/keeping": (_CONTRACTS, "tests/operators/joins", "tests/operators/migrate/test_moving.py"),
-    "operators/joins/compiled/rights": ("tests/operators/joins", "tests/operators/migrate/test_moving.py"),
+    "operators/joins/compiled/rights": ("tests/operators/joins", "tests/random_programs"),
     "operators/expressions/stages": ("tests/operators/rows/test_text_stages.py",
         "tests/operators/rows/test_compiled_stages.py"),
     "operators/expressions": ("tests/operators/expressions",),
