@@ -130,6 +130,6 @@ def tables(data: dict[str, Any]) -> list[str]:
         f"run, a twentieth of them in Python; medians of {asked['rounds']} rounds.",
         table(
             rows, ("chain", "chain"), ("messages at once", "at_once"), ("compiled, ns", "own"),
-            ("in Python, ns", "python"), ("ratio", lambda row: figure(row["python"] / row["own"])),
+            ("a user's in Python, ns", "python"), ("ratio", lambda row: figure(row["python"] / row["own"])),
         ),
     ]  # fmt: skip
