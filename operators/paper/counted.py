@@ -7,7 +7,7 @@ import numpy as np
 from tokenring.engine import COLUMN, WORDS, Batch, Schema, Time, boolean, int64, kernel
 from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.migrate import Leaving, Table, offer
-from tokenring.operators.state import KeyCounts, Keys, grown, slot_of
+from tokenring.operators.state import KeyCounts, Keys, count_upto, grown, slot_of
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, WaitingMoves, no_more, word_tables
 
 _FIRST_ROOM = 4096
@@ -64,13 +64,7 @@ def finished(kept_times: Words, bounds: Words, upto: int) -> int:
     low, high = bounds[BEGIN], bounds[END]
     if high > low and kept_times[high - 1] <= upto:
         return high
-    while low < high:
-        middle = (low + high) >> 1
-        if kept_times[middle] <= upto:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return low + count_upto(kept_times[low:high], upto)
 
 
 def counted_tables(word: str, time: str) -> list[Table]:

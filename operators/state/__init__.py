@@ -9,14 +9,14 @@ free_list   places to be used again
 heap        what is due first
 tables      arrays that double
 reserved    addresses for arrays that grow where they are
-arithmetic  whether a sum stays in range, and words are the same
+arithmetic  whether a sum stays in range, words are the same, and how many are less
 updates     streams of updates, marked and refused
 """
 
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.state.arithmetic import LEAST, MOST, all_equal, overflows
+    from tokenring.operators.state.arithmetic import LEAST, MOST, all_equal, count_upto, overflows
     from tokenring.operators.state.cells import (
         AHEAD,
         FULL,
@@ -105,6 +105,7 @@ __all__ = [
     "bytes_to_keep",
     "cells_of",
     "chain",
+    "count_upto",
     "counts_of",
     "find_by",
     "first_homes",

@@ -1,4 +1,4 @@
-"""Arithmetic of int64 in kernels: whether a sum stays in range, and whether words are all the same.
+"""Arithmetic of int64 in kernels: whether a sum stays in range, whether words are all the same, how many are less.
 
 Sums are looked at beforehand: LLVM takes a sum never to overflow, and would optimise a look at it afterwards away.
 """
@@ -32,3 +32,16 @@ def all_equal(words: Words) -> bool:
         if differing != 0:
             return False
     return True
+
+
+@kernel
+def count_upto(ascending: Words, most: int) -> int:
+    """How many of words in ascending order are `most` or less."""
+    low, high = 0, len(ascending)
+    while low < high:
+        middle = (low + high) >> 1
+        if ascending[middle] <= most:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import Record, Words, address_of, record_at, words_at
+from tokenring.operators.state import count_upto
 
 if TYPE_CHECKING:
     from tokenring.operators.time.zones import WallClock
@@ -41,26 +42,13 @@ def knows_starts(address: int, first: int, last: int) -> bool:
 
 
 @kernel
-def _position(ends: Words, time: int) -> int:
-    """How many windows end by an instant."""
-    low, high = 0, len(ends)
-    while low < high:
-        middle = (low + high) >> 1
-        if ends[middle] <= time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
 def ends_by_clock(address: int, times: Words, ends: Words) -> None:
     """Write the end of each instant's window, which the table has."""
     clock = record_at(address, ClockTable)
     known, at = words_at(clock.ends, clock.count), 0
     for i in range(len(times)):
         if at == 0 or times[i] < known[at - 1] or times[i] >= known[at]:
-            at = _position(known, times[i])
+            at = count_upto(known, times[i])
         ends[i] = known[at]
 
 
@@ -69,7 +57,7 @@ def start_by_clock(address: int, end: int) -> int:
     """The start of the window that ends there, which the table has."""
     clock = record_at(address, ClockTable)
     known = words_at(clock.ends, clock.count)
-    return known[_position(known, end) - 2]
+    return known[count_upto(known, end) - 2]
 
 
 class ClockWindows:

@@ -24,7 +24,18 @@ from tests.engine.native.scripted import (
 )
 from tests.errors import Fact, raises
 from tests.operators.helpers import bench
-from tokenring.engine import Batch, OperatorContext, OperatorError, OutputPort, Schema, Scope, Stream, Token, Worker
+from tokenring.engine import (
+    Batch,
+    Notify,
+    OperatorContext,
+    OperatorError,
+    OutputPort,
+    Schema,
+    Scope,
+    Stream,
+    Token,
+    Worker,
+)
 from tokenring.engine.compiled import AGAIN, DONE
 from tokenring.engine.native import EXCHANGE, LOCAL, OUTSIDE, STAGE
 from tokenring.operators import (
@@ -40,21 +51,29 @@ from tokenring.operators import (
     select,
     with_columns,
 )
-from tokenring.operators.mechanisms import tokens
 
 PAIR = Schema("key value")
 
 
-def run(
-    declare: Any, workers: int, monkeypatch: pytest.MonkeyPatch, is_compiled: bool
-) -> tuple[list[list[tuple[Any, ...]]], set[int]]:
+def as_they_are(context: OperatorContext, token: Token) -> Any:
+    """Rows pass an operator in Python, behind which stages are Python's."""
+    token.drop()
+
+    def logic(rows: Any, output: OutputPort) -> None:
+        for reference, batch in rows:
+            output.give(reference, batch)
+
+    return logic
+
+
+def run(declare: Any, workers: int, is_compiled: bool) -> tuple[list[list[tuple[Any, ...]]], set[int]]:
     """Feed averages into what `declare(stream)` makes of them; the rows of each of its streams, of all workers, and
     the kinds of edges there were."""
-    monkeypatch.setattr(tokens, "can_be_compiled", lambda scope, *schemas, **_: is_compiled)
-
     def on_worker(worker: Worker, scope: Scope) -> Any:
         handle, stream = scope.new_input(PAIR)
         averages = as_rows(running_average(stream, "key", "value"))
+        if not is_compiled:
+            averages = averages.unary("same", averages.schema, as_they_are, notify=Notify.NEVER)
         return handle, [collect(each) for each in declare(averages)]
 
     rng = np.random.default_rng(1)
@@ -100,9 +119,9 @@ def tree(stream: Stream) -> list[Stream]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_they_make_the_same_rows(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, _ = run(tree, workers, monkeypatch, False)
-    found, kinds = run(tree, workers, monkeypatch, True)
+def test_they_make_the_same_rows(workers: int) -> None:
+    expected, _ = run(tree, workers, False)
+    found, kinds = run(tree, workers, True)
     assert found == expected
     assert all(found[:5]) and found[5] == [], "what filters leave"
     assert kinds == {STAGE, OUTSIDE, LOCAL, *([EXCHANGE] if workers > 1 else [])}
@@ -116,35 +135,35 @@ def test_they_make_the_same_rows(workers: int, monkeypatch: pytest.MonkeyPatch) 
         ((col("count") - 3).cast("uint64") > 1, ("(count - 3).cast('uint64')", "row 0", "kind")),
     ],
 )
-def test_an_error_is_the_same(condition: Any, said: Fact, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_is_the_same(condition: Any, said: Fact) -> None:
     texts = []
     for is_compiled in (False, True):
         with raises(OperatorError, said) as caught:
-            run(lambda s: [filter(s, condition, name="wrong")], 1, monkeypatch, is_compiled)
+            run(lambda s: [filter(s, condition, name="wrong")], 1, is_compiled)
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
     assert texts[1].startswith("operator 'wrong' on worker 0: UsageError: (")
 
 
-def test_text_is_made_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_made_there() -> None:
     def declare(stream: Stream) -> list[Stream]:
         return [filter(with_columns(stream, text=col("count").cast("string")), col("text") == "2")]
 
-    expected, _ = run(declare, 1, monkeypatch, False)
-    found, kinds = run(declare, 1, monkeypatch, True)
+    expected, _ = run(declare, 1, False)
+    found, kinds = run(declare, 1, True)
     assert found == expected and len(found[0]) == 40
     assert kinds == {STAGE, OUTSIDE}
 
 
-def test_a_chain_of_many_needs_no_recursion(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_of_many_needs_no_recursion() -> None:
     def declare(stream: Stream) -> list[Stream]:
         streams = [stream]
         for _ in range(500):
             streams.append(with_columns(streams[-1], count=col("count") + 1))
         return [*streams[100::200], streams[-1]]
 
-    expected, _ = run(declare, 1, monkeypatch, False)
-    found, _ = run(declare, 1, monkeypatch, True)
+    expected, _ = run(declare, 1, False)
+    found, _ = run(declare, 1, True)
     assert found == expected
 
 
