@@ -207,7 +207,9 @@ class ValueSets:
             row.last_part = min(greatest - base, (1 << before.value_bits) - 1)
         row.old, row.scan = before.address, row.first_part if len(self._dense) else 0
         begin_to_leave(row.words)
-        self._begin_form(row.live - row.dead)
+        # Counted anew: `dead` has pairs, too, of owners that went before these had moved, which are in no form now.
+        counts = self._pairs[: row.limit]
+        self._begin_form(int(counts[counts > 0].sum()))
         row.live = 0
         if before.live <= _FEW:
             self._finish()

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import tokenring as tr
 from tests.long_form import examples
+from tests.operators.helpers import bench
+from tokenring.operators import aggregate
 from tokenring.operators.folds.sets import ValueSet, value_sets
 
 FAR = 2**63 - 1
@@ -217,3 +219,33 @@ def test_owners_that_leave_while_pairs_move(spread: int) -> None:
     pairs = np.unique(np.stack([at // 10_000 * 10_000, key, value]), axis=1)
     windows, counts = np.unique(pairs[:2], axis=1, return_counts=True)
     assert found == dict(zip(zip(*windows.tolist(), strict=True), counts.tolist(), strict=True))
+
+
+def test_slots_that_go_while_others_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions end, each of many values, at any point of the moves of sets from one form to another, which need room
+    for those that are left: as many as there are, and not fewer by what had not moved yet."""
+    monkeypatch.setattr(value_sets, "_FEW", 0)
+    rng = np.random.default_rng(5)
+    rows = 40_000
+    at, key, value = np.sort(rng.integers(0, 400_000, rows)), rng.integers(0, 20, rows), rng.integers(0, 500, rows)
+    seen: dict[int, tuple[int, set[int]]] = {}
+    expected = []
+    for time, whose, what in zip(at.tolist(), key.tolist(), value.tolist(), strict=True):
+        last, values = seen.get(whose, (-(10**9), set()))
+        if time - last >= 400 and values:
+            expected.append((whose, last + 400, len(values)))
+            values = set()
+        seen[whose] = time, values | {what}
+    expected += [(whose, last + 400, len(values)) for whose, (last, values) in seen.items()]
+
+    def declare(stream: Any) -> Any:
+        return aggregate(stream, "key", window=tr.Session("at", 400, start=None), n=tr.CountDistinct("value"))
+
+    with bench([tr.Schema("at key value")], declare, queue_bytes=1 << 20) as made:
+        for start in range(0, rows, 97):
+            some = slice(start, start + 97)
+            made.send({"at": at[some], "key": key[some], "value": value[some]}, time=int(at[start]))
+            made.settle()
+        made.close()
+        found = sorted((row[3], row[2], row[4]) for row in made.rows)
+    assert found == sorted(expected)
