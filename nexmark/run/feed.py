@@ -209,7 +209,7 @@ class Feed:
         measurements: Measurements,
         worker: int,
         peers: int,
-        kind: type[FeedState] = FeedState,
+        kind: type[FeedState],
     ) -> None:
         """kind: of its state, of which more may be for whoever has the feed."""
         self.cursors = cursors

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.engine import Kind, Schema, SchemaError
 from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED, names_of_kinds
 from tokenring.operators.expressions import Alias, Expression
 from tokenring.operators.folds.called import Functions
@@ -87,18 +87,6 @@ class Fold:
         """What is folded."""
         return tuple([name for name in (self.column, self.second) if name is not None])
 
-    def mask(self, batch: Batch) -> np.ndarray | None:
-        """The rows to fold, bool (rows,); None for all."""
-        chosen = None if self.where is None else np.asarray(batch.words(self.where) == 1)  # null is no
-        for name in self.columns:
-            if batch.schema.kind(name).nullable:
-                present = ~batch.nulls(name)
-                chosen = present if chosen is None else chosen & present
-        return chosen
-
-
-Words = Callable[[int], np.ndarray]
-"""The words of fold number n, for the slots at hand."""
 
 KEPT, AS_IT_IS, FLIPPED, MEAN, MEAN_UNSIGNED, MEAN_FLOAT, FINISHED = range(7)
 """How a result comes of folds: the value that one keeps; its word; its word as uint64 again; a sum of int64, uint64 or
@@ -119,24 +107,10 @@ class Result:
     finish: Functions | None = None
     parameters: tuple[float, ...] = ()
 
-    def words(self, word: Words) -> np.ndarray:
-        """The column, where it is neither a value that is kept nor what a function makes."""
-        found = word(self.fold)
-        if self.how == FLIPPED:
-            found = found ^ LEAST
-        elif self.how != AS_IT_IS:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found = np.asarray(found.view(_SUMMED[self.how]) / np.float64(self.unit) / word(self.count))
-        if self.present >= 0:
-            found = found.view(np.int64).copy()
-            found[word(self.present) == 0] = self.kind.null
-        return np.ascontiguousarray(found.view(self.kind.dtype))
-
 
 _SUMS = {SIGNED: SUM, UNSIGNED: SUM_UNSIGNED, FLOAT: SUM_FLOAT}
 _MEANS = {SIGNED: MEAN, UNSIGNED: MEAN_UNSIGNED, FLOAT: MEAN_FLOAT}
 """How sums and means are made of words of an order."""
-_SUMMED = {MEAN: np.int64, MEAN_UNSIGNED: np.uint64, MEAN_FLOAT: np.float64}
 
 Ask = Callable[[Fold], int]
 """Have a fold; returns its number."""

@@ -64,30 +64,6 @@ def fold_floats(operation: int, slots: Words, values: Words, state: Words, numbe
                 state[slots[i], number] = values[i]
 
 
-@kernel(int64(int64, COLUMN, COLUMN, TABLE, int64, WORDS, WORDS))
-def fold_order(
-    operation: int, slots: Words, orders: Words, state: Words, number: int, held: Words, winners: Words
-) -> int:
-    """For FIRST and LAST: which slots get a new row. state[slots, number]: the order of the row that is kept; held,
-    int64 (slots,): 0 outside of calls. winners, int64 (2, rows) as one array: slots, then their rows. Returns how many
-    slots."""
-    rows = len(slots)
-    found = 0
-    for i in range(rows):
-        slot, order = slots[i], orders[i]
-        before = state[slot, number]
-        if (order < before) if operation == FIRST else (order >= before):
-            state[slot, number] = order
-            if held[slot] == 0:
-                winners[found] = slot
-                found += 1
-                held[slot] = found
-            winners[rows + held[slot] - 1] = i
-    for j in range(found):
-        held[winners[j]] = 0
-    return found
-
-
 @kernel
 def _least(values: Words) -> int:
     best = values[0]

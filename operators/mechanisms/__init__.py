@@ -1,6 +1,5 @@
 """Ways to coordinate, all over one engine: an operator is written once, compiled or as a TimedLogic, and driven by any.
 
-
 tokens          one token at the least pending time; whole intervals are retired at once
 notifications   Naiad: one time a call
 watermarks      Flink: marks in band, forwarded by every operator, broadcast (X) or local to a worker (P)

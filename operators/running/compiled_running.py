@@ -53,8 +53,13 @@ def _number(own: Running, message: int, at: int, rows: int, scratch: Words) -> t
 
 
 @kernel
-def _overflow(world: int, me: int, fold: int) -> int:
-    fail(world, me, -1, fold, 0, 0)
+def _not_folded(world: int, me: int, own: Running, at: int, wrong: int) -> int:
+    """What it means that `fold_block` says so of rows from `at` on, a status: they come again, or a sum left its range.
+    """
+    if wrong == NO_ROOM:
+        own.row = at
+        return NEEDS_ROOM
+    fail(world, me, -1, wrong, 0, 0)
     return FAILED
 
 
@@ -84,11 +89,8 @@ def _answer_changes(world: int, me: int) -> int:
             return NEEDS_ROOM
         slots = scratch[_SLOTS][:some]
         wrong = fold_block(world, own.folds, message, at, slots, scratch[_CHOSEN], scratch[_PICKED])
-        if wrong == NO_ROOM:
-            own.row = at
-            return NEEDS_ROOM
-        if wrong >= 0:
-            return _overflow(world, me, wrong)
+        if wrong != -1:
+            return _not_folded(world, me, own, at, wrong)
         own.found += distinct_slots(slots, stamps, own.calls, changed[own.found :])
         at += some
     changed = changed[: own.found]
@@ -131,11 +133,8 @@ def _answer_each(world: int, me: int) -> int:
         for i in range(some):
             slot = slots[i : i + 1]
             wrong = fold_block(world, own.folds, message, at + i, slot, scratch[_CHOSEN], scratch[_PICKED])
-            if wrong == NO_ROOM:
-                own.row = at + i
-                return NEEDS_ROOM
-            if wrong >= 0:
-                return _overflow(world, me, wrong)
+            if wrong != -1:
+                return _not_folded(world, me, own, at + i, wrong)
             write_results(own.folds, slot, one, by)
             for column in range(by, len(addresses_of(one))):
                 column_of(reply, column)[at + i] = column_of(one, column)[0]
@@ -160,16 +159,13 @@ def _answer_all(world: int, me: int) -> int:
         bounds = scratch[_WANTED][:2]
         bounds[0], bounds[1] = 0, rows
         wrong, at = fold_stretches(own.folds, message, 0, 1, bounds, slots), rows
-        if wrong >= 0:
-            return _overflow(world, me, wrong)
+        if wrong != -1:
+            return _not_folded(world, me, own, 0, wrong)
     while at < rows:
         some = slots[: min(BLOCK, rows - at)]
         wrong = fold_block(world, own.folds, message, at, some, scratch[_CHOSEN], scratch[_PICKED])
-        if wrong == NO_ROOM:
-            own.row = at
-            return NEEDS_ROOM
-        if wrong >= 0:
-            return _overflow(world, me, wrong)
+        if wrong != -1:
+            return _not_folded(world, me, own, at, wrong)
         at += len(some)
     own.row = 0
     reply = new_message(world, me, 0, 1)

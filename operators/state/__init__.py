@@ -4,7 +4,6 @@ keys        any key to a slot, with removal; cells, keys_kernels: its kernels
 row_store   rows by place
 kept_texts  texts that compiled operators keep
 key_words   keys of any kind as words, in compiled operators
-chains      the members of each slot
 free_list   places to be used again
 heap        what is due first
 tables      arrays that double
@@ -35,7 +34,6 @@ with later(__name__):
         slot_of,
         take_place,
     )
-    from tokenring.operators.state.chains import chain, members_of
     from tokenring.operators.state.compiled_keys import WordKeys, cells_of, counts_of, link_keys, tags_of
     from tokenring.operators.state.compiled_numbers import (
         KeyColumns,
@@ -104,7 +102,6 @@ __all__ = [
     "bytes_in",
     "bytes_to_keep",
     "cells_of",
-    "chain",
     "count_upto",
     "counts_of",
     "find_by",
@@ -124,7 +121,6 @@ __all__ = [
     "link_numbers",
     "live_of",
     "mark_of",
-    "members_of",
     "mixed",
     "number_by",
     "number_rows",

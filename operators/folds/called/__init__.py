@@ -13,7 +13,7 @@ with later(__name__):
         update_rows,
     )
     from tokenring.operators.folds.called.functions import Function, Functions, functions_of
-    from tokenring.operators.folds.called.job import FoldJob, Job
+    from tokenring.operators.folds.called.job import FoldJob
     from tokenring.operators.folds.called.takes import TAKES, take_argument, takes_of
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "FoldJob",
     "Function",
     "Functions",
-    "Job",
     "SCRATCH_ROWS",
     "TAKES",
     "combine_rows",

@@ -1,6 +1,5 @@
 """Calls of aggregates' functions in compiled operators: for rows of a message, for slots, for results."""
 
-
 from tokenring.engine import kernel
 from tokenring.engine.compiled import RAISED, Record, Words, call_at, column_of, record_at, record_of, room
 from tokenring.operators.folds.called.job import FoldJob

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import SchemaError, kernel
-from tokenring.engine.compiled import Entry, entry
+from tokenring.engine.compiled import Entry, address_of, entry
 from tokenring.engine.raw import Kernel, records_at
 from tokenring.operators.folds.called.job import (
-    Job,
+    FoldJob,
     float_results_of,
     floats_taken,
     null_of,
@@ -151,9 +151,10 @@ class Functions:
     @cached_property
     def initial(self) -> list[int]:
         """The words of a state before any row."""
-        words = np.zeros((1, self.width), np.int64)
-        Job(words, 0, np.zeros(1, np.int64)).is_done_by(self.init, 1)
-        return list(map(int, words[0]))
+        job, words, slots = FoldJob(), np.zeros(self.width, np.int64), np.zeros(1, np.int64)
+        job.states, job.slots = address_of(words), address_of(slots)
+        self.init(job.address, 1)
+        return list(map(int, words))
 
     def finished_by(self, name: str, finalize: Function) -> "Functions":
         """The same state with another result, of the same kind."""

@@ -1,11 +1,9 @@
 """A job: what an aggregate's functions are called with, by blocks of rows; and kernels that read it."""
 
-from typing import Any
-
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import RAISED, Entry, Record, Words, address_of, record_at, room, words_at
+from tokenring.engine.compiled import Record, Words, record_at, room, words_at
 
 
 class FoldJob(Record):
@@ -76,43 +74,3 @@ def parameters_of(job: int) -> np.ndarray:
     """What `finalize` takes beside a state, float64."""
     its = record_at(job, FoldJob)
     return words_at(its.parameters, its.parameter_count).view(np.float64)
-
-
-class Job:
-    """A job of Python's: over arrays, which it keeps."""
-
-    def __init__(self, states: np.ndarray, first: int, slots: np.ndarray) -> None:
-        """states: int64 (slots, words), the aggregate's from word `first` on; slots: int64 (rows,)."""
-        self._its = FoldJob()
-        self._kept: list[Any] = []
-        self._its.states, self._its.stride = address_of(states, first), states.strides[0]
-        self._its.slots = self._kept_at(slots)
-
-    def _kept_at(self, array: np.ndarray) -> int:
-        array = np.ascontiguousarray(array)
-        self._kept.append(array)
-        return int(array.ctypes.data)
-
-    def with_arguments(self, arguments: list[np.ndarray]) -> "Job":
-        """For `update`: int64 (rows,) each."""
-        for which, argument in enumerate(arguments):
-            self._its.arguments[which] = self._kept_at(argument)
-        return self
-
-    def with_others(self, states: np.ndarray, first: int, slots: np.ndarray) -> "Job":
-        """For `combine` and `retract`: as of `states`."""
-        self._kept.append(states)
-        self._its.others, self._its.other_stride = address_of(states, first), states.strides[0]
-        self._its.other_slots = self._kept_at(slots)
-        return self
-
-    def with_results(self, results: np.ndarray, null: int, parameters: np.ndarray) -> "Job":
-        """For `finalize`: results int64 (rows,); parameters float64 (n,)."""
-        self._kept.append(parameters)
-        self._its.results, self._its.null = results.ctypes.data, null
-        self._its.parameters, self._its.parameter_count = parameters.ctypes.data, len(parameters)
-        return self
-
-    def is_done_by(self, function: Entry, rows: int) -> bool:
-        """Call an aggregate's function with it; False if that raised."""
-        return bool(function(self._its.address, rows) != RAISED)

@@ -39,13 +39,13 @@ def waiting_table(columns: JoinedColumns, rows: Schema) -> Table:
 
 
 class MovedColumns:
-    """Rows as they are in a store, taken out and put in. texts: where a compiled operator has the store's texts. on:
+    """Rows as they are in a store, taken out and put in. texts: where those of the store are, if it has any. on:
     the names there of what the table has as its key."""
 
     __slots__ = ("_named", "_names", "_store", "_table", "_texts")
 
     def __init__(
-        self, table: Table, store: RowStore | None, texts: KeptTexts | None = None, on: tuple[str, ...] = ()
+        self, table: Table, store: RowStore | None, texts: KeptTexts | None, on: tuple[str, ...] = ()
     ) -> None:
         self._table, self._store, self._texts = table, store, texts
         names = () if store is None else store.schema.names
@@ -59,9 +59,7 @@ class MovedColumns:
         if store is not None:
             for name in self._names:
                 column, heap = store.column(store.schema.position(name), places)
-                if heap is not None and self._texts is not None:
-                    heap = heap_of_words()
-                parts.append(((column,), (heap,)))
+                parts.append(((column,), (None if heap is None else heap_of_words(),)))
         parts.append((tuple(words), (None,) * len(words)))
         return wrapped(self._table.schema, joined(*parts), len(places))
 
@@ -84,14 +82,10 @@ class MovedColumns:
         positions = [table.schema.position(name) for name in self._named]
         heaps = tuple([table.heaps[position] if table.heaps else None for position in positions])
         columns = tuple([np.ascontiguousarray(table.columns[position]) for position in positions])
-        if self._texts is None:
-            source = Batch.wrap(store.schema, columns, table.rows, heaps if store.schema.has_text else ())
-            store.put(places, source, np.arange(table.rows))
-            return
         stored = store.reserve(limit)
         live = [words[:limit] for words, kind in zip(stored, store.schema.kinds, strict=True) if kind.is_text]
         for target, words, heap, kind in zip(stored, columns, heaps, store.schema.kinds, strict=True):
             if kind.is_text:
-                assert heap is not None
+                assert heap is not None and self._texts is not None
                 words = self._texts.keep(words, heap, live)
             target[places] = words.view(np.int64)

@@ -55,15 +55,15 @@ class MovingSides:
         keys: KeySlots,
         sides: Sequence[Side | UniqueSide],
         bounded: bool,
-        texts: Sequence[KeptTexts | None] = (None, None),
-        spans: Sequence[int] = (0, 0),
-        changed: Callable[[Sequence[Time]], None] = lambda waiting: None,
-        seen: list[np.ndarray] | None = None,
+        texts: Sequence[KeptTexts | None],
+        spans: Sequence[int],
+        changed: Callable[[Sequence[Time]], None],
+        seen: list[np.ndarray],
     ) -> None:
-        """seen: of each side, by slot, whether it ever had a row of the key, where anybody asks. texts: where a
-        compiled join has those of each side. spans: how long the extents of a `UniqueSide` are that does not say where
-        they end. changed: to be called when there are more keys or rows, with the least time of each side's that may
-        be sent alone, COMPLETE of none."""
+        """seen: of each side, by slot, whether it ever had a row of the key, where anybody asks, else empty. texts:
+        where those of each side are, if it has any. spans: how long the extents of a `UniqueSide` are that does not say
+        where they end. changed: to be called when there are more keys or rows, with the least time of each side's that
+        may be sent alone, COMPLETE of none."""
         self._columns, self._keys, self._sides, self._spans, self._changed = columns, keys, sides, spans, changed
         self._bounded, self._seen = bounded, seen
         self._moved = [
@@ -88,7 +88,7 @@ class MovingSides:
         for number, side in enumerate(self._sides):
             assert isinstance(side, Side), "rows stay"
             flags[side.heads[slots] == BARRED] |= _BARRED << number
-            if self._seen is not None and len(self._seen[number]):
+            if len(self._seen[number]):
                 seen = self._seen[number] = grown(self._seen[number], self._keys.limit)
                 flags[seen[slots] != 0] |= _SEEN << number
                 seen[slots] = 0
@@ -135,7 +135,7 @@ class MovingSides:
         for number, side in enumerate(self._sides):
             assert isinstance(side, Side), "rows stay"
             side.heads[slots[flags & _BARRED << number != 0]] = BARRED
-            if self._seen is not None and self._columns.how.alone[1 - number]:
+            if self._columns.how.alone[1 - number]:
                 seen = self._seen[number] = grown(self._seen[number], self._keys.limit)
                 seen[slots[flags & _SEEN << number != 0]] = 1
 

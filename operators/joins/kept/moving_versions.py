@@ -44,10 +44,10 @@ class MovingVersions:
         keys: KeySlots,
         side: Side,
         waiting: Waiting,
-        texts: KeptTexts | None = None,
-        changed: Callable[[], None] = lambda: None,
+        texts: KeptTexts | None,
+        changed: Callable[[], None],
     ) -> None:
-        """side: the versions. texts: where a compiled join has theirs. changed: to be called when there are more."""
+        """side: the versions. texts: where theirs are, if they have any. changed: to be called when there are more."""
         self._keys, self._side, self._waiting, self._changed = keys, side, waiting, changed
         self._tables = versions_tables(columns, rows)
         self._moved = MovedColumns(self._tables[0], side.store, texts, columns.on[RIGHT])
