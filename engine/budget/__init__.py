@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.budget.pressure import Pressure, Verdict
-    from tokenring.engine.budget.relief import Relief, require_memory
+    from tokenring.engine.budget.relief import Relief, require_memory, trim_allocators
     from tokenring.engine.budget.resident import anonymous_bytes
     from tokenring.engine.budget.sizes import bytes_of, in_words
     from tokenring.engine.budget.watching import LOOK_S, BudgetWatch, require_budget
@@ -22,6 +22,7 @@ __all__ = [
     "in_words",
     "require_budget",
     "require_memory",
+    "trim_allocators",
     "weigh",
     "weights",
 ]

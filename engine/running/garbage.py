@@ -1,5 +1,5 @@
 """When a worker looks for cyclic garbage: in quiet moments, or when very much has been made or memory has grown; old
-garbage as well, as soon as that costs little beside what was made since.
+garbage as well, as soon as that costs little beside what was made since. And when freed memory goes back: in its sleep.
 """
 
 import gc
@@ -13,6 +13,7 @@ _BETWEEN_NS = 20_000_000  # looks at how much memory there is
 _GROWN_BYTES = 64 * 2**20  # by which it has grown at least when that is worth a look at all objects
 _GROWN_PART = 4  # and by a fourth
 _NS_A_LOOK_NS = 4  # how long nothing is looked at for that, for each ns that a look took
+_WORKED_NS = 100_000_000  # of processor time behind which there may be much to give back
 _NS_AN_OBJECT = 200  # what a look at all objects may cost for each that was made since the last
 
 
@@ -25,9 +26,10 @@ class Garbage:
     before it has grown by as much again.
     """
 
-    def __init__(self, own_bytes: Callable[[], int]) -> None:
-        """own_bytes: how much memory the process takes."""
-        self._own_bytes = own_bytes
+    def __init__(self, own_bytes: Callable[[], int], trim: Callable[[], None]) -> None:
+        """own_bytes: how much memory the process takes; trim: gives the system back what allocators keep for later."""
+        self._own_bytes, self._trim = own_bytes, trim
+        self._trimmed_ns = 0  # of processor time, when it was last
         self._bytes_then = own_bytes()  # after the last look for its sake
         self._next_ns = 0  # when to ask again
         self._made = 0  # objects, net, since all were looked at
@@ -37,6 +39,12 @@ class Garbage:
         """There is nothing to do."""
         if gc.get_count()[0] > _QUIET_LIMIT:
             self.collect()
+
+    def when_asleep(self) -> None:
+        """Nothing has come for as long as a worker sleeps at once."""
+        if process_time_ns() - self._trimmed_ns > _WORKED_NS:
+            self._trim()
+            self._trimmed_ns = process_time_ns()
 
     def when_built(self) -> None:
         """A dataflow was built: where that made very much, as where a library was loaded for it, what is new is looked

@@ -22,14 +22,17 @@ class Parking:
         """Whether the group is to stop at once."""
         return bool(peek(self._stop_address))  # SYNC stop: acquire, pairs with the launcher
 
-    def sleep(self, limit_s: float) -> None:
-        """Sleep until woken, or `limit_s` have passed; not at all if something came before all could see us sleep."""
+    def sleep(self, limit_s: float) -> bool:
+        """Sleep until woken, or `limit_s` have passed, which it tells; not at all if something came before all could
+        see us sleep."""
         if limit_s <= 0:
-            return
+            return False
+        is_over = False
         begin_parking(parked_address(self._segment), self._me)
         if self._progress.nothing_new and not anything_waiting(self._plane.incoming) and not self.stop_asked:
-            self._lot.wait(self._me, limit_s)
+            is_over = not self._lot.wait(self._me, limit_s)
         end_parking(self._segment, self._me)
+        return is_over
 
     def wake(self) -> None:
         """Wake this worker, from another thread."""

@@ -45,6 +45,10 @@ _CHANGES = 1 << 17  # that the log has room for, in memory that is there once it
 _LONGEST_TURN_NS = 1_000_000
 
 
+def _trim_allocators() -> None:
+    budget.trim_allocators()  # loaded here: most runs never sleep
+
+
 class Worker:
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
@@ -103,7 +107,7 @@ class Worker:
         self._looks, self._looks_address = 0, segment.address(segment.layout.worker(index) + WORKER_LOOKS)
         self.failure: BaseException | None = None
         """What ended a step in the middle: this worker publishes nothing more."""
-        self._garbage = Garbage(partial(budget.anonymous_bytes, getpid()))
+        self._garbage = Garbage(partial(budget.anonymous_bytes, getpid()), _trim_allocators)
         self.room = Room(self, config.backlog_bytes, config.memory_bytes > 0)
         self._relief = budget.Relief(segment, self.inspection, config.memory_bytes) if config.memory_bytes else None
         self._check_steps = _BUDGET_CHECK_STEPS if config.memory_bytes else _STOP_CHECK_STEPS
@@ -366,7 +370,9 @@ class Worker:
         schedule.is_parked = True  # before the last look: what another thread brings from now on wakes us
         try:
             if not self.plane.waiting and not self.log.offset:
-                self.parking.sleep(schedule.idle_for(min(limit_s, _LONGEST_SLEEP_S)))
+                sleep_s = schedule.idle_for(min(limit_s, _LONGEST_SLEEP_S))
+                if self.parking.sleep(sleep_s) and sleep_s == _LONGEST_SLEEP_S:
+                    self._garbage.when_asleep()
         finally:
             schedule.is_parked = False
         self._stall.look()

@@ -77,11 +77,13 @@ def with_bounds(
     to those that wait if they are not finished: (times, how many, waiting, how many). bound: room for a time."""
     depth = times.shape[1]
     for row in range(start, stop):
-        differs = False
+        differs, does_wait = False, waits > 0
         for at in range(depth):
-            bound[at] = max(times[number, at], table[first + at, row])
-            differs |= bound[at] != times[number, at]
-        if differs:
+            mine, theirs = times[number, at], table[first + at, row]
+            bound[at] = max(mine, theirs)
+            differs |= theirs > mine
+            does_wait &= waiting[0, at] <= bound[at]  # as most do that are not finished
+        if differs and not does_wait:
             if may_come(frontier, bound):
                 waiting, waits = put_off(waiting, waits, bound)
             else:

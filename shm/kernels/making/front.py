@@ -14,6 +14,7 @@ from numba.core.callconv import CPUCallConv
 from numba.core.lowering import Lower
 from numba.core.pythonapi import PythonAPI
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import nrtdynmod
 from numba.extending import overload
 from numba.np import arrayobj
 
@@ -105,6 +106,7 @@ def prepare() -> None:
     CPUDispatcher.targetdescr.target_context.codegen()._library_class = _Function
     PythonAPI.serialize_object = _constant_of
     CPUCallConv.set_dynamic_user_exc = _raise_as_declared
+    nrtdynmod._define_nrt_incref = nrtdynmod._define_nrt_decref = _nothing  # ours are taken in later
     arrayobj.raise_with_shape_context = _raise_of_shapes  # numba's says them, with strings, lists and logarithms
     Lower.create_cpython_wrapper = Lower.create_cfunc_wrapper = _nothing
     event.broadcast = _nothing  # of what nobody listens to here

@@ -75,7 +75,26 @@ def optimised(code: bytes, level: Level) -> bytes:
     passes = builder.getModulePassManager()
     passes.add_refprune_pass(_parse_refprune_flags())
     passes.run(module, builder)
+    _take_in_references(module, machine)
     return bytes(machine.emit_object(module))
+
+
+def _take_in_references(module: Any, machine: Any) -> None:
+    """Have functions count references themselves, now that no pass has to know calls of it."""
+    if "NRT_decref" not in [function.name for function in module.functions]:
+        return
+    module.link_in(binding.parse_assembly((Path(__file__).parent / "references.ll").read_text()))
+    builder = create_pass_builder(machine, opt=config.OPT, loop_vectorize=False, slp_vectorize=False)
+    passes = binding.newpassmanagers.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_new_gvn_pass()
+    passes.add_dead_store_elimination_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
 
 
 def object_of(text: str, level: Level) -> bytes:

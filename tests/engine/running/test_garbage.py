@@ -33,7 +33,7 @@ class Node:
 
 @pytest.mark.usefixtures("collector_off")
 def test_garbage_that_grew_old_is_freed() -> None:
-    garbage = Garbage(lambda: 0)
+    garbage = Garbage(lambda: 0, gc.collect)
     node = Node()
     gone = weakref.ref(node)
     gc.collect(1)
@@ -62,7 +62,7 @@ def test_looking_at_all_stays_in_proportion_to_what_is_made(monkeypatch: pytest.
 
     monkeypatch.setattr("tokenring.engine.running.garbage.process_time_ns", lambda: now_ns)
     living: list[list[int]] = []
-    garbage = Garbage(lambda: 0)
+    garbage = Garbage(lambda: 0, gc.collect)
     gc.callbacks.append(note)
     try:
         for _ in range(100):
@@ -84,7 +84,7 @@ def test_few_objects_that_hold_much_are_looked_at_as_memory_grows(monkeypatch: p
 
     for clock in ("monotonic_ns", "process_time_ns"):
         monkeypatch.setattr(f"tokenring.engine.running.garbage.{clock}", lambda: now_ns)
-    garbage = Garbage(lambda: taken)
+    garbage = Garbage(lambda: taken, gc.collect)
     gc.callbacks.append(note)
     try:
         found = []
