@@ -49,6 +49,9 @@ from tokenring.operators.time import ends_by_clock, fill_ends, knows, knows_star
 _ENDS, _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED, _NUMBERS = range(8)
 SCRATCH_ROWS, SCRATCH_WORDS = 8, BLOCK + 8
 _RUNS = 64
+MOST_SENT = 1 << 15
+"""Rows that are sent in a call, at most: what came meanwhile is looked at before the next, and what is sent stays in
+memory until the round ends."""
 TOO_LATE, _OVERFLOW = -1, -2
 
 
@@ -101,7 +104,7 @@ class SlidingPanes(PaneTable):
     """Those of sliding windows. `groups`: the keys of panes that are inside; `merged`: their state. `group_of`: by slot
     of a pane that is inside. `uses`: by group, in how many panes inside it is. `behind`: by pane that is inside the
     next one, plus one; `back`: the last one, plus one. `moves`: whether groups' state is moved on from window to
-    window."""
+    window. `unsent`: how many groups of the window at hand are still to be sent, from number `next_sent` on."""
 
     groups: KeyMap
     merged: Folds
@@ -111,6 +114,8 @@ class SlidingPanes(PaneTable):
     back: int
     sliding_scratch: int
     moves: int
+    unsent: int
+    next_sent: int
 
 
 @kernel
@@ -208,6 +213,23 @@ def list_members(panes: PaneTable, pane: int, slots: Words, count: int) -> int:
         slots[count] = slot - 1
         count += 1
         slot = following[slot - 1]
+    return count
+
+
+@kernel
+def take_members(panes: PaneTable, pane: int, slots: Words, count: int) -> int:
+    """Write the slots of an open pane, which it has no longer, behind the `count` there are, as far as there is room;
+    returns how many there are then."""
+    first, following = by_pane(panes, panes.first), words_at(panes.following, panes.keys.places)
+    slot, before = first[pane], count
+    while slot != 0 and count < len(slots):
+        slots[count] = slot - 1
+        count += 1
+        slot = following[slot - 1]
+    first[pane] = slot
+    by_pane(panes, panes.members)[pane] -= count - before
+    if slot == 0:
+        by_pane(panes, panes.last)[pane] = 0
     return count
 
 

@@ -15,11 +15,13 @@ from tokenring.engine.compiled import (
     claim,
     entry,
     new_message,
+    signed,
     table_at,
     words_at,
     world_at,
 )
 from tokenring.operators.aggregates.compiled_panes import (
+    MOST_SENT,
     SlidingPanes,
     ask_ends,
     by_pane,
@@ -65,8 +67,6 @@ from tokenring.operators.time import Panes
 
 _SLOTS, _NUMBERS, _WANTED, _FRESH, _FRESH_ROWS, _PICKED = range(6)
 _SCRATCH_ROWS = 6
-_MOST_ROWS = 1 << 14
-"""So many rows are sent in a call, or those of one window: what is sent stays until the round ends."""
 _ALL_IN = -1
 """What `_enter_panes` says, if it is neither NO_ROOM nor the fold whose sum left its range."""
 
@@ -168,48 +168,60 @@ def _leave_panes(world: int, panes: SlidingPanes, upto: int) -> int:
 
 
 @kernel
-def _merge_anew(world: int, panes: SlidingPanes, shown: Words) -> int:
-    """The state of the groups that are shown, from that of the panes inside. Returns the fold whose sum left its
+def _merge_anew(world: int, panes: SlidingPanes, groups: int) -> int:
+    """The state of the groups in use, so many, from that of the panes inside. Returns the fold whose sum left its
     range; NO_ROOM, or -1."""
     clear_sets(panes.merged)
-    for group in shown:
+    for group in groups_in_use(world, words_at(panes.uses, panes.groups.places), 0, groups):
         start_slot(panes.merged, group)
     behind, at = words_at(panes.behind, panes.open.places), panes.front
     for _ in range(panes.inside):
-        slots, groups = _slots_inside(world, panes, at - 1)
+        slots, targets = _slots_inside(world, panes, at - 1)
         words = words_at(claim(world_at(world), 8 * len(slots)), len(slots))
-        wrong = merge_slots(panes.folds, panes.merged, slots, groups, words)
+        wrong = merge_slots(panes.folds, panes.merged, slots, targets, words)
         if wrong != -1:
             return wrong
         at = behind[at - 1]
     return -1
 
 
+@kernel
+def _send_some(world: int, me: int, panes: SlidingPanes, end: int) -> int:
+    """Send some of the window at hand, which ends then; how many rows."""
+    count = min(panes.unsent, MOST_SENT)
+    shown = groups_in_use(world, words_at(panes.uses, panes.groups.places), panes.next_sent, count)
+    message = new_message(world, me, 0, count)
+    position = write_keys(panes, panes.groups, panes.by.count, shown, message, write_bounds(panes, message, end))
+    write_results(panes.merged, shown, message, position)
+    give(world, me, end + panes.lateness, message)
+    panes.unsent -= count
+    panes.next_sent = shown[count - 1] + 1 if panes.unsent > 0 else signed(0)
+    return count
+
+
 @entry
 def _emit_sliding(world: int, me: int) -> int:
-    """Close windows, a message each."""
+    """Close windows, each in messages of its own."""
     state, panes = driven(world, me), own_record(world, me, SlidingPanes)
     panes.closed = max(panes.closed, state.upto)
     rows = 0
     while live_of(panes.open) > 0 and least_end(panes) <= state.upto:
-        if rows >= _MOST_ROWS:
+        if rows >= MOST_SENT:
             return AGAIN
-        time = least_end(panes)
-        end = time - panes.lateness
-        told = _enter_panes(world, panes, end)
-        groups = live_of(panes.groups) if panes.by.count > 0 else 1
-        shown = groups_in_use(world, words_at(panes.uses, panes.groups.places), groups)
-        if told == _ALL_IN and panes.moves == 0:
-            told = _merge_anew(world, panes, shown)
-        if told == NO_ROOM:
-            return NEEDS_ROOM
-        if told >= 0:
-            return overflow(world, me, told)
-        message = new_message(world, me, 0, len(shown))
-        position = write_keys(panes, panes.groups, panes.by.count, shown, message, write_bounds(panes, message, end))
-        write_results(panes.merged, shown, message, position)
-        give(world, me, time, message)
-        rows += len(shown)
+        end = least_end(panes) - panes.lateness
+        if panes.unsent == 0:
+            told = _enter_panes(world, panes, end)
+            groups = live_of(panes.groups) if panes.by.count > 0 else 1
+            if told == _ALL_IN and panes.moves == 0:
+                told = _merge_anew(world, panes, groups)
+            if told == NO_ROOM:
+                return NEEDS_ROOM
+            if told >= 0:
+                return overflow(world, me, told)
+            panes.unsent = groups
+        rows += _send_some(world, me, panes, end)
+        if panes.unsent > 0:
+            return AGAIN
         panes.done_end = end
         told = _leave_panes(world, panes, end - panes.width + panes.every)
         if told >= 0:

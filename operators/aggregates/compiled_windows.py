@@ -5,8 +5,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tokenring.engine import COMPLETE, Schema, kernel
-from tokenring.engine.compiled import DONE, Words, address_of, column_of, entry, new_message
+from tokenring.engine.compiled import (
+    AGAIN,
+    DONE,
+    Words,
+    address_of,
+    claim,
+    column_of,
+    entry,
+    new_message,
+    words_at,
+    world_at,
+)
 from tokenring.operators.aggregates.compiled_panes import (
+    MOST_SENT,
     SCRATCH_ROWS,
     SCRATCH_WORDS,
     TOO_LATE,
@@ -16,7 +28,7 @@ from tokenring.operators.aggregates.compiled_panes import (
     close_first,
     heap_of,
     least_end,
-    list_members,
+    take_members,
     take_rows,
     take_runs,
 )
@@ -76,7 +88,7 @@ def write_bounds(panes: PaneTable, message: int, end: int) -> int:
 
 @entry
 def _emit_panes(world: int, me: int) -> int:
-    """Send the state of ended panes, all in one message at the first one's time."""
+    """Send the state of ended panes, of some in one message at the first one's time."""
     state, panes = driven(world, me), own_record(world, me, PaneTable)
     upto = state.upto - panes.lateness
     if state.upto < COMPLETE:  # rows come still where it is only to be empty
@@ -87,13 +99,16 @@ def _emit_panes(world: int, me: int) -> int:
     for i in range(live_of(panes.open)):
         if heap[i, 0] <= upto:
             rows += members[heap[i, 1]]
+    rows = min(rows, MOST_SENT)
     if rows > 0:
         message = new_message(world, me, 0, rows)
-        slots = column_of(new_message(world, me, 0, rows), 0)
+        slots = words_at(claim(world_at(world), 8 * rows), rows)
         listed = 0
-        while live_of(panes.open) > 0 and heap[0, 0] <= upto:
-            listed = list_members(panes, heap[0, 1], slots, listed)
-            close_first(panes)
+        while listed < rows:
+            pane = heap[0, 1]
+            listed = take_members(panes, pane, slots, listed)
+            if members[pane] == 0:
+                close_first(panes)
         position = write_keys(panes, panes.keys, panes.by.count + 1, slots, message, 0)
         position = write_partials(panes.folds, slots, message, position)
         if panes.with_all:
@@ -102,21 +117,26 @@ def _emit_panes(world: int, me: int) -> int:
         forget_slots(panes.keys, slots)
         give(world, me, time, message)
     state.made = least_end(panes)
-    return DONE
+    return AGAIN if rows > 0 and live_of(panes.open) > 0 and heap[0, 0] <= upto else DONE
 
 
 @entry
 def _emit_windows(world: int, me: int) -> int:
-    """Close windows, a message each."""
+    """Close windows, each in messages of its own."""
     state, panes = driven(world, me), own_record(world, me, PaneTable)
     panes.closed = max(panes.closed, state.upto)
-    heap, members = heap_of(panes), by_pane(panes, panes.members)
+    heap, members, rows = heap_of(panes), by_pane(panes, panes.members), 0
     while live_of(panes.open) > 0 and least_end(panes) <= state.upto:
+        if rows >= MOST_SENT:
+            return AGAIN
         end, pane, time = heap[0, 0], heap[0, 1], least_end(panes)
-        message = new_message(world, me, 0, members[pane])
-        slots = column_of(new_message(world, me, 0, members[pane]), 0)
-        list_members(panes, pane, slots, 0)
-        close_first(panes)
+        count = min(members[pane], MOST_SENT)
+        rows += count
+        message = new_message(world, me, 0, count)
+        slots = words_at(claim(world_at(world), 8 * count), count)
+        take_members(panes, pane, slots, 0)
+        if members[pane] == 0:
+            close_first(panes)
         position = write_keys(panes, panes.keys, panes.by.count, slots, message, write_bounds(panes, message, end))
         write_results(panes.folds, slots, message, position)
         forget_state(panes.folds, slots)

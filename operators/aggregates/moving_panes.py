@@ -88,10 +88,10 @@ def leave_groups(groups: Words, uses: Words, unused: Words) -> int:
 
 
 @kernel
-def groups_in_use(world: int, uses: Words, count: int) -> Words:
-    """The groups that some pane has, of which there are `count`, in order."""
+def groups_in_use(world: int, uses: Words, group: int, count: int) -> Words:
+    """The first `count` groups from this one on that some pane has, of which there are as many, in order."""
     used = words_at(claim(world_at(world), 8 * count), count)
-    found, group = 0, 0
+    found = 0
     while found < count:
         if uses[group] > 0:
             used[found] = group

@@ -18,6 +18,7 @@ from tokenring.operators.folds.kernels import BLOCK
 from tokenring.operators.folds.sets import (
     GONE,
     ValueSet,
+    ask_before,
     flags_before,
     forget_links,
     has_room_for_links,
@@ -137,6 +138,8 @@ def _mark_dense(
     for i in range(len(tags)):
         if asked[i] != 0 and tags[i] < room:
             prefetch(row.dense_at + tags[i])
+            if is_moving:
+                ask_before(row, owners[i], values[i])
     for i in range(len(tags)):
         if asked[i] == 0:
             continue
@@ -171,6 +174,8 @@ def _mark_cells(
             marks[i] = signed(mixed(tags[i]) >> unsigned(32))
             low = marks[i] & half
             prefetch(row.cells + ((low if low >= split else marks[i] & mask) << 3))
+            if is_moving:
+                ask_before(row, owners[i], values[i])
         for i in range(first, last):
             if asked[i] == 0:
                 continue

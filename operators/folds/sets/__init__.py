@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.folds.sets.links import forget_links, has_room_for_links, last_links, link_value, links_of
-    from tokenring.operators.folds.sets.moving import flags_before, move_some
+    from tokenring.operators.folds.sets.moving import ask_before, flags_before, move_some
     from tokenring.operators.folds.sets.value_sets import ValueSets
     from tokenring.operators.folds.sets.words import GONE, MOST_FLAGS, ValueSet
 
@@ -13,6 +13,7 @@ __all__ = [
     "MOST_FLAGS",
     "ValueSet",
     "ValueSets",
+    "ask_before",
     "flags_before",
     "forget_links",
     "has_room_for_links",

@@ -6,34 +6,58 @@ that it had. So nobody needs to know how far it is; a pair that is in both is th
 
 from tokenring.engine import WORDS, boolean, int64, kernel, void
 from tokenring.engine.compiled import Words, record_at, record_of, signed, unsigned
-from tokenring.engine.raw import bytes_at, words_at
+from tokenring.engine.raw import bytes_at, prefetch, words_at
 from tokenring.operators.folds.sets.words import GONE, LEAVING, ValueSet
-from tokenring.operators.state import first_homes, give_place, mark_of
+from tokenring.operators.state import AHEAD, give_place, home_of, mark_of
 
-MOVED_A_ROW, SEEN_A_ROW = 4, 64
-"""Pairs that move with each row, at most; places that are looked at for them."""
+MOVED_A_ROW, SEEN_A_ROW = 2, 64
+"""Pairs that move with each row, at most; places that are looked at for them. All have moved once half as many new ones
+have come, for which the other form has room."""
 
 
 @kernel
 def _place(cells: Words, row: ValueSet, tag: int) -> int:
     """The cell of a pair, or where it would be."""
-    mask, mark = len(cells) - 1, mark_of(tag)
-    half, split = first_homes(cells, row)
-    low = mark & half
-    at = low if low >= split else mark & mask
+    mask, at = len(cells) - 1, home_of(mark_of(tag), cells, row)
     while cells[at] != 0 and cells[at] >> row.flag_bits != tag:
         at = (at + 1) & mask
     return at
 
 
 @kernel
+def _tag_before(old: ValueSet, owner: int, value: int) -> int:
+    """A pair in the form that pairs move from; less than 0 if it cannot be there."""
+    part, bits = unsigned(value) - unsigned(old.value_base), unsigned(old.value_bits)
+    if part >> bits != unsigned(0) or owner >= old.limit:
+        return signed(-1)
+    return signed(unsigned(owner) << bits | part)
+
+
+@kernel
+def _ask_for_pair(row: ValueSet, tag: int) -> None:
+    """Have the place of a pair on its way from memory before it is looked at."""
+    if row.dense_room > 0:
+        prefetch(row.dense_at + tag)
+    else:
+        prefetch(row.cells + 8 * home_of(mark_of(tag), words_at(row.cells, row.cell_count), row))
+
+
+@kernel
+def ask_before(row: ValueSet, owner: int, value: int) -> None:
+    """Have what `flags_before` looks at on its way from memory."""
+    old = record_at(row.old, ValueSet)
+    tag = _tag_before(old, owner, value)
+    if tag >= 0:
+        _ask_for_pair(old, tag)
+
+
+@kernel
 def flags_before(row: ValueSet, owner: int, value: int) -> int:
     """The flags of a pair in the form that pairs move from."""
     old = record_at(row.old, ValueSet)
-    part, bits = unsigned(value) - unsigned(old.value_base), unsigned(old.value_bits)
-    if part >> bits != unsigned(0) or owner >= old.limit:
+    tag = _tag_before(old, owner, value)
+    if tag < 0:
         return signed(0)
-    tag = signed(unsigned(owner) << bits | part)
     if old.dense_room > 0:
         return signed(bytes_at(old.dense_at, old.dense_room)[tag]) if tag < old.dense_room else signed(0)
     cells = words_at(old.cells, old.cell_count)
@@ -41,12 +65,18 @@ def flags_before(row: ValueSet, owner: int, value: int) -> int:
 
 
 @kernel
+def _packed_anew(row: ValueSet, old: ValueSet, tag: int) -> int:
+    """A pair of the form that pairs move from, as it is packed where they go."""
+    owner, part = tag >> old.value_bits, tag & ((1 << old.value_bits) - 1)
+    return owner << row.value_bits | (part + old.value_base - row.value_base)
+
+
+@kernel
 def _move(row: ValueSet, old: ValueSet, tag: int, flags: int) -> None:
     """Enter a pair of the form that pairs move from, unless its owner is gone."""
-    owner, part = tag >> old.value_bits, tag & ((1 << old.value_bits) - 1)
-    if words_at(row.pairs, row.owners_room)[owner] < 0:
+    if words_at(row.pairs, row.owners_room)[tag >> old.value_bits] < 0:
         return
-    here = owner << row.value_bits | (part + old.value_base - row.value_base)
+    here = _packed_anew(row, old, tag)
     if row.dense_room > 0:
         dense = bytes_at(row.dense_at, row.dense_room)
         before = signed(dense[here])
@@ -67,7 +97,13 @@ def move_some(row: ValueSet, rows: int) -> bool:
     if old.dense_room == 0:
         cells, flag_bits = words_at(old.cells, old.cell_count), old.flag_bits
         end = len(cells)
+        asked = at
         while at < end and moves > 0 and looks > 0:
+            if at == asked:
+                asked = min(end, at + AHEAD)
+                for each in range(at, asked):
+                    if cells[each] != 0:
+                        _ask_for_pair(row, _packed_anew(row, old, cells[each] >> flag_bits))
             if cells[at] != 0:
                 _move(row, old, cells[at] >> flag_bits, cells[at] & ((1 << flag_bits) - 1))
                 moves -= 1

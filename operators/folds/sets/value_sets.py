@@ -37,6 +37,7 @@ from tokenring.operators.state import (
 )
 
 _FIRST = 64
+_NO_CELLS = np.zeros(0, np.int64)
 _LEAST_DENSE = 1 << 10  # fewer are quick to find in any form
 _SPREAD = 16  # pairs among so many times as many are dense, which takes no more than cells do
 _MOST_DENSE = 1 << 32  # bytes, of which only some are written to
@@ -189,14 +190,17 @@ class ValueSets:
         return (
             pairs >= _LEAST_DENSE
             and row.limit * span <= _SPREAD * pairs
-            and len(self._pairs) << row.value_bits <= _MOST_DENSE
+            and len(self._pairs) << self._dense_bits() <= _MOST_DENSE
         )
 
     def _arrange(self) -> None:
         """Have another form for all pairs without those of owners that are gone, packed so that all that came fit, to
         which they begin to move."""
         row, before = self._row, ValueSet(self._row.words.copy())
-        if self._values is not None or not self._fit():
+        # Counted anew: `dead` has pairs, too, of owners that went before these had moved, which are in no form now.
+        counts = self._pairs[: row.limit]
+        pairs = int(counts[counts > 0].sum())
+        if self._values is not None or not self._fit(pairs):
             row.words[:] = before.words
             self._enter_numbers()
             return
@@ -207,9 +211,7 @@ class ValueSets:
             row.last_part = min(greatest - base, (1 << before.value_bits) - 1)
         row.old, row.scan = before.address, row.first_part if len(self._dense) else 0
         begin_to_leave(row.words)
-        # Counted anew: `dead` has pairs, too, of owners that went before these had moved, which are in no form now.
-        counts = self._pairs[: row.limit]
-        self._begin_form(int(counts[counts > 0].sum()))
+        self._begin_form(pairs)
         row.live = 0
         if before.live <= _FEW:
             self._finish()
@@ -221,8 +223,7 @@ class ValueSets:
         cells = _FIRST
         while not is_dense and 2 * FULL * cells <= 3 * FULL_OF * pairs:
             cells *= 2
-        self._cells = np.zeros(cells, np.int64)
-        self._dense = np.zeros(0, np.uint8)
+        self._cells, self._dense = grown(_NO_CELLS, cells), np.zeros(0, np.uint8)  # so it grows without a copy
         if is_dense:
             self._dense = grown(self._dense, len(self._pairs) << row.value_bits)
         row.dead = row.half = row.split = 0
@@ -261,7 +262,7 @@ class ValueSets:
             known = self._values.live()
             self._values.remove(known[~np.isin(known, values)])
         row.greatest_value = max(self._values.limit, 1, row.greatest_value if row.is_numbered else 0)
-        if not self._fit():
+        if not self._fit(len(values)):
             raise MemoryError("too many values of too many keys to count in one worker; have more workers")
         self._begin_form(len(values))
         row.live = len(values)
@@ -271,17 +272,21 @@ class ValueSets:
         """How many bits values can have, above flags and below as many owners as there is room for."""
         return 63 - self._row.flag_bits - max(_OWNER_BITS, len(self._pairs).bit_length())
 
-    def _fit(self) -> bool:
-        """Choose how values are packed, with room for others; False if bits are few."""
+    def _dense_bits(self) -> int:
+        """How many bits values have in the dense form: a few more than those that came."""
+        row = self._row
+        return min((row.greatest_value - row.least_value).bit_length() + _SPARE_BITS, self._bits_of_values())
+
+    def _fit(self, pairs: int) -> bool:
+        """Choose how the values of so many pairs are packed, with room for others; False if bits are few."""
         row = self._row
         least, greatest = row.least_value, row.greatest_value
         if least > greatest:
             return True
-        bits = (greatest - least).bit_length()
-        room = self._bits_of_values()
+        bits, room = (greatest - least).bit_length(), self._bits_of_values()
         if bits + 2 > room:
             return False
-        bits = min(bits + _SPARE_BITS, room)
-        row.value_bits = bits
+        # Cells take any bits, so what is free is shared with owners: pairs are seldom to be packed otherwise.
+        row.value_bits = bits = self._dense_bits() if self._is_dense(pairs) else (bits + room + 1) // 2
         row.value_base = max(least - (1 << (bits - 3)), LEAST)
         return True
