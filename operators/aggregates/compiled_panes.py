@@ -49,7 +49,7 @@ from tokenring.operators.time import ends_by_clock, fill_ends, knows, knows_star
 _ENDS, _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED, _NUMBERS = range(8)
 SCRATCH_ROWS, SCRATCH_WORDS = 8, BLOCK + 8
 _RUNS = 64
-MOST_SENT = 1 << 15
+MOST_SENT = 1 << 16
 """Rows that are sent in a call, at most: what came meanwhile is looked at before the next, and what is sent stays in
 memory until the round ends."""
 TOO_LATE, _OVERFLOW = -1, -2
