@@ -179,7 +179,7 @@ def moved_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[
     return told
 
 
-@pytest.mark.parametrize("keys, power", [(1, 1), (3, 1), (40, 2), (3_000, 2)])
+@pytest.mark.parametrize(("keys", "power"), [(1, 1), (3, 1), (40, 2), (3_000, 2)])
 def test_values_that_become_greater(keys: int, power: int, moved_at_once: Callable[[], tuple[int, int]]) -> None:
     """The form of pairs changes while they come, again and again, of many keys as values need more bits than they were
     given: none is lost or there twice, and but for the first thousands none moves but a few with each row."""
