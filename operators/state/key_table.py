@@ -74,7 +74,7 @@ class KeyTable:
         while FULL * rows <= FULL_OF * len(slots):
             rows *= 2
         require_memory(8 * rows)
-        self._cells = np.zeros(rows, np.int64)
+        self._cells = grown(_NONE, rows)  # where a large one takes memory as it fills, and grows without a copy
         counts.half = counts.split = counts.shrinks = 0
         fill(self._cells, self._meta, self._tags, slots)
 

@@ -2,9 +2,11 @@
 
 from tokenring.engine import COLUMN, WORDS, kernel, void
 from tokenring.engine.compiled import Words, record_of, signed, unsigned
+from tokenring.engine.raw import prefetch
 from tokenring.operators.state.cells.dense import dense_of, dense_place, is_just_beyond, move, not_moved
 from tokenring.operators.state.cells.free_list import give_place, take_place
 from tokenring.operators.state.cells.probing import (
+    AHEAD,
     FULL,
     FULL_OF,
     MARK,
@@ -111,11 +113,15 @@ def fill(cells: Words, meta: Words, tags: Words, slots: Words) -> None:
     """Enter slots that neither form has: into the dense one where they have a place there, else into settled cells."""
     counts = record_of(meta, CellCounts)
     mask, dense = len(cells) - 1, dense_of(counts)
-    for slot in slots:
-        place = dense_place(counts, tags[slot])
-        if place >= 0:
-            dense[place] = slot + 1
-            counts.dense_live += 1
-        else:
-            mark = mark_of(tags[slot])
-            put(cells, signed(unsigned(mark) << MARK) | (slot + 1), mark & mask, mask)
+    for first in range(0, len(slots), AHEAD):
+        some = slots[first : first + AHEAD]
+        for slot in some:
+            prefetch(cells.ctypes.data + 8 * (mark_of(tags[slot]) & mask))
+        for slot in some:
+            place = dense_place(counts, tags[slot])
+            if place >= 0:
+                dense[place] = slot + 1
+                counts.dense_live += 1
+            else:
+                mark = mark_of(tags[slot])
+                put(cells, signed(unsigned(mark) << MARK) | (slot + 1), mark & mask, mask)

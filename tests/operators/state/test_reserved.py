@@ -1,4 +1,4 @@
-"""Tables that grow where they are: the same address, the same values, new places 0."""
+"""Tables that grow where they are: the same address, the same values, new places 0; and who has such tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import resource
 import numpy as np
 import pytest
 
-from tokenring.operators.state import grown
+from tokenring.engine import Batch, Schema
+from tokenring.operators import CountDistinct
+from tokenring.operators.folds import BLOCK, Folds, FoldState, Plan, put_pairs
+from tokenring.operators.state import Keys, grown
 
 
 def test_a_large_table_grows_where_it_is() -> None:
@@ -24,3 +27,67 @@ def test_a_large_table_grows_where_it_is() -> None:
             addresses.append(table.ctypes.data)
     assert len(set(addresses)) == 1, "it is copied while it is small"
     assert (table.ravel() == np.arange(table.size)).all()
+
+
+def _require_addresses() -> None:
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        pytest.skip("addresses are limited, so tables are copied")
+
+
+def _batch(a: np.ndarray, b: np.ndarray) -> Batch:
+    return Batch(Schema("a b"), {"a": a, "b": b})
+
+
+def test_keys_that_were_packed_anew_grow_where_they_are() -> None:
+    """Their cells were an array of their own once, in huge pages that were all cleared at the first keys."""
+    _require_addresses()
+    keys = Keys(Schema("a b"), ("a", "b"))
+    far, few = np.arange(30_000) * 10**6, np.arange(30_000) % 4  # far apart: in no dense form
+    keys.slots(_batch(far, few))
+    keys.slots(_batch(far[:1] + 2**56, few[:1]))  # does not fit with the others
+    before = keys._cells.ctypes.data, len(keys._cells)
+    keys.slots(_batch(far + 1, few))
+    keys.slots(_batch(far + 2, few))
+    assert keys._cells.ctypes.data == before[0] and len(keys._cells) > before[1]
+
+
+class _Counted:
+    """Different values of one key."""
+
+    def __init__(self) -> None:
+        plan = Plan.of("count", Schema("key value"), ["key"], {"values": CountDistinct("value")})
+        self._state, self._folds = FoldState(plan), Folds()
+        self._make_room()
+        self.set = self._state.values[0]
+
+    def _make_room(self) -> None:
+        self._state.make_room(1)
+        self._state.link(self._folds)
+
+    def add(self, values: np.ndarray) -> None:
+        for start in range(0, len(values), BLOCK):
+            some = values[start : start + BLOCK]
+            zeros = np.zeros(len(some), np.int64)
+            while not put_pairs(self._folds.words, 0, zeros, some, zeros + 1):
+                self._make_room()
+
+
+def test_values_that_were_packed_anew_grow_where_they_are() -> None:
+    _require_addresses()
+    counted, far = _Counted(), np.arange(60_000) * 10**4
+    counted.add(far)
+    counted.add(np.array([2**42]))  # does not fit with the others
+    before = counted.set._cells.ctypes.data, len(counted.set._cells)
+    counted.add(far + 1)
+    counted.add(far + 2)
+    assert counted.set._cells.ctypes.data == before[0] and len(counted.set._cells) > before[1]
+
+
+def test_values_in_cells_are_seldom_packed_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have the bits that nobody else needs: each time half of those that are left."""
+    counted, forms = _Counted(), []
+    arrange = type(counted.set)._arrange
+    monkeypatch.setattr(type(counted.set), "_arrange", lambda self: (forms.append(1), arrange(self)))
+    for bits in range(10, 36):
+        counted.add(np.arange(2_000) << bits)
+    assert 2 <= len(forms) <= 6
