@@ -138,9 +138,11 @@ def test_latencies_are_of_runs_that_held_and_hiccups_the_worst_of_their_meters()
         latency_ms = dict.fromkeys(("p99", "p999", "max"), 9.0) | {"p50": p50}
         return {"verdict": verdict, "latency_ms": latency_ms, "hiccups_ms": [{"p999": m, "max": m} for m in meters]}
 
+    assert of_those_that_held([run("held", 1.0, 4.5), run("held", 1.0, 3.5), run("dnf", 1.0, 4.5)])["even"] == 1
     runs = [run("held", 1.0, 0.1, 0.4), run("undecided", 7.0, 5.0), run("dnf", 8.0, 6.0), run("held", 2.0, 0.2)]
     found = of_those_that_held(runs)
     assert (found["rounds"], found["held"], found["latency_ms"]["p50"]) == (4, 2, 1.5)
+    assert found["even"] == 0, "9 ms are too late beside hiccups of a fraction of one"
     assert found["hiccup_ms"] == {"p999": pytest.approx(0.3), "max": pytest.approx(0.3)}
 
 

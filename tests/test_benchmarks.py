@@ -26,7 +26,7 @@ EVENTS = 60_000
 TINY = {
     "nexmark": ("--workers", "1", "2", "--rounds", "2"),
     "queries": ("--workers", "1", "2", "--rounds", "1", "--query", "q1", "q18"),
-    "open": ("--rate", "50000", "--duration", "0.5", "--rounds", "1", "--query", "q7"),
+    "open": ("--rate", "50000", "--duration", "0.5", "--rounds", "1", "--workers", "2", "--query", "q7"),
     "latency": ("--workers", "1", "--rates", "50000", "--duration", "0.5", "--rounds", "1"),
     "step": ("--workers", "2", "--rates", "100000", "--duration", "0.5"),
     "memory": ("--rate", "60000", "--duration", "0.6", "--rounds", "1", "--idle", "0.1"),

@@ -2,27 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scripts.benchmarks.measure import ASKED, EVENTS, GROUP, INPUT, RATE, ROUNDS, SECONDS, Found, Row, benchmark, opened
+from scripts.benchmarks.measure import (
+    ASKED,
+    EVENTS,
+    INPUT,
+    RATE,
+    ROUNDS,
+    SECONDS,
+    WORKERS,
+    Found,
+    Row,
+    benchmark,
+    opened,
+)
 from scripts.benchmarks.queries import QUERY
 from tokenring.nexmark.bench.experiments import require_events
-from tokenring.nexmark.bench.parts import Column, median_of, option, rate_text, table, take_turns, worst
+from tokenring.nexmark.bench.parts import Column, median_of, option, rate_text, table, take_turns, workers_text, worst
 from tokenring.nexmark.measure.verdict import HELD, until_decided
 from tokenring.nexmark.run.runner import Plan, run_query
 
 LATENCIES, HICCUPS = ("p50", "p99", "p999", "max"), ("p999", "max")
+EVEN_MS = 5
+"""A run that holds its rate holds it evenly if its p99 is so much beyond the hiccups at most: a backlog that comes and
+goes is none that grows."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query, and by how many workers it is answered."""
+
+    query: str
+    workers: int
 
 
 @benchmark(
-    INPUT, option("--rate N", RATE, "Events a second.", 4e6), option("--duration S", SECONDS, "Of each run.", 2.5),
-    GROUP, ROUNDS, EVENTS, ASKED,
+    INPUT, option("--rate N", RATE, "Events a second.", 4e6), option("--duration S", SECONDS, "Of each run.", 10.0),
+    WORKERS, ROUNDS, EVENTS, ASKED,
 )  # fmt: skip
 def command(
-    folder: Path, rate: float, duration: float, workers: int, rounds: int, events: int | None, queries: tuple[str, ...]
-) -> Found:
+    folder: Path, rate: float, duration: float, workers: tuple[int, ...], rounds: int, events: int | None,
+    queries: tuple[str, ...],
+) -> Found:  # fmt: skip
     """Latency of all queries at one rate: each event due at its instant, whatever the engine does.
 
     The first second of a run is not measured (of a run shorter than two seconds, the first half). A run that is too
@@ -31,22 +56,24 @@ def command(
     _, available = opened(folder, events)
     require_events(folder, available, rate, duration)
 
-    def run(query: str, seconds: float) -> dict[str, Any]:
-        return run_query(Plan(query, str(folder), workers, rate=rate, duration_s=seconds, events=available))
+    def run(case: Case, seconds: float) -> dict[str, Any]:
+        return run_query(Plan(case.query, str(folder), case.workers, rate=rate, duration_s=seconds, events=available))
 
-    def measure(query: str) -> dict[str, Any]:
-        return until_decided(partial(run, query), duration, available / rate)
+    def measure(case: Case) -> dict[str, Any]:
+        return until_decided(partial(run, case), duration, available / rate)
 
-    outcomes = take_turns("open", queries, rounds, measure, warm_up=False)
+    cases = [Case(query, count) for count in workers for query in queries]
+    outcomes = take_turns("open", cases, rounds, measure, warm_up=False)
     parameters = {"events": available, "rounds": rounds, "duration_s": duration, "rate": rate, "workers": workers}
-    return parameters, {"rows": [summarise(query, runs) for query, runs in outcomes.items()]}
+    return parameters, {"rows": [summarise(case, runs) for case, runs in outcomes.items()]}
 
 
-def summarise(query: str, runs: list[dict[str, Any]]) -> Row:
+def summarise(case: Case, runs: list[dict[str, Any]]) -> Row:
     """Medians of the runs that held."""
     kept = ("latency_ms", "hiccups_ms", "slope", "anonymous_mb")
     return {
-        "query": query,
+        "query": case.query,
+        "workers": case.workers,
         **of_those_that_held(runs),
         "verdicts": [run["verdict"] for run in runs],
         "runs": [{name: run[name] for name in kept} for run in runs],
@@ -54,11 +81,14 @@ def summarise(query: str, runs: list[dict[str, Any]]) -> Row:
 
 
 def of_those_that_held(runs: list[dict[str, Any]]) -> Row:
-    """How many of the runs kept up with their rate, so that their backlog did not grow, and the medians of these."""
+    """How many of the runs kept up with their rate, so that their backlog did not grow, how many of these evenly, and
+    their medians."""
     held = [run for run in runs if run["verdict"] == HELD]
+    beyond = [run["latency_ms"]["p99"] - worst(run["hiccups_ms"])["p999"] for run in held]
     return {
         "rounds": len(runs),
         "held": len(held),
+        "even": sum([each <= EVEN_MS for each in beyond]),
         "latency_ms": {name: median_of(run["latency_ms"][name] for run in held) for name in LATENCIES},
         "hiccup_ms": {name: median_of(worst(run["hiccups_ms"])[name] for run in held) for name in HICCUPS},
     }
@@ -74,10 +104,16 @@ def latencies(unit: float) -> tuple[Column, ...]:
 
 
 def tables(data: dict[str, Any]) -> list[str]:
-    """A row a query: how many runs held the rate, and their latencies beside the hiccups."""
+    """A table for each number of workers, a row a query: how many runs held the rate, and their latencies beside the
+    hiccups."""
     asked = data["parameters"]
-    return [
-        f"{rate_text(asked['rate'])}, {asked['workers']} workers, runs of {asked['duration_s']:g} s; medians of runs "
-        f"that held, of {asked['rounds']} rounds; latencies and hiccups in ms.",
-        table(data["rows"], QUERY, *latencies(1.0)),
+    parts = [
+        f"{rate_text(asked['rate'])}, runs of {asked['duration_s']:g} s; medians of runs that held, of "
+        f"{asked['rounds']} rounds; latencies and hiccups in ms. “Evenly” are those whose p99 is at most {EVEN_MS} ms "
+        f"beyond the hiccups' p99.9."
     ]
+    held, *others = latencies(1.0)
+    for workers in asked["workers"]:
+        rows = [row for row in data["rows"] if row["workers"] == workers]
+        parts += [f"**{workers_text(workers)}**", table(rows, QUERY, held, ("evenly", "{even}"), *others)]
+    return parts

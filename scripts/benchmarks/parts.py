@@ -32,7 +32,7 @@ PARTS: Final[dict[str, Part]] = {
     ),
     "open": Part(
         "All queries in an open loop at one rate.",
-        "--rate 4e6 --duration 2.5 --rounds 5", "--rate 1e5 --duration 0.6 --rounds 1 --query q1 q20",
+        "--rate 4e6 --duration 10 --rounds 3", "--rate 1e5 --duration 0.6 --rounds 1 --workers 2 --query q1 q20",
     ),
     "latency": Part(
         "Q4 and Q7 in an open loop at several rates, against the floor.",
