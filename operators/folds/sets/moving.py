@@ -8,11 +8,11 @@ from tokenring.engine import WORDS, boolean, int64, kernel, void
 from tokenring.engine.compiled import Words, record_at, record_of, signed, unsigned
 from tokenring.engine.raw import bytes_at, prefetch, words_at
 from tokenring.operators.folds.sets.words import GONE, LEAVING, ValueSet
-from tokenring.operators.state import AHEAD, give_place, home_of, mark_of
+from tokenring.operators.state import AHEAD, FULL, FULL_OF, give_place, home_of, mark_of
 
 MOVED_A_ROW, SEEN_A_ROW = 2, 64
-"""Pairs that move with each row, at most; places that are looked at for them. All have moved once half as many new ones
-have come, for which the other form has room."""
+"""Pairs that move with each row, at most; places that are looked at for them. Most often all have moved once half as
+many new ones have come, for which the other form has room."""
 
 
 @kernel
@@ -90,15 +90,21 @@ def _move(row: ValueSet, old: ValueSet, tag: int, flags: int) -> None:
 
 
 @kernel
+def _has_room(row: ValueSet) -> bool:
+    """Whether another pair has room: a probe among cells that are all taken has no end."""
+    return row.dense_room > 0 or FULL_OF * row.live < FULL * row.cell_count
+
+
+@kernel
 def move_some(row: ValueSet, rows: int) -> bool:
-    """Move as many pairs as `rows` rows have to; whether there are more."""
+    """Move as many pairs as `rows` rows have to, while there is room; whether there are more."""
     old = record_at(row.old, ValueSet)
     moves, looks, at = MOVED_A_ROW * rows, SEEN_A_ROW * rows, row.scan
     if old.dense_room == 0:
         cells, flag_bits = words_at(old.cells, old.cell_count), old.flag_bits
         end = len(cells)
         asked = at
-        while at < end and moves > 0 and looks > 0:
+        while at < end and moves > 0 and looks > 0 and _has_room(row):
             if at == asked:
                 asked = min(end, at + AHEAD)
                 for each in range(at, asked):
@@ -113,7 +119,7 @@ def move_some(row: ValueSet, rows: int) -> bool:
         dense, bits = bytes_at(old.dense_at, old.dense_room), old.value_bits
         end = min(old.limit << bits, old.dense_room)
         mask = (1 << bits) - 1
-        while at < end and moves > 0 and looks > 0:
+        while at < end and moves > 0 and looks > 0 and _has_room(row):
             if at & mask > row.last_part:
                 at = (at | mask) + 1 + row.first_part
                 looks -= 1

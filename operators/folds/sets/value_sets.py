@@ -128,13 +128,17 @@ class ValueSets:
             elif len(self._dense) < room:
                 self._arrange()
         elif FULL_OF * row.live >= FULL * len(self._cells):
-            self._finish()
-            if 2 * row.dead >= row.live or self._is_dense(row.live - row.dead):
+            if not row.old and (2 * row.dead >= row.live or self._is_dense(row.live - row.dead)):
                 self._arrange()
             else:
-                settle_all(self._cells, row.words)
-                self._cells = grown(self._cells, len(self._cells) + 1)
-                begin_settling(self._cells, row.words)
+                self._double()
+        self._link()
+
+    def _double(self) -> None:
+        """Have twice as many cells."""
+        settle_all(self._cells, self._row.words)
+        self._cells = grown(self._cells, len(self._cells) + 1)
+        begin_settling(self._cells, self._row.words)
         self._link()
 
     def out(self, slots: np.ndarray) -> tuple[Batch, np.ndarray, np.ndarray]:
@@ -233,6 +237,10 @@ class ValueSets:
         """Have what is left of the pairs that move there at once."""
         row = self._row
         if row.old:
+            counts = self._pairs[: row.limit]
+            most = int(counts[counts > 0].sum()) + row.dead  # of which some have moved
+            while not len(self._dense) and FULL_OF * most >= FULL * len(self._cells):
+                self._double()
             move_pairs(row.words, _ALL)
             row.old, self._old = 0, None
             free_owners(row.words)

@@ -52,7 +52,7 @@ def test_keys_that_were_packed_anew_grow_where_they_are() -> None:
 
 
 class _Counted:
-    """Different values of one key."""
+    """Different values of two keys."""
 
     def __init__(self) -> None:
         plan = Plan.of("count", Schema("key value"), ["key"], {"values": CountDistinct("value")})
@@ -61,15 +61,18 @@ class _Counted:
         self.set = self._state.values[0]
 
     def _make_room(self) -> None:
-        self._state.make_room(1)
+        self._state.make_room(2)
         self._state.link(self._folds)
 
-    def add(self, values: np.ndarray) -> None:
+    def add(self, values: np.ndarray, slot: int = 0) -> None:
         for start in range(0, len(values), BLOCK):
             some = values[start : start + BLOCK]
-            zeros = np.zeros(len(some), np.int64)
-            while not put_pairs(self._folds.words, 0, zeros, some, zeros + 1):
+            slots = np.full(len(some), slot)
+            while not put_pairs(self._folds.words, 0, slots, some, np.ones(len(some), np.int64)):
                 self._make_room()
+
+    def take_out(self, slot: int) -> np.ndarray:
+        return self.set.out(np.array([slot]))[0].words("value")
 
 
 def test_values_that_were_packed_anew_grow_where_they_are() -> None:
@@ -91,3 +94,15 @@ def test_values_in_cells_are_seldom_packed_anew(monkeypatch: pytest.MonkeyPatch)
     for bits in range(10, 36):
         counted.add(np.arange(2_000) << bits)
     assert 2 <= len(forms) <= 6
+
+
+def test_values_that_move_beside_many_that_are_gone_have_room() -> None:
+    """What is gone is passed over, a few with each row, while new ones come: there are soon more of these than there
+    was room for, before all that is left has moved."""
+    counted = _Counted()
+    counted.add(np.arange(300_000) * 3)
+    counted.add(np.arange(30_000) * 3, slot=1)  # as many as just fit into some power of two, and half as many more
+    counted.take_out(0)
+    counted.add(np.array([2**40]), slot=1)  # does not fit with the others
+    counted.add(np.arange(60_000) * 3 + 1, slot=1)
+    assert (np.sort(counted.take_out(1)) == np.sort([*range(0, 90_000, 3), 2**40, *range(1, 180_000, 3)])).all()
