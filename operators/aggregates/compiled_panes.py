@@ -205,15 +205,13 @@ def _slots_of(panes: PaneTable, keyed: int, at: int, ends: Words, scratch: Words
 
 
 @kernel
-def list_members(panes: PaneTable, pane: int, slots: Words, count: int) -> int:
-    """Write the slots of an open pane behind the `count` there are; returns how many there are then."""
+def list_members(panes: PaneTable, pane: int, slots: Words) -> None:
+    """Write the slots of an open pane, as many as there is room for."""
     following = words_at(panes.following, panes.keys.places)
     slot = by_pane(panes, panes.first)[pane]
-    while slot != 0:
-        slots[count] = slot - 1
-        count += 1
+    for i in range(len(slots)):
+        slots[i] = slot - 1
         slot = following[slot - 1]
-    return count
 
 
 @kernel

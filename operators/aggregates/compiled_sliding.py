@@ -138,7 +138,7 @@ def _slots_inside(world: int, panes: SlidingPanes, pane: int) -> tuple[Words, Wo
     members = by_pane(panes, panes.members)[pane]
     slots = words_at(claim(world_at(world), 8 * members), members)
     groups = words_at(claim(world_at(world), 8 * members), members)
-    list_members(panes, pane, slots, 0)
+    list_members(panes, pane, slots)
     gather(words_at(panes.group_of, panes.keys.places), slots, groups)
     return slots, groups
 

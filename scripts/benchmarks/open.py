@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from scripts.benchmarks.measure import (
     opened,
 )
 from scripts.benchmarks.queries import QUERY
+from scripts.benchmarks.references import Case
 from tokenring.nexmark.bench.experiments import require_events
 from tokenring.nexmark.bench.parts import Column, median_of, option, rate_text, table, take_turns, workers_text, worst
 from tokenring.nexmark.measure.verdict import HELD, until_decided
@@ -30,14 +30,6 @@ LATENCIES, HICCUPS = ("p50", "p99", "p999", "max"), ("p999", "max")
 EVEN_MS = 5
 """A run that holds its rate holds it evenly if its p99 is so much beyond the hiccups at most: a backlog that comes and
 goes is none that grows."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A query, and by how many workers it is answered."""
-
-    query: str
-    workers: int
 
 
 @benchmark(
@@ -62,7 +54,7 @@ def command(
     def measure(case: Case) -> dict[str, Any]:
         return until_decided(partial(run, case), duration, available / rate)
 
-    cases = [Case(query, count) for count in workers for query in queries]
+    cases = [Case("tokenring", query, count) for count in workers for query in queries]
     outcomes = take_turns("open", cases, rounds, measure, warm_up=False)
     parameters = {"events": available, "rounds": rounds, "duration_s": duration, "rate": rate, "workers": workers}
     return parameters, {"rows": [summarise(case, runs) for case, runs in outcomes.items()]}

@@ -201,9 +201,7 @@ class ValueSets:
         """Have another form for all pairs without those of owners that are gone, packed so that all that came fit, to
         which they begin to move."""
         row, before = self._row, ValueSet(self._row.words.copy())
-        # Counted anew: `dead` has pairs, too, of owners that went before these had moved, which are in no form now.
-        counts = self._pairs[: row.limit]
-        pairs = int(counts[counts > 0].sum())
+        pairs = self._pairs_there()
         if self._values is not None or not self._fit(pairs):
             row.words[:] = before.words
             self._enter_numbers()
@@ -219,6 +217,12 @@ class ValueSets:
         row.live = 0
         if before.live <= _FEW:
             self._finish()
+
+    def _pairs_there(self) -> int:
+        """How many pairs owners have. Counted anew: `dead` has pairs, too, of owners that went before these had moved,
+        which are in no form now."""
+        counts = self._pairs[: self._row.limit]
+        return int(counts[counts > 0].sum())
 
     def _begin_form(self, pairs: int) -> None:
         """Have an empty form with room for so many pairs, and half as many more."""
@@ -237,8 +241,7 @@ class ValueSets:
         """Have what is left of the pairs that move there at once."""
         row = self._row
         if row.old:
-            counts = self._pairs[: row.limit]
-            most = int(counts[counts > 0].sum()) + row.dead  # of which some have moved
+            most = self._pairs_there() + row.dead  # of which some have moved
             while not len(self._dense) and FULL_OF * most >= FULL * len(self._cells):
                 self._double()
             move_pairs(row.words, _ALL)

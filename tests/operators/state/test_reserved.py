@@ -13,9 +13,13 @@ from tokenring.operators.folds import BLOCK, Folds, FoldState, Plan, put_pairs
 from tokenring.operators.state import Keys, grown
 
 
-def test_a_large_table_grows_where_it_is() -> None:
+def _require_addresses() -> None:
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         pytest.skip("addresses are limited, so tables are copied")
+
+
+def test_a_large_table_grows_where_it_is() -> None:
+    _require_addresses()
     table = np.arange(3 * 64).reshape(64, 3)
     addresses = []
     while len(table) < 1 << 20:
@@ -27,11 +31,6 @@ def test_a_large_table_grows_where_it_is() -> None:
             addresses.append(table.ctypes.data)
     assert len(set(addresses)) == 1, "it is copied while it is small"
     assert (table.ravel() == np.arange(table.size)).all()
-
-
-def _require_addresses() -> None:
-    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        pytest.skip("addresses are limited, so tables are copied")
 
 
 def _batch(a: np.ndarray, b: np.ndarray) -> Batch:
