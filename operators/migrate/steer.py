@@ -151,7 +151,7 @@ def _part_of_rows(graph: RunningGraph, message: int, stays: Words, count: int, w
 @kernel
 def _pass_stayers(world: int, me: int, state: SteerState, known: int, version: int) -> bool:
     """Send on the rows of a message of one time, the next one, whose bins stay where they are until then, and let the
-    others wait behind all."""
+    others wait behind all; of a burst, which is several messages, all of them or none."""
     graph, message = world_at(world), peek(world, me, ROWS)
     versions, bins = record_at(state.versions, VersionState), state.bins
     rows, time = rows_of(message), time_of(message)
@@ -162,7 +162,7 @@ def _pass_stayers(world: int, me: int, state: SteerState, known: int, version: i
         here = busy[route(keys[row], bins)]
         stays[row] = time < here.since or here.until < known
         count += stays[row]
-    if count == 0:
+    if count == 0 or (count < rows and keys_of(message) != 0):
         postpone(world, me, ROWS)
     elif count == rows:
         made = _steered(world, state, message, version)
@@ -205,7 +205,7 @@ def _pass_on(world: int, me: int, state: SteerState, known: int) -> bool:
         elif keys_of(message) != 0 and latest != time_of(message):
             take_apart(world, me, ROWS)
             blocked = apart = True
-        elif at <= stood or latest >= configured or keys_of(message) != 0:
+        elif at <= stood or latest >= configured:
             postpone(world, me, ROWS)
             blocked, stand = True, stand + 1
         elif _pass_stayers(world, me, state, known, version):

@@ -26,6 +26,7 @@ from tests.random_programs.rows import (
     key_of,
     named_of,
     on_of,
+    scrambled,
     span_of,
 )
 
@@ -60,7 +61,7 @@ def digest(*values: int) -> int:
     found = 0
     for value in values:
         found = (found * FACTOR + value) % PRIME
-    return found
+    return scrambled(found)
 
 
 def nothing(**columns: Any) -> Row:

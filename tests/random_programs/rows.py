@@ -30,7 +30,8 @@ Value = list[Message]
 PRIME = 2**31 - 1
 FACTOR = 1_000_003
 """Ids are below PRIME; new ones are made by FACTOR."""
-NO_ID = PRIME + 1
+_MIXER = 65_521
+NO_ID = PRIME - 7
 """In the place of the id of a side that is not there."""
 SPAN = 1 << 12
 """Times of steps that send at times which nobody knows lie in spans of their own, one behind the other."""
@@ -46,6 +47,12 @@ ONS = (("k",), ("s",), ("w",), ("k", "s"), ("w", "k"))
 WINDOWS = {"tumbling": (4, 4), "sliding": (6, 2)}
 """width, every."""
 GAP, LOWER, UPPER = 3, -1, 2
+
+
+def scrambled(found: Any) -> Any:
+    """An id of a number below PRIME (or an array of them, or an expression): so that ids of ids are no sums of
+    multiples, of which many would be the same."""
+    return found * (found % _MIXER + 1) % PRIME
 
 
 class Step(NamedTuple):

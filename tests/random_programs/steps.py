@@ -24,6 +24,7 @@ from tests.random_programs.rows import (
     key_of,
     named_of,
     on_of,
+    scrambled,
     span_of,
 )
 from tests.random_programs.streams import at_own_times, numbered, settled, sums, twice
@@ -90,7 +91,7 @@ def digest(*values: Any) -> Any:
     found = lit(0)
     for value in values:
         found = (found * FACTOR + value) % PRIME
-    return found
+    return scrambled(found)
 
 
 def fill(stream: Stream, name: str, value: Any) -> Any:
@@ -484,7 +485,7 @@ def flat(step: Step, number: int, a: Stream) -> Stream:
     if step.constants[0] % 3:
         return operators.map_batches(a, ROW, twice)
     return operators.flat_map_rows(
-        a, ROW, lambda one: [{**one, "id": (one["id"] * FACTOR + more) % PRIME} for more in range(2)]
+        a, ROW, lambda one: [{**one, "id": scrambled((one["id"] * FACTOR + more) % PRIME)} for more in range(2)]
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.random_programs.rows import FACTOR, PRIME
+from tests.random_programs.rows import FACTOR, PRIME, scrambled
 from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPort, Schema, Stream, Token
 from tokenring.operators.migrate import state_moves
 
@@ -22,6 +22,18 @@ def at_own_times(stream: Stream, column: str = "at") -> Stream:
         held.drop()
 
     return _answered(stream, "own times", give)
+
+
+def apart(stream: Stream, column: str) -> Stream:
+    """Rows of each value as a message, those of a message as one burst at its time."""
+
+    def give(output: OutputPort, reference: Any, batch: Batch) -> None:
+        held = reference.retain()
+        ascending = batch.take(np.argsort(batch[column], kind="stable"))
+        output.give_each(held, ascending, ascending[column], timed=False)
+        held.drop()
+
+    return _answered(stream, "apart", give)
 
 
 def settled(stream: Stream) -> Stream:
@@ -72,7 +84,7 @@ def twice(batch: Batch) -> dict[str, Any]:
     """Each row as two, of ids of their own."""
     chosen = np.repeat(np.arange(batch.rows), 2)
     made = {name: batch[name][chosen] for name in batch.schema.names}
-    return made | {"id": (made["id"] * FACTOR + np.arange(2 * batch.rows) % 2) % PRIME}
+    return made | {"id": scrambled((made["id"] * FACTOR + np.arange(2 * batch.rows) % 2) % PRIME)}
 
 
 def numbered(state: int | None, row: Any) -> Any:

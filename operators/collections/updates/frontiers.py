@@ -78,12 +78,13 @@ def with_bounds(
     depth = times.shape[1]
     for row in range(start, stop):
         differs, does_wait = False, waits > 0
-        for at in range(depth):
+        for at in range(depth):  # writes nothing: all rows of a key come by here in each round of a loop
             mine, theirs = times[number, at], table[first + at, row]
-            bound[at] = max(mine, theirs)
             differs |= theirs > mine
-            does_wait &= waiting[0, at] <= bound[at]  # as most do that are not finished
+            does_wait &= waiting[0, at] <= max(mine, theirs)  # as most do that are not finished
         if differs and not does_wait:
+            for at in range(depth):
+                bound[at] = max(times[number, at], table[first + at, row])
             if may_come(frontier, bound):
                 waiting, waits = put_off(waiting, waits, bound)
             else:

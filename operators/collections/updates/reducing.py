@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import TABLE, WORDS, int64, kernel, tuple_of
-from tokenring.engine.compiled import Record, Words, record_of, records_of
+from tokenring.engine.compiled import Record, Words, record_at, record_of, records_of
 from tokenring.operators.collections.updates.blocks import lent_table, lent_words
 from tokenring.operators.collections.updates.called import TotalRule
 from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
@@ -24,7 +24,7 @@ from tokenring.operators.collections.updates.folding import (
     totals_of_rows,
 )
 from tokenring.operators.collections.updates.frontiers import put_off, with_bounds, with_bounds_of_earlier
-from tokenring.operators.collections.updates.parts import ALL
+from tokenring.operators.collections.updates.parts import ALL, SpineState, columns_of
 from tokenring.operators.collections.updates.sorting import add_up, consolidate, precedes, sort_rows
 from tokenring.operators.collections.words import KindRow, by_value
 from tokenring.operators.time import may_come
@@ -35,9 +35,10 @@ TOTALS, EACH, FIRST, PARTS = range(4)
 
 
 class Reduced(Record):
-    """What a call leaves behind: the key it goes on with, the rows made, the times put off, the faults. Before it:
-    whether all keys are told of as faults are, those that are as they may be, too."""
+    """What a call leaves behind: the key it goes on with, the rows made, the times put off, the faults. Before it: the
+    number of its first key, and whether all keys are told of as faults are, those that are as they may be, too."""
 
+    first: int
     key: int
     made: int
     later: int
@@ -46,6 +47,7 @@ class Reduced(Record):
 
 
 _REDUCED_WORDS = Reduced.size
+_KEYS = 1 << 9  # whose rows are copied, and reduced, at once: a cache holds them
 
 
 @kernel
@@ -165,7 +167,7 @@ def _reduce_keys(
                 if state.faults == faults.shape[1]:
                     state.made, state.faults = begun, told
                     return NO_ROOM
-                faults[0, state.faults] = key
+                faults[0, state.faults] = state.first + key
                 for at in range(depth):
                     faults[1 + at, state.faults] = time[at]
                 faults[1 + depth, state.faults] = wrong
@@ -180,7 +182,7 @@ def _reduce_keys(
                 return NO_ROOM
             for row in range(there):
                 at = state.made + row
-                made[0, at] = key
+                made[0, at] = state.first + key
                 for column in range(outputs):
                     made[1 + column, at] = net[column, row]
                 for coordinate in range(depth):
@@ -192,7 +194,7 @@ def _reduce_keys(
             state.made, state.faults = begun, told
             return NO_ROOM
         for at in range(waits):
-            later[0, state.later] = key
+            later[0, state.later] = state.first + key
             for coordinate in range(depth):
                 later[1 + coordinate, state.later] = waiting[at, coordinate]
             state.later += 1
@@ -265,26 +267,32 @@ def change_keys(
     for row in range(rows):
         for at in range(depth):
             times[row, at] = table[keys + at, row]
-    here, bounds = rows_of_keys(source, least, ALL, keys, asked, number)
-    before, before_bounds = rows_of_keys(target, 0, ALL, keys, asked, number)
-    made, later = np.empty((1 + len(before), 2 * rows + 16), np.int64), np.empty((1 + depth, rows + 16), np.int64)
+    outputs = columns_of(record_at(target, SpineState)) - keys
+    made, later = np.empty((1 + outputs, 2 * rows + 16), np.int64), np.empty((1 + depth, rows + 16), np.int64)
     faults, state = np.empty((2 + depth, 1 + rows * tells_all), np.int64), np.zeros(_REDUCED_WORDS, np.int64)
     reduced = record_of(state, Reduced)
     reduced.tells_all = tells_all
-    while True:
-        status = reduce_keys(
-            here, bounds, before, before_bounds, times, time_bounds[: number + 1], what, most, totals, kinds, frontier,
-            made, later, faults, state,
-        )  # fmt: skip
-        if status != NO_ROOM:
-            break
-        more = np.empty((len(made), 2 * made.shape[1]), np.int64)
-        more_later = np.empty((1 + depth, 2 * later.shape[1]), np.int64)
-        more_faults = np.empty((2 + depth, 2 * faults.shape[1]), np.int64)
-        more[:, : made.shape[1]], more_later[:, : later.shape[1]] = made, later
-        more_faults[:, : faults.shape[1]] = faults
-        made, later, faults = more, more_later, more_faults
-    changes = np.empty((keys + len(before), reduced.made), np.int64)
+    while reduced.first < number:
+        stop = min(reduced.first + _KEYS, number)
+        some, count = asked[:, reduced.first : stop].copy(), stop - reduced.first
+        here, bounds = rows_of_keys(source, least, ALL, keys, some, count)
+        before, before_bounds = rows_of_keys(target, 0, ALL, keys, some, count)
+        reduced.key = 0
+        while (
+            reduce_keys(
+                here, bounds, before, before_bounds, times, time_bounds[reduced.first : stop + 1], what, most, totals,
+                kinds, frontier, made, later, faults, state,
+            )
+            == NO_ROOM
+        ):
+            more = np.empty((len(made), 2 * made.shape[1]), np.int64)
+            more_later = np.empty((1 + depth, 2 * later.shape[1]), np.int64)
+            more_faults = np.empty((2 + depth, 2 * faults.shape[1]), np.int64)
+            more[:, : made.shape[1]], more_later[:, : later.shape[1]] = made, later
+            more_faults[:, : faults.shape[1]] = faults
+            made, later, faults = more, more_later, more_faults
+        reduced.first = stop
+    changes = np.empty((keys + outputs, reduced.made), np.int64)
     put_off = np.empty((keys + depth + 1, reduced.later), np.int64)
     wrong = np.empty((keys + depth + 1, reduced.faults), np.int64)
     _with_keys(asked, made, changes)

@@ -211,3 +211,21 @@ def test_of_the_times_at_which_a_key_is_to_be_looked_at_the_least_wait() -> None
     # at (1, 0) the row is there twice, once is said; at (1, 1) it came anew where the others say that it went
     assert changes.T.tolist() == [[key, value, 1, 1, 1]]
     assert later.T.tolist() == [[key, 1, 2, 1]]  # at (1, 2) all later ones are found again
+
+
+def test_many_keys_are_looked_at_a_few_at_a_time_and_each_is_told_of_as_itself() -> None:
+    """2,000 keys, each of a row: at (1, 0) it is said, at (1, 3) that waits."""
+    keys, depth = np.arange(0, 4_000, 2), 2
+    source, target = Spine(2, depth), Spine(2, depth)
+    nothing, once = np.zeros_like(keys), np.ones_like(keys)
+    for spine in (source, target):
+        spine.new_reader(ALL)
+    source.add(np.array([keys, keys + 1, once, nothing, once]))
+    asked = np.hstack([[keys, once, nothing, once], [keys, once, 3 * once, once]])
+    changes, later, faults = change_keys(
+        source.address, 0, target.address, 1, asked, EACH, 0, np.zeros((0, TOTAL_WORDS), np.int64),
+        np.zeros((1, 4), np.int64), np.array([[1, 2], [2, 0]], np.int64), True,
+    )  # fmt: skip
+    assert np.array_equal(changes, [keys, keys + 1, once, nothing, once])
+    assert np.array_equal(later, [keys, once, 3 * once, once])
+    assert np.array_equal(faults, [keys, once, nothing, nothing + DONE])
