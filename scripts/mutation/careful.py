@@ -148,7 +148,7 @@ _STATE = (
      "values are packed anew whenever they are twice as many"),
     ("operators/collections/updates/frontiers.py", "does_wait &= waiting[0, at] <= max(mine, theirs)",
      "does_wait &= waiting[0, at] >= max(mine, theirs)", "a time at which a key is to be looked at is forgotten"),
-    ("operators/collections/updates/partial_totals.py", "            if can_be_said(total, carry):", "            if True:",
+    ("operators/collections/updates/partial_totals.py", "if can_be_said(total, carry):", "if True:",
      "a sum beyond 64 bits is said to be another"),
     ("operators/collections/updates/reducing.py", "made[0, at] = state.first + key", "made[0, at] = key",
      "what becomes of later keys is said of the first ones"),
