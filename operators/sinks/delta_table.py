@@ -2,6 +2,7 @@
 own (delta_process.py says why)."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ _TYPES = {
     "int64": "long", "float64": "double", "bool": "boolean", "timestamp": "timestamp", "date": "date",
     "string": "string", "bytes": "binary",
 }  # fmt: skip
+_MOST_DEATHS = 5  # of processes with one request, which is one of those that can be made twice
 _PROCESS = (sys.executable, "-P", "-m", "tokenring.operators.sinks.delta_process")
 _CURES = {
     "Permission denied": "let this user write to its folder, and to what is in it",
@@ -44,6 +46,8 @@ class DeltaTable:
         self._partition_by, self._options = list(partition_by), dict(options)
         self._process: subprocess.Popen[bytes] | None = None
         self._answer: IO[bytes]
+        self._asked: tuple[str, dict[str, Any]]
+        self._deaths = 0
         for column, kind in zip(schema.names, schema.kinds, strict=True):
             if not kind.is_decimal and kind.name not in _TYPES:
                 raise SchemaError(
@@ -63,7 +67,8 @@ class DeltaTable:
         kinds = zip(self._schema.names, self._schema.kinds, strict=True)
         columns = [[name, _type(kind)] for name, kind in kinds]
         self._ask("open", transaction=transaction, columns=columns, partition_by=self._partition_by)
-        found = self._wait()
+        while (found := self._answered()) is None:
+            pass
         self._require_columns({name: (kind, nullable) for name, kind, nullable in found["columns"]})
         if self._partition_by and self._partition_by != found["partition_by"]:
             there = ", ".join(found["partition_by"]) or "no column"
@@ -122,8 +127,7 @@ class DeltaTable:
         assert self._process is not None, "it was begun"
         if self._process.poll() is None:
             return False
-        self._wait()
-        return True
+        return self._answered() is not None
 
     def close(self) -> None:
         """End what is under way."""
@@ -134,7 +138,13 @@ class DeltaTable:
             self._process = None
 
     def _ask(self, what: str, **question: Any) -> None:
-        """Start a process that does something."""
+        """Have a process do something."""
+        self._asked, self._deaths = (what, question), 0
+        self._start()
+
+    def _start(self) -> None:
+        """Start a process that does what is asked."""
+        what, question = self._asked
         cores = sorted(os.sched_getaffinity(os.getppid()))  # the launcher's
         told = {"what": what, "table": self.uri, "options": self._options or None, "parent": os.getpid(), **question}
         # Files in memory: nobody waits for who reads them, and no secret of the options' comes to a disk.
@@ -148,20 +158,34 @@ class DeltaTable:
                 _PROCESS, stdin=asked, stdout=self._answer, env=environment, process_group=0
             )
 
-    def _wait(self) -> dict[str, Any]:
-        """What it answers."""
+    def _answered(self) -> dict[str, Any] | None:
+        """What the process answers, once it ends; None where it was killed, and another does it again: tables are
+        opened, and transactions made, as often as one likes. OperatorError for what was in its way."""
         process = self._process
         assert process is not None, "it was asked"
         status = process.wait()
         self._answer.seek(0)
         said = self._answer.read()
         self.close()
-        found = orjson.loads(said) if said else {"error": f"its process ended with status {status}"}
+        what, question = self._asked
+        if not said and status < 0 and self._deaths < _MOST_DEATHS and (what == "open" or question["transaction"]):
+            self._deaths += 1
+            self._start()
+            return None
+        found = orjson.loads(said) if said else {"error": _ended(status, self._deaths)}
         if "error" in found:
             error = " ".join(found["error"].split())
             cure = next((cure for part, cure in _CURES.items() if part in error), "mend that, and run it again")
             raise OperatorError(f"operator {self._operator!r}: Delta table {self.uri}: {error}; {cure}")
         return cast("dict[str, Any]", found)
+
+
+def _ended(status: int, before: int) -> str:
+    """Why there is no answer. before: how many have died with the same request."""
+    if status >= 0:
+        return f"its process ended with status {status}"
+    also = f", and {before} before it were" if before else ""
+    return f"its process was killed by {signal.Signals(-status).name}{also}"
 
 
 def _located(table: str | Path, operator: str) -> tuple[str, bool]:

@@ -2,7 +2,8 @@
 and what a query has written to any sink in the end are the rows of a run that nobody disturbed.
 
 `python -m scripts.storms.deaths QUERY STAGED JOB OUT SINK COMMIT BINS WORKERS` is the run that dies: with BINS, state
-lies in so many, which go from worker to worker all the time.
+lies in so many, which go from worker to worker all the time. What INSTALLED writes is installed while it runs, again
+and again until a snapshot has it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from tokenring import (
     Batch,
     Collection,
     Count,
+    Max,
     Recovery,
     Schema,
     Scope,
@@ -50,7 +52,7 @@ from tokenring import (
     execute,
     run,
 )
-from tokenring.operators.recovery import tables
+from tokenring.operators.recovery import JobFolder, tables
 
 _EVERY = "60ms"
 _MESSAGE_S = 0.004  # that each message takes, so that there is a middle
@@ -92,7 +94,8 @@ def _without_bids(events: Events) -> Stream:
 
 
 _QUERIES = PROGRAMS | {"without bids": _without_bids}
-_LIVE = "live logs"
+_LIVE, _INSTALLED = "live logs", "installed"
+_RESULTS = "TOKENRING_STORM_RESULTS"  # in the environment: the sink, the folder and when what is installed has results
 _WITHOUT_BINS = {"without bids"}
 """What is refused with bins under recovery."""
 
@@ -134,9 +137,32 @@ def _of_logs(scope: Scope, folder: Path) -> Stream:
     return rows.aggregate("key", window=Tumbling("at", 50), rows=Count(), total=Sum("value"))
 
 
+def _bids_of_auctions(events: TimedEvents) -> Collection:
+    return events.updates("bid", "auction bidder").aggregate("auction", bids=Count(), bidder=Max("bidder"))
+
+
+def installed(scope: Scope) -> None:
+    """How what the program keeps changes, to the sink that the environment says; whoever installs it is its launcher's
+    parent."""
+    sink, out, commit = os.environ[_RESULTS].split("|")
+    kept = scope.import_arrangement("kept").collection()
+    _SINKS[sink].write(kept.changes(time="@changed", times="@times"), out, commit)
+
+
+def _install(process: subprocess.Popen[bytes]) -> None:
+    """Have the group build it, as soon as there is one, unless it has it."""
+    command = [sys.executable, "-m", "tokenring", "install", f"{process.pid}", "scripts.storms.deaths:installed"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    while process.poll() is None:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False, timeout=WATCHDOG_S)
+        if done.returncode == 0 or b"already" in done.stderr:
+            return
+        time.sleep(0.05)
+
+
 def case(setting: Setting, random: Random) -> tuple[str, str]:
     """One job to its end, over as many runs as that takes: in words, and what was wrong."""
-    query = random.choice([*_QUERIES, *_VIEWS, *[_LIVE] * 5])
+    query = random.choice([*_QUERIES, *_VIEWS, *[_LIVE] * 5, *[_INSTALLED] * 5])
     sink, commit = random.choice(["parquet", *_SINKS]), random.choice(["snapshot", "snapshot", "finished"])
     job, out = setting.new("job"), setting.new("out")
     source = setting.new("logs") if query == _LIVE else setting.staged
@@ -146,7 +172,7 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
         source.mkdir()
         for log in _LOGS:
             Thread(target=_log, args=(source, log), daemon=True).start()
-    is_damaged = False
+    is_damaged = is_kept = False
     for number in range(_MOST_RUNS):
         workers = random.choice("123")
         asked = [query, str(source), str(job), str(out), sink, commit, str(bins)]
@@ -154,9 +180,11 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
             process = subprocess.Popen(
                 [sys.executable, "-m", "scripts.storms.deaths", *asked, workers],
                 cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                env=os.environ | {"PYTHONPATH": str(ROOT), _RESULTS: f"{sink}|{out}|{commit}"},
                 stderr=err,
             )
+            if query == _INSTALLED:
+                Thread(target=_install, args=(process,), daemon=True).start()
             told += f"; {workers} workers"
             try:
                 if number < _MOST_RUNS - 1:
@@ -168,8 +196,9 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
                 process.kill()
             err.seek(0)
             said = err.read().decode(errors="replace")
+        is_kept = query != _INSTALLED or _is_kept(job) or (is_kept and not is_damaged)
         if status == 0:
-            return told, _difference(query, source, _SINKS[sink].rows(out))
+            return told, _difference(query, source, _SINKS[sink].rows(out)) if is_kept else ""
         if is_damaged and not _SINKS[sink].gives_back and "cannot go on from snapshot" in said:  # as promised
             return f"{told}, refused", _difference(query, source, _SINKS[sink].rows(out), is_whole=False)
         if "BrokenInvariant" in said or (status > 0 and "SIGKILL" not in said):
@@ -203,6 +232,11 @@ def _kill_some(process: subprocess.Popen[bytes], random: Random) -> str:
     return told
 
 
+def _is_kept(job: Path) -> bool:
+    """Whether a snapshot has what was installed; the one with which the job ends has it no more."""
+    return any([snapshot is not None and "installed" in snapshot.installed for _, snapshot, _ in JobFolder(job).all()])
+
+
 def _damage(job: Path, random: Random) -> str:
     """Sometimes, where there is another one, spoil the newest snapshot: what was done."""
     snapshots = sorted(job.glob("snapshot-*"))
@@ -229,6 +263,8 @@ def _results(query: str, events: TimedEvents) -> Stream:
         return _of_logs(events.scope, events.folder)
     if query in _QUERIES:
         return _QUERIES[query](events)
+    if query == _INSTALLED:
+        return _bids_of_auctions(events).changes(time="@changed", times="@times")
     view = _VIEWS[query]
     rows = {stream: events.updates(stream, columns) for stream, columns in view.columns.items()}
     return view.build(**rows).changes(time="@changed", times="@times")
@@ -240,6 +276,8 @@ def _difference(query: str, staged: Path, found: list[Row], is_whole: bool = Tru
         answer = run(lambda scope: _results(query, TimedEvents(scope, staged)).collect(), workers=1)
         _ANSWERS[query] = _counted(answer.to_pylist())
     expected, there = _ANSWERS[query], _counted(found)
+    if query == _INSTALLED:  # what there was when it was installed is told at once, and then each change
+        expected, there = _left(expected), _left(there)
     if there == expected or (not is_whole and there <= expected):
         return ""
     return f"{(expected - there).total()} rows are missing, {(there - expected).total()} are too many"
@@ -247,6 +285,14 @@ def _difference(query: str, staged: Path, found: list[Row], is_whole: bool = Tru
 
 def _counted(rows: list[Row]) -> Counter[Any]:
     return Counter(tuple(row[name] for name in sorted(row)) for row in rows)
+
+
+def _left(changes: Counter[Any]) -> Counter[Any]:
+    """What is there after changes, of rows that begin with when and how often."""
+    left = Counter[Any]()
+    for (_, times, *row), often in changes.items():
+        left[tuple(row)] += times * often
+    return Counter({row: often for row, often in left.items() if often})
 
 
 def _read_database(path: Path) -> list[Row]:
@@ -302,7 +348,11 @@ _SINKS = {
 def _dying(query: str, staged: str, job: str, out: str, sink: str, commit: str, bins: str, workers: str) -> None:
     def program(worker: Worker) -> None:
         with worker.dataflow(query, bins=int(bins)) as scope:
-            _SINKS[sink].write(_results(query, TimedEvents(scope, Path(staged), _MESSAGE_S)), out, commit)
+            events = TimedEvents(scope, Path(staged), _MESSAGE_S * (4 if query == _INSTALLED else 1))
+            if query == _INSTALLED:
+                _bids_of_auctions(events).arrange("auction").export("kept")
+            else:
+                _SINKS[sink].write(_results(query, events), out, commit)
         while int(bins) and worker.index == 0 and not worker.complete:
             if not scope.placement.is_moving:
                 scope.placement.move({randrange(int(bins)): randrange(worker.peers)})

@@ -334,25 +334,29 @@ def test_a_worker_that_is_killed_before_changes_nothing(tmp_path: Path) -> None:
     assert rows_in(tmp_path / "it", *COUNTS) == expected_counts()
 
 
-@pytest.mark.parametrize("fails", [1, 1000])
-def test_a_commit_that_fails_is_tried_again(tmp_path: Path, fails: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the run itself; and where that does not help, by the next one."""
-    begins = DeltaTable.begin_append
+@pytest.mark.parametrize(("fails", "are_told"), [(1, False), (5, False), (8, True), (1000, True)])
+def test_a_commit_that_is_killed_is_tried_again(
+    tmp_path: Path, fails: int, are_told: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """By the sink itself; where that does not help, by workers that start again; and then by the next run."""
+    starts = DeltaTable._start
 
-    def is_killed(table: DeltaTable, *arguments: Any) -> None:
-        begins(table, *arguments)
-        tried = len(list(tmp_path.glob("tried*")))
-        (tmp_path / f"tried{tried}").touch()
-        if tried < fails:
-            assert table._process is not None
-            table._process.kill()
+    def is_killed(table: DeltaTable) -> None:
+        starts(table)
+        if table._asked[0] == "append":
+            tried = len(list(tmp_path.glob("tried*")))
+            (tmp_path / f"tried{tried}").touch()
+            if tried < fails:
+                assert table._process is not None
+                table._process.kill()
 
-    monkeypatch.setattr(DeltaTable, "begin_append", is_killed)
-    if fails > 1:
-        with raises(OperatorError, "to_delta", str(tmp_path / "it"), "status -9"):
+    monkeypatch.setattr(DeltaTable, "_start", is_killed)
+    if fails == 1000:
+        with raises(OperatorError, "to_delta", str(tmp_path / "it"), "killed by SIGKILL, and 5 before it"):
             run(tmp_path)
-        monkeypatch.setattr(DeltaTable, "begin_append", begins)
+        monkeypatch.setattr(DeltaTable, "_start", starts)
     run(tmp_path)
+    assert ("SIGKILL" in capfd.readouterr().err) == are_told
     assert rows_in(tmp_path / "it", *COUNTS) == expected_counts()
 
 
