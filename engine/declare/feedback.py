@@ -32,9 +32,17 @@ def relay(
 class Feedback(Generic[Made_co]):
     """The way around a loop: `stream` is where rows come back, `connect` where they go in."""
 
-    def __init__(self, scope: "Scope", schema: Schema, increment: int, name: str) -> None:
+    def __init__(self, scope: "Scope", schema: Schema, increment: int | tuple[int, ...], name: str) -> None:
         self._scope = scope
-        summary = feedback_summary(scope.depth, increment)
+        if isinstance(increment, int):
+            summary = feedback_summary(scope.depth, increment)
+        elif len(increment) == scope.depth:
+            summary = PathSummary(*increment)
+        else:
+            raise GraphError(
+                f"{name}: increment={increment!r}: times in {scope.describe()} have {scope.depth} coordinate(s): give "
+                f"so many, or one for the innermost"
+            )
         self.stream: Made_co
         self._number, self.stream = relay(scope, schema, name, summary, scope.depth)
 

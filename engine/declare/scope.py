@@ -32,11 +32,15 @@ class Scope:
     builder_class: type[Any] = OperatorBuilder
     """Of which class the builders of its operators are."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, coordinates: Sequence[str] = ()) -> None:
+        """coordinates: names of those of its times, which are tuples then, ordered coordinate by coordinate; none:
+        times are integers. GraphError for too many, and for names that are not, or are alike."""
+        self.coordinates = _checked(name, coordinates)
+        """The names of the coordinates of its times, if these are tuples."""
         self.graph = Graph(name)
         self.probes: list[Probe] = []
         self.watched: list[UnderWay] = []
-        self.depth = 1
+        self.depth = max(1, len(self.coordinates))
         """The number of coordinates of the scope's times."""
         self._open = True
         self._running: Dataflow | None = None
@@ -105,7 +109,13 @@ class Scope:
 
     def describe(self) -> str:
         """The scope in words."""
-        return f"the root scope of dataflow {self.graph.name!r}"
+        times = f" (times: {', '.join(self.coordinates)})" if self.coordinates else ""
+        return f"the root scope of dataflow {self.graph.name!r}{times}"
+
+    @property
+    def way_out(self) -> str:
+        """What to do with a stream of a scope whose times are tuples, for what needs integers."""
+        return "do that in a dataflow whose times are integers"
 
     @contextmanager
     def region(self, name: str) -> Iterator["Scope"]:
@@ -166,14 +176,17 @@ class Scope:
         self.require_open()
         if self.depth == MOST_COORDINATES:
             raise GraphError(
-                f"loop {name!r} would be nested {self.depth} deep; times carry an epoch and at most "
-                f"{MOST_COORDINATES - 1} loop counters"
+                f"loop {name!r}: its times would have {self.depth + 1} coordinates; they carry {MOST_COORDINATES}, "
+                f"those of the root scope and a counter a loop"
             )
         yield self.loop_class(self, name)
 
-    def feedback(self, schema: Schema, increment: int = 1, name: str = "feedback") -> Feedback[Stream]:
-        """The way around a loop: rows given to `connect` come back as `stream`, `increment` later in the scope's
-        innermost coordinate (in the root scope: the time itself).
+    def feedback(
+        self, schema: Schema, increment: int | tuple[int, ...] = 1, name: str = "feedback"
+    ) -> Feedback[Stream]:
+        """The way around a loop: rows given to `connect` come back as `stream`, `increment` later: in the scope's
+        innermost coordinate (in the root scope: the time itself); or, a tuple, so much in each. GraphError for one of
+        another length.
         """
         self.require_open()
         return Feedback(self, schema, increment, name)
@@ -240,6 +253,7 @@ class Loop(Scope):
         self.graph = parent.graph
         self.probes = parent.probes
         self.watched = parent.watched
+        self.coordinates = parent.coordinates
         self.depth = parent.depth + 1
         self.name = name
         self._parent = parent
@@ -256,6 +270,11 @@ class Loop(Scope):
     def describe(self) -> str:
         """The scope in words."""
         return f"loop {self.name!r}"
+
+    @property
+    def way_out(self) -> str:
+        """See Scope."""
+        return "let the stream leave it first"
 
     def new_input(
         self, schema: Schema, name: str = "input", handle: InputHandle | None = None
@@ -290,6 +309,17 @@ class Loop(Scope):
 
 
 Scope.loop_class = Loop
+
+
+def _checked(dataflow: str, coordinates: Sequence[str]) -> tuple[str, ...]:
+    """The names of coordinates; none where there is one, which times are then."""
+    if isinstance(coordinates, str) or not all([isinstance(name, str) and name for name in coordinates]):
+        raise GraphError(f"dataflow {dataflow!r}: coordinates={coordinates!r} are not names: say ('day', 'version')")
+    if len({*coordinates}) < len(coordinates) or len(coordinates) == 1:
+        raise GraphError(f"dataflow {dataflow!r}: coordinates={coordinates!r}: give several, each a name of its own")
+    if len(coordinates) > MOST_COORDINATES:
+        raise GraphError(f"dataflow {dataflow!r}: times carry {MOST_COORDINATES} coordinates, not {len(coordinates)}")
+    return tuple(coordinates)
 
 
 def one_of(kept: dict[Any, Any], kind: type[T]) -> T:

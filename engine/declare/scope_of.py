@@ -1,6 +1,6 @@
 """What declares streams of a class: how functions of a scope say that they give back streams of the scope's class."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.builder import OperatorBuilder
@@ -14,8 +14,16 @@ class ScopeOf(Protocol[Made_co]):
 
     depth: int
 
+    @property
+    def root(self) -> Any:
+        """See Scope."""
+
     def describe(self) -> str:
         """The scope in words."""
+
+    @property
+    def way_out(self) -> str:
+        """See Scope."""
 
     def new_input(
         self, schema: Schema, name: str = "input", handle: InputHandle | None = None

@@ -11,7 +11,7 @@ from tokenring.engine.data import OutputPort
 from tokenring.engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError, TokenError
 from tokenring.engine.running.room import Room
 from tokenring.engine.running.stepper import Stepper, refuse_step
-from tokenring.engine.times import MAX_TIME, Time
+from tokenring.engine.times import MAX_TIME, AnyTime, Time, as_time, less_equal, representable
 from tokenring.engine.tokens import Token, refuse_thread
 
 
@@ -47,7 +47,7 @@ class InputHandle:
         """The code and the line that declared it, for explanations."""
         self.keep: Callable[[Token], object] | None = None
         """Who keeps its token when it is closed, so that the time it came to is not passed; None: nobody does."""
-        self.cut_at: Time | None = None
+        self.cut_at: Any = None
         """The time it had when its dataflow was stopped: what is sent since then is dropped; None: it was not."""
         self._port: OutputPort | None = None
         self._token: Token | None = None
@@ -91,6 +91,8 @@ class InputHandle:
         """Become a group's input at `slot`; returns the location and the time (done by the group)."""
         token = self._open_token("group")
         assert self._port is not None
+        if self._port.depth > 1:
+            raise GraphError(f"{self.describe()} cannot be in a group: its times are tuples; advance it by itself")
         if self.group is not None:
             raise GraphError(f"{self.describe()} is in a group already; remove it there before adding it to another")
         self.group, self.slot = group, slot
@@ -122,7 +124,7 @@ class InputHandle:
         return "an input that is not built" if self._port is None else self._port.describe()
 
     @property
-    def time(self) -> Time:
+    def time(self) -> Any:
         """The time of what is sent now."""
         if self.cut_at is not None:
             return self.cut_at
@@ -133,7 +135,7 @@ class InputHandle:
         """Whether `close` was called."""
         return self._port is not None and self._token is None
 
-    def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None, block: bool = False) -> None:
+    def send(self, batch: Batch | Mapping[str, Any], time: Any = None, block: bool = False) -> None:
         """Send rows at the current time, or at a later `time`: a batch, or a mapping of column names to arrays, which
         are read-only from then on. Where much waits already, the worker steps until there is room.
 
@@ -166,25 +168,25 @@ class InputHandle:
         worker.flush()
         self._room.sent(8 * batch.rows * len(batch.columns), self.name)
 
-    def advance_to(self, time: Time) -> None:
-        """Promise to send nothing before `time`; takes effect at once. Raises TimeRegressionError for an earlier time.
+    def advance_to(self, time: Any) -> None:
+        """Promise to send nothing before `time` (a tuple where times have several coordinates); takes effect at once.
+        Raises TimeRegressionError for an earlier time.
         """
         if self.cut_at is not None:
             return
         token = self._open_token("advance")
         try:
-            beyond = time > MAX_TIME
-        except TypeError:
-            raise TokenError(
-                f"cannot advance {self.describe()} to {time!r}: a time is an integer, such as ns since 1970"
-            ) from None
-        if beyond:
+            is_beyond, is_back = time > MAX_TIME, time < token.time
+        except TypeError:  # times are tuples
+            time = self._as_time(time)
+            is_beyond, is_back = not representable(time), not less_equal(token.time, time)
+        if is_beyond:
             assert self._port is not None
             raise TimeRegressionError(
                 f"cannot advance {self._port.describe()} to {time}: the last time is {MAX_TIME}; close() it to send "
                 f"nothing more"
             )
-        if time < token.time:
+        if is_back:
             assert self._port is not None
             raise TimeRegressionError(
                 f"cannot advance {self._port.describe()} from {token.time} back to {time}: an input only moves "
@@ -194,6 +196,15 @@ class InputHandle:
         if self.group is not None:
             self.group.moved(self.slot, token.time)
         self._stepper.flush()
+
+    def _as_time(self, time: Any) -> AnyTime:
+        """A time of its scope; TokenError for what is none."""
+        assert self._port is not None, "it is open"
+        try:
+            return as_time(time, self._port.depth)
+        except TypeError as error:
+            said = error if self._port.depth > 1 else "a time is an integer, such as ns since 1970"
+            raise TokenError(f"cannot advance {self.describe()} to {time!r}: {said}") from None
 
     def close(self) -> None:
         """Promise to send nothing more (idempotent)."""

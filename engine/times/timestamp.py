@@ -1,12 +1,12 @@
 """Times: the order on timestamps.
 
-In a dataflow's root scope a time is an integer. In a nested (iterative) scope it is a tuple, one coordinate more for
-each loop around it: (epoch, round), (epoch, round, inner round), ... Tuples are partially ordered: one is less or equal
-if it is in every coordinate.
+In a dataflow's root scope a time is an integer, or a tuple of coordinates that the program has named. In a nested
+(iterative) scope it is a tuple, one coordinate more for each loop around it: (epoch, round), (epoch, round, inner
+round), ... Tuples are partially ordered: one is less or equal if it is in every coordinate.
 
 Law (held by tests/engine/times/test_timestamp.py): `less_equal` is a partial order; on integers it is total.
 
-Source: Naiad's structured times (section 2.1).
+Source: Naiad's structured times (section 2.1); products of integers (the progress-tracking chapter).
 """
 
 import operator as _operator
@@ -30,7 +30,7 @@ comparison.
 """
 
 MOST_COORDINATES = 4
-"""An epoch and three nested loops: what a progress record and a message header carry."""
+"""Those of the root scope, mostly one, and one a loop: what a progress record and a message header carry."""
 
 
 def less_equal(left: Any, right: Any) -> bool:

@@ -3,7 +3,7 @@
 A step: fire timers, take in messages, run due operators (what they send to themselves included), exchange progress.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from os import getpid
@@ -119,19 +119,19 @@ class Worker:
     # Building
 
     @contextmanager
-    def dataflow(self, name: str = "dataflow") -> Iterator[Scope]:
+    def dataflow(self, name: str = "dataflow", *, coordinates: Sequence[str] = ()) -> Iterator[Scope]:
         """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones
-        in one order.
+        in one order. coordinates: see Scope.
         """
         if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
-        scope = self.new_scope(name)
+        scope = self.new_scope(name, coordinates)
         yield scope
         self.build(scope)
 
-    def new_scope(self, name: str) -> Scope:
+    def new_scope(self, name: str, coordinates: Sequence[str] = ()) -> Scope:
         """A dataflow to be declared."""
-        scope = self.scope_class(name)
+        scope = self.scope_class(name, coordinates)
         scope.worker_kept = self._kept
         return scope
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine import GraphError, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.engine import Notify, Pipeline, Schema, SchemaError, Stream
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
 from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
@@ -19,6 +19,7 @@ from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
 from tokenring.operators.migrate import made_again
+from tokenring.operators.time import require_integer_times
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.collection import Collection
@@ -138,8 +139,7 @@ class Arranged:
         """
         sealed = self.looked_up.sealed
         scope = sealed.scope
-        if scope.depth > 1:
-            raise GraphError(f"{name!r} is exported from the root scope; leave() the loop first, and arrange there")
+        require_integer_times(scope, f"{name!r} is exported", "leave() the loop first, and arrange there")
         views = scope.kept_by_worker(Views)
         for declared in (views, scope.kept(Views)):
             declared.require_new(name)

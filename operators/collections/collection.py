@@ -34,6 +34,7 @@ from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Count, CountDistinct
 from tokenring.operators.migrate import made_again
 from tokenring.operators.rows import select
+from tokenring.operators.time import require_integer_times
 
 _ALL = "@all"
 """A key that all rows share."""
@@ -276,20 +277,23 @@ class Collection(Rows):
     def changes(self, time: str = "time", times: str = "times", name: str = "changes") -> Stream:
         """The updates as rows, with their time and multiplicity in these columns: of each row and time one, all that
         came added up, once the time is finished; on each worker in order of times, all of a row on the same one.
-        Nothing of them is kept.
+        Nothing of them is kept. Where times have several coordinates, each is a column of its name, in place of `time`.
 
         GraphError in a loop; SchemaError for a column of one of these names.
         """
-        if self.depth > 1:
-            raise GraphError("changes are told outside of loops: leave() the loop first")
-        for column, said in ((time, "time"), (times, "times")):
+        scope = self.stream.scope
+        if scope.root is not scope:
+            raise GraphError(f"changes are told, but not in {scope.describe()}: leave() the loop first")
+        own = dict(zip(scope.coordinates or (time,), TIMES, strict=False))
+        for column, said in [*[(column, "time") for column in own], (times, "times")]:
             if column in self.schema.positions:
                 raise SchemaError(f"operator {name!r}: there is a column {column!r} already; say {said}= otherwise")
-        timed = self.select(**{_WHEN: col(TIMES[0])} | {each: col(each) for each in self.schema.names})
         names = self.schema.names
+        whens = {f"{_WHEN}{at or ''}": col(word) for at, word in enumerate(own.values())}
+        timed = self.select(**whens | {each: col(each) for each in names})
         told = timed._arranged(timed.schema.names, name, spread=() if self.is_net else names).collection()
-        named = {each: col(each) for each in names}
-        net = select(told.stream, **named, **{time: col(_WHEN), times: col(TIMES_ADDED)})
+        named = {each: col(each) for each in names} | dict(zip(own, map(col, whens), strict=True))
+        net = select(told.stream, **named, **{times: col(TIMES_ADDED)})
         return self.rejected.is_handed_out(handed_out_once(net, time, name))
 
     def to_upserts(
@@ -297,8 +301,7 @@ class Collection(Rows):
     ) -> Stream:
         """For each time at which the row of a key changes, the new one; or the key and nulls, where there is none any
         more, which the column `deleted` says. UsageError (as OperatorError) for a key of several rows, naming it."""
-        if self.depth > 1:
-            raise GraphError("upserts are told outside of loops: leave() the loop first")
+        require_integer_times(self.stream.scope, "upserts are told", "leave() the loop first")
         made = to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)
         return self.rejected.is_handed_out(handed_out_once(made, time, name))
 

@@ -6,18 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import (
-    COMPLETE,
-    Batch,
-    GraphError,
-    OperatorContext,
-    OutputPort,
-    Schema,
-    Scope,
-    Stream,
-    Token,
-    WhenStopped,
-)
+from tokenring.engine import COMPLETE, Batch, OperatorContext, OutputPort, Schema, Scope, Stream, Token, WhenStopped
 from tokenring.engine.times import NestedTime
 from tokenring.operators.collections import sharing
 from tokenring.operators.collections.arranged import Arranged
@@ -27,6 +16,7 @@ from tokenring.operators.collections.sharing import Rejected, View, Views, compl
 from tokenring.operators.collections.streams import schema_of_words
 from tokenring.operators.collections.trace import Reader, Trace, batch_of
 from tokenring.operators.collections.updates import Spine, SpineSince
+from tokenring.operators.time import require_integer_times
 
 _ROWS = 1 << 14  # of a piece of what is there
 
@@ -280,8 +270,8 @@ def import_arrangement(scope: Scope, name: str) -> Arranged:
     Results are right from the greatest time on at which a worker imported it (`View.since`). If the other dataflow is
     cancelled, no more changes come. GraphError if there is none of that name, or in a loop.
     """
-    if scope.depth > 1:
-        raise GraphError(f"{name!r} is imported in the root scope; collection().enter(loop) brings it into the loop")
+    in_loop = "import it in the root scope; collection().enter(loop) brings it into the loop"
+    require_integer_times(scope, f"{name!r} is imported", in_loop)
     view = scope.kept_by_worker(Views)[name]
     trace, schema = ImportedTrace(view), schema_of_words(view.schema, 1)
     rejected = scope.kept(Rejected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -17,10 +17,10 @@ from tokenring.engine import (
     SchemaError,
     ScopeOf,
     Stream,
-    Time,
     TimeRegressionError,
     UsageError,
 )
+from tokenring.engine.times import coordinates, from_coordinates
 from tokenring.operators.collections.collection import Collection
 from tokenring.operators.collections.joins import Columns, names_of
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
@@ -30,6 +30,7 @@ from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.migrate import Table, saving_of
 from tokenring.operators.state import require_rows
+from tokenring.operators.time import require_integer_times, require_total_order
 
 _MOST = 2**63 - 1  # times that a row is there
 Given = Batch | Mapping[str, Any]
@@ -50,11 +51,9 @@ def collection(
     for a column of times in a loop, in any loop under recovery, and for updates, such as counts so far.
     """
     require_rows(name, stream)
-    if (time is not None or key is not None) and stream.scope.depth > 1:
-        raise GraphError(
-            f"operator {name!r}: in a loop rows are there at their message's time; make the collection outside, and "
-            f"enter(loop)"
-        )
+    if time is not None or key is not None:
+        what = f"operator {name!r}: rows are there at times of their own"
+        require_integer_times(stream.scope, what, "make the collection outside, and enter(loop)")
     if key is not None:
         if times is not None:
             raise SchemaError(f"operator {name!r}: a key's row is there once: say key=, or times=")
@@ -103,7 +102,7 @@ class _Input(InputHandle):
         self.data = data
         """The schema of its rows."""
 
-    def send(self, batch: Given, time: Time | None = None, block: bool = False) -> None:
+    def send(self, batch: Given, time: Any = None, block: bool = False) -> None:
         """Not here: raises UsageError."""
         raise UsageError(f"{self.describe()} feeds a collection: say insert, remove or update, or upsert and delete")
 
@@ -115,15 +114,31 @@ class _Input(InputHandle):
 
     def _give(self, rows: Batch, time: Any, last: np.ndarray) -> None:
         """Send rows with their times, and the last column."""
-        now = self.time
-        own = self._whole(np.full(rows.rows, now) if time is None else time, rows.rows, "times")
-        if rows.rows and own.min() < now:
+        now = coordinates(self.time)
+        given = [time] if len(now) == 1 else self._each(time, len(now))
+        own = [
+            self._whole(at if mine is None else mine, rows.rows, "times") for at, mine in zip(now, given, strict=True)
+        ]
+        early = np.logical_or.reduce([mine < at for mine, at in zip(own, now, strict=True)])
+        if early.any():
+            first = from_coordinates(tuple([int(mine[early][0]) for mine in own]))
             raise TimeRegressionError(
-                f"{self.describe()}: rows at {own.min()} came when it stands at {now}: no row is earlier than what was "
-                f"promised; send it before the input advances"
+                f"{self.describe()}: rows at {first} came when it stands at {self.time}: no row is earlier than what "
+                f"was promised; send it before the input advances"
             )
-        heaps = (*rows.heaps, None, None) if self.schema.has_text else ()
-        super().send(Batch.wrap(self.schema, (*rows.columns, own, last), rows.rows, heaps, of=rows))
+        heaps = (*rows.heaps, *[None] * (len(own) + 1)) if self.schema.has_text else ()
+        super().send(Batch.wrap(self.schema, (*rows.columns, *own, last), rows.rows, heaps, of=rows))
+
+    def _each(self, time: Any, depth: int) -> Sequence[Any]:
+        """Each coordinate of a time, or of times: a number or an array of one a row; None where none was given."""
+        if time is None:
+            return [None] * depth
+        if isinstance(time, tuple) and len(time) == depth:
+            return time
+        raise SchemaError(
+            f"cannot send on {self.describe()}: a time there is a tuple of {depth}, each a whole number or an array of "
+            f"one a row, not {time!r}"
+        )
 
     def _whole(self, given: Any, rows: int, what: str) -> np.ndarray:
         """Whole numbers, one for all rows or one a row, as words of their own."""
@@ -145,7 +160,8 @@ class CollectionInput(_Input):
 
     def insert(self, rows: Given, time: Any = None) -> None:
         """Add rows: a batch, a table, or a mapping of column names to arrays; from now on, or from `time`, a later one,
-        or an array of one a row. Where much waits already, the worker steps until there is room."""
+        or an array of one a row (a tuple of such where times have several coordinates). Where much waits already, the
+        worker steps until there is room."""
         self.update(rows, 1, time)
 
     def remove(self, rows: Given, time: Any = None) -> None:
@@ -214,8 +230,9 @@ def new_collection(
     rows of any key. SchemaError for a key that is not among the columns.
     """
     if key is None:
-        handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, 1))
+        handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, scope.depth))
     else:
+        require_total_order(name, scope)
         handle = UpsertInput(schema, schema.select(names_of(key)).names)
     _, stream = scope.new_input(handle.schema, name, handle)
     frame = sys._getframe(1)

@@ -16,6 +16,7 @@ from tokenring.operators.expressions import Expression, col, greatest
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import drop_columns, rename, select, union
 from tokenring.operators.rows import filter as filter_rows
+from tokenring.operators.time import require_integer_times
 
 
 class Rows:
@@ -71,8 +72,7 @@ class Rows:
         the expression `until` says, if that is later than its own. UsageError for a negative `by`, as OperatorError
         where an expression is. GraphError in a loop, and for `by` under recovery.
         """
-        if self.depth > 1:
-            raise GraphError("operator 'delay': rows are delayed outside of loops: leave() the loop first")
+        require_integer_times(self.stream.scope, "operator 'delay': rows are delayed", "leave() the loop first")
         if by is not None and saving_of(self.stream.scope) is not None:
             raise GraphError(
                 "operator 'delay': by= counts from rows' times, of which those that are long over are forgotten under "

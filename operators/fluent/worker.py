@@ -1,6 +1,6 @@
 """The worker whose dataflows are declared by methods, and the launchers of programs that are given it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
@@ -57,6 +57,8 @@ class Worker(engine.Worker):
         bins: int = 0,
         moves: "Iterable[Change]" = (),
         rebalance: "Rebalance | None" = None,
+        *,
+        coordinates: Sequence[str] = (),
     ) -> Iterator[Scope]:
         """Declare a dataflow inside the block; it runs from the block's end on. All workers must declare the same ones
         in one order. mechanism: what it coordinates by, one of `mechanisms.MECHANISMS`.
@@ -65,7 +67,16 @@ class Worker(engine.Worker):
         workers while the dataflow runs (`scope.placement`). moves: what is known beforehand of that, as (time, bin,
         worker). rebalance: how bins are kept in balance, by themselves. UsageError for bins that are not there, and of
         a mechanism other than tokens.
+
+        coordinates: names, where times are tuples of so many coordinates, each of which advances by itself: ("day",
+        "version"); they are ordered coordinate by coordinate. UsageError with bins=, another mechanism, or recovery=.
         """
+        if coordinates and (bins or mechanism != TOKENS.name or self.saving is not None):
+            other = "bins=" if bins else "recovery=" if mechanism == TOKENS.name else f"mechanism={mechanism!r}"
+            raise UsageError(
+                f"dataflow {name!r}: {other} needs times in one order, which those of several coordinates do not have: "
+                f"leave one of the two out"
+            )
         if bins and mechanism != TOKENS.name:
             raise UsageError(f"dataflow {name!r}: state moves among tokens, not {mechanism!r}; leave bins= out")
         if (moves or rebalance is not None) and not bins:
@@ -74,7 +85,7 @@ class Worker(engine.Worker):
         self.agreement.settle()  # who was promised to be let go is gone before `peers` is looked at
         self.parting.is_declaring = True
         try:
-            with super().dataflow(name) as scope:
+            with super().dataflow(name, coordinates=coordinates) as scope:
                 if mechanism != TOKENS.name:
                     mechanisms.use(scope, mechanism)
                 if bins:

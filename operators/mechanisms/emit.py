@@ -24,6 +24,6 @@ def emission(operator: str, stream: AnyStream, emit: str | None, windowed: bool)
     if emit == EACH and stream.scope.depth > 1:
         raise GraphError(
             f"operator {operator!r}: in {stream.scope.describe()} rows of one round come in no order, so that there is "
-            f"no saying what each changes; leave emit='each' out, or let its stream leave first"
+            f"no saying what each changes; leave emit='each' out, or {stream.scope.way_out}"
         )
     return emit

@@ -14,6 +14,7 @@ from tokenring.engine import (
     MAX_TIME,
     AnyStream,
     Batch,
+    GraphError,
     InputHandle,
     InputPort,
     Notify,
@@ -265,6 +266,12 @@ class Tokens(Mechanism):
         require_one_form(name, make, compiled)
         stream, pact = edge
         depth = stream.scope.depth
+        if remembers and stream.scope.coordinates:
+            raise GraphError(
+                f"operator {name!r} keeps of a key what came before, and times in {stream.scope.describe()} have no "
+                f"one order: make a collection of the stream, which knows what there is at each of them, or "
+                f"{stream.scope.root.way_out}"
+            )
         if remembers and depth > 1:
             builder = stream.operator(name, Notify.ALWAYS)  # to let an epoch's state go
             builder.input(stream, pact)

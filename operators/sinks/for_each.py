@@ -20,6 +20,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.graph import arriving_schema
 from tokenring.operators.migrate import offer, saving_of, state_moves
+from tokenring.operators.time import require_total_order
 
 
 def for_each(
@@ -39,12 +40,8 @@ def for_each(
     Memory: none; in order, the rows of unfinished times. GraphError for in_order in a loop, whose times have no order;
     and under recovery for rows that a Broadcast or a Route brings.
     """
-    if in_order and stream.scope.depth > 1:
-        raise GraphError(
-            f"operator {name!r} acts on times in order, which those in {stream.scope.describe()} do not have; let the "
-            f"stream leave it first"
-        )
-
+    if in_order:
+        require_total_order(name, stream.scope)
     builder = stream.operator(name, Notify.ALWAYS if in_order else Notify.NEVER)
     port = builder.input(stream, pact)
     if in_order:

@@ -169,7 +169,7 @@ def require_outside_loops(stream: Stream, name: str) -> None:
     """GraphError for a sink of files or tables in a loop."""
     scope = stream.scope
     if scope.depth > 1:
-        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: let the stream leave it first")
+        raise GraphError(f"operator {name!r} cannot write from {scope.describe()}: {scope.way_out}")
 
 
 def make_beside(target: Path, name: str) -> None:

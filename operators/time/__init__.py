@@ -18,7 +18,13 @@ with later(__name__):
     from tokenring.operators.time.late import fill_ends, split_late
     from tokenring.operators.time.notificator import Notificator, Stash
     from tokenring.operators.time.orders import check_order, order_words, ranked
-    from tokenring.operators.time.own_times import before_times, require_own_time, require_total_order, too_early
+    from tokenring.operators.time.own_times import (
+        before_times,
+        require_integer_times,
+        require_own_time,
+        require_total_order,
+        too_early,
+    )
     from tokenring.operators.time.timing import (
         NOTHING,
         TIME_KINDS,
@@ -90,6 +96,7 @@ __all__ = [
     "ranked",
     "require_own_time",
     "require_root",
+    "require_integer_times",
     "require_total_order",
     "set_all_aside",
     "split_late",

@@ -1,21 +1,29 @@
 """What operators need of times: an order, and columns of rows' own times, which windows and joins go by."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from tokenring.engine import GraphError, Schema, SchemaError, Scope, Time, TimeRegressionError
+from tokenring.engine import GraphError, Schema, SchemaError, ScopeOf, Time, TimeRegressionError
 
 _TIMES = ("int64", "timestamp")
 
 
-def require_total_order(operator: str, scope: Scope) -> None:
-    """GraphError in loops, where times are only partially ordered."""
+def require_total_order(operator: str, scope: ScopeOf[Any]) -> None:
+    """GraphError where times are tuples, and only partially ordered."""
     if scope.depth > 1:
         raise GraphError(
             f"operator {operator!r} acts on times in their total order, which those in {scope.describe()} do not have; "
-            f"let its streams leave first"
+            f"{scope.way_out}"
         )
+
+
+def require_integer_times(scope: ScopeOf[Any], what: str, in_loop: str) -> None:
+    """GraphError where times are tuples. what: is done, but not there; in_loop: the cure, in a loop."""
+    if scope.depth > 1:
+        cure = scope.way_out if scope.root is scope else in_loop
+        raise GraphError(f"{what}, but not in {scope.describe()}, where times are tuples: {cure}")
 
 
 def require_own_time(what: str, schema: Schema, column: str) -> None:

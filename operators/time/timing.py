@@ -5,21 +5,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tokenring.engine import (
-    MAX_TIME,
-    Batch,
-    GraphError,
-    OutputPort,
-    Schema,
-    SchemaError,
-    Scope,
-    ScopeOf,
-    Time,
-    Token,
-    UsageError,
-)
+from tokenring.engine import MAX_TIME, Batch, OutputPort, Schema, SchemaError, Scope, ScopeOf, Time, Token, UsageError
 from tokenring.operators.durations import Span, duration_of, span_of
-from tokenring.operators.time.own_times import before_times
+from tokenring.operators.time.own_times import before_times, require_integer_times
 
 NOTHING = MAX_TIME
 """The floor behind a source's last rows."""
@@ -181,14 +169,11 @@ def block_minima(times: np.ndarray, rows: int) -> list[Time]:
 
 
 def require_root(scope: ScopeOf[Any], what: str) -> None:
-    """Raise GraphError in a loop, where times are tuples, on behalf of a source or sink; UsageError for no scope."""
+    """Raise GraphError where times are tuples, on behalf of a source or sink; UsageError for no scope."""
     if not isinstance(scope, Scope):
         raise UsageError(
             f"{what} is declared in a scope, which comes first (with worker.dataflow(name) as scope: ...), not in a "
             f"{type(scope).__name__}"
         )
-    if scope.depth > 1:
-        raise GraphError(
-            f"{what} cannot be declared in {scope.describe()}: declare it in the root scope; loop.enter(stream) and "
-            f"loop.leave(stream) bring streams over"
-        )
+    over = "declare it in the root scope; loop.enter(stream) and loop.leave(stream) bring streams over"
+    require_integer_times(scope, f"{what} is declared", over)

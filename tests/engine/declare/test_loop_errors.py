@@ -42,7 +42,7 @@ def test_a_fourth_loop() -> None:
         with scope.loop("a") as a, a.loop("b") as b, b.loop("c") as c, c.loop("d"):
             pass
 
-    refused(GraphError, ("loop 'd'", "4 deep", "at most 3"), declare)
+    refused(GraphError, ("loop 'd'", "5 coordinates", "carry 4"), declare)
 
 
 def test_a_feedback_that_is_not_connected() -> None:

@@ -182,7 +182,7 @@ def test_a_row_is_never_there_earlier() -> None:
         ),
         (
             lambda rows: rows.iterate(lambda inner, loop: inner.delay(1)),
-            ("operator 'delay'", "outside of loops", "leave()"),
+            ("operator 'delay'", "not in loop", "leave()"),
         ),
         (lambda rows: rows.threshold(0), ("operator 'threshold'", "not 0 times", "filter")),
         (lambda rows: rows.top("k", "v", 0), ("operator 'top'", "1 or more", "not 0")),
