@@ -23,7 +23,7 @@ from tokenring.engine.explain.hold import HeldToken
 from tokenring.engine.explain.inspection import Inspection
 from tokenring.engine.explain.why import compiled_tokens, live_tokens, tokens_of
 from tokenring.engine.running import RunningDataflow, RunningOperator, WhenStopped
-from tokenring.engine.times import COMPLETE, Antichain, coordinates
+from tokenring.engine.times import Antichain, AnyTime, coordinates, from_coordinates
 from tokenring.engine.tokens import GRANTED
 
 _SHOWN = 5  # operators that are put into words
@@ -49,8 +49,9 @@ class StoppedDataflow:
     """A dataflow at a stop."""
 
     dataflow: str
-    whole_before: int | None
-    """All that comes of earlier times has come where the dataflow ends, and is whole; None: all is."""
+    whole_before: AnyTime | None
+    """All that comes of earlier times has come where the dataflow ends, and is whole (of several coordinates: of those
+    that are less in one); None: all is."""
     open: tuple[OpenOperator, ...]
     """What was dropped."""
 
@@ -151,18 +152,26 @@ def _rows_of(operator: RunningOperator) -> dict[str, int]:
     return {str(name): count for name, count in seen.items()}
 
 
-def _whole_before(inspection: Inspection, dataflow: RunningDataflow, ending: Collection[RunningOperator]) -> int | None:
+def _whole_before(
+    inspection: Inspection, dataflow: RunningDataflow, ending: Collection[RunningOperator]
+) -> AnyTime | None:
     """The least frontier of where the dataflow ends: its sinks and probes, but none that waits for a sink's end."""
     paths, tracker = inspection.tracker.paths, inspection.tracker
+    inputs = [port.depth for operator in dataflow.operators for port in operator.inputs]
+    depth = min(inputs + [port.depth for operator in dataflow.operators for port in operator.outputs])  # the root's
     after = {port.location for operator in ending for port in operator.outputs}
     sinks = [operator for operator in dataflow.operators if not operator.outputs or operator in ending]
-    ends = {port.location for operator in sinks for port in operator.inputs if port.depth == 1}
+    ends = {port.location for operator in sinks for port in operator.inputs if port.depth == depth}
     ends |= {probe.location for probe in dataflow.probes if not isinstance(probe.frontier, Antichain)}
     if not ends:
-        ends = {port.location for operator in dataflow.operators for port in operator.inputs if port.depth == 1}
-    frontiers = [tracker.frontier(end) for end in ends if after.isdisjoint(paths.to(end))]
-    least = min(frontiers, default=COMPLETE)
-    return None if least == COMPLETE else int(least)
+        ends = {port.location for operator in dataflow.operators for port in operator.inputs if port.depth == depth}
+    return _least([time for end in ends if after.isdisjoint(paths.to(end)) for time in tracker.frontier_elements(end)])
+
+
+def _least(times: Iterable[AnyTime]) -> AnyTime | None:
+    """The greatest time that none of these is before, in any coordinate; None of none."""
+    each = [*zip(*map(coordinates, times), strict=True)]
+    return from_coordinates(tuple(map(min, each))) if each else None
 
 
 def together(told: Iterable[Iterable[StoppedDataflow]]) -> Stopped:
@@ -175,14 +184,12 @@ def together(told: Iterable[Iterable[StoppedDataflow]]) -> Stopped:
 
 
 def _dataflow_together(told: list[StoppedDataflow]) -> StoppedDataflow:
-    times = [one.whole_before for one in told if one.whole_before is not None]
+    least = _least([one.whole_before for one in told if one.whole_before is not None])
     operators: dict[str, list[OpenOperator]] = {}
     for stopped in told:
         for one in stopped.open:
             operators.setdefault(one.operator, []).append(one)
-    return StoppedDataflow(
-        told[0].dataflow, min(times, default=None), tuple(map(_operator_together, operators.values()))
-    )
+    return StoppedDataflow(told[0].dataflow, least, tuple(map(_operator_together, operators.values())))
 
 
 def _operator_together(told: list[OpenOperator]) -> OpenOperator:
@@ -208,6 +215,10 @@ def as_plain(told: Iterable[StoppedDataflow]) -> list[Any]:
 def from_plain(told: Iterable[Any]) -> list[StoppedDataflow]:
     """Back from plain values."""
     return [
-        StoppedDataflow(dataflow, whole_before, tuple(OpenOperator(*one) for one in operators))
-        for dataflow, whole_before, operators in told
+        StoppedDataflow(dataflow, _time(before), tuple(OpenOperator(name, _time(at), *one) for name, at, *one in open_))
+        for dataflow, before, open_ in told
     ]
+
+
+def _time(plain: Any) -> Any:
+    return tuple(plain) if isinstance(plain, list) else plain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -265,3 +266,29 @@ def test_a_loop_more_than_times_carry() -> None:
         with raises(GraphError, "loop 'b'", "5 coordinates", "carry 4"):
             declared(group, declare, (*NAMES, "place"))
 
+
+
+def test_a_stop_says_up_to_where_all_is_whole(tmp_path: Path) -> None:
+    """Of several coordinates: times that are less in one than what it stood at."""
+
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow("pairs", coordinates=NAMES) as scope:
+            first, ones = scope.new_input(VALUE, "first")
+            second, others = scope.new_input(VALUE, "second")
+            ones.union(others).for_each(lambda at, batch: None)
+        first.advance_to((3, 1))
+        second.advance_to((2, 5))
+        worker.barrier()
+        (tmp_path / "ready").touch()
+        while not worker.stopping:
+            worker.step_or_park()
+        for handle in (first, second):
+            handle.close()
+        worker.run()
+
+    with tr.start(program, workers=2) as group:
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.01)
+        group.stop()
+        (stopped,) = group.wait().stopped.dataflows
+    assert stopped.whole_before == (2, 1)
