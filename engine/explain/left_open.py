@@ -157,8 +157,8 @@ def _whole_before(
 ) -> AnyTime | None:
     """The least frontier of where the dataflow ends: its sinks and probes, but none that waits for a sink's end."""
     paths, tracker = inspection.tracker.paths, inspection.tracker
-    inputs = [port.depth for operator in dataflow.operators for port in operator.inputs]
-    depth = min(inputs + [port.depth for operator in dataflow.operators for port in operator.outputs])  # the root's
+    depths = [port.depth for operator in dataflow.operators for port in operator.outputs]
+    depth = min(depths + [port.depth for operator in dataflow.operators for port in operator.inputs])  # the root's
     after = {port.location for operator in ending for port in operator.outputs}
     sinks = [operator for operator in dataflow.operators if not operator.outputs or operator in ending]
     ends = {port.location for operator in sinks for port in operator.inputs if port.depth == depth}

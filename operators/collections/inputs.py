@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -115,10 +115,19 @@ class _Input(InputHandle):
     def _give(self, rows: Batch, time: Any, last: np.ndarray) -> None:
         """Send rows with their times, and the last column."""
         now = coordinates(self.time)
-        given = [time] if len(now) == 1 else self._each(time, len(now))
-        own = [
-            self._whole(at if mine is None else mine, rows.rows, "times") for at, mine in zip(now, given, strict=True)
-        ]
+        own = [np.full(rows.rows, at) for at in now] if time is None else self._own_times(time, now, rows.rows)
+        heaps = (*rows.heaps, *[None] * (len(own) + 1)) if self.schema.has_text else ()
+        super().send(Batch.wrap(self.schema, (*rows.columns, *own, last), rows.rows, heaps, of=rows))
+
+    def _own_times(self, time: Any, now: tuple[int, ...], rows: int) -> list[np.ndarray]:
+        """The times given, one for all rows or one a row: an int64 array for each coordinate of those it stands at."""
+        given = [time] if len(now) == 1 else time
+        if not isinstance(given, list | tuple) or len(given) != len(now):
+            raise SchemaError(
+                f"cannot send on {self.describe()}: a time there is a tuple of {len(now)}, each a whole number or an "
+                f"array of one a row, not {time!r}"
+            )
+        own = [self._whole(each, rows, "times") for each in given]
         early = np.logical_or.reduce([mine < at for mine, at in zip(own, now, strict=True)])
         if early.any():
             first = from_coordinates(tuple([int(mine[early][0]) for mine in own]))
@@ -126,22 +135,12 @@ class _Input(InputHandle):
                 f"{self.describe()}: rows at {first} came when it stands at {self.time}: no row is earlier than what "
                 f"was promised; send it before the input advances"
             )
-        heaps = (*rows.heaps, *[None] * (len(own) + 1)) if self.schema.has_text else ()
-        super().send(Batch.wrap(self.schema, (*rows.columns, *own, last), rows.rows, heaps, of=rows))
-
-    def _each(self, time: Any, depth: int) -> Sequence[Any]:
-        """Each coordinate of a time, or of times: a number or an array of one a row; None where none was given."""
-        if time is None:
-            return [None] * depth
-        if isinstance(time, tuple) and len(time) == depth:
-            return time
-        raise SchemaError(
-            f"cannot send on {self.describe()}: a time there is a tuple of {depth}, each a whole number or an array of "
-            f"one a row, not {time!r}"
-        )
+        return own
 
     def _whole(self, given: Any, rows: int, what: str) -> np.ndarray:
         """Whole numbers, one for all rows or one a row, as words of their own."""
+        if given.__class__ is int and -_MOST <= given <= _MOST:  # as it is for single changes
+            return np.full(rows, given)
         numbers = np.asarray(given)
         if numbers.dtype.kind == "M":
             numbers = numbers.astype("datetime64[ns]").view(np.int64)
@@ -171,12 +170,15 @@ class CollectionInput(_Input):
     def update(self, rows: Given, times: Any, time: Any = None) -> None:
         """Add rows as often as `times` says, a number or an array of one a row; below 0, take them away."""
         batch, what = self._rows(self.data, rows), "multiplicities"
-        given = np.asarray(times)
-        if given.dtype.kind in "iu" and given.size and not -_MOST <= int(given.min()) <= int(given.max()) <= _MOST:
+        if times.__class__ is not int or abs(times) > _MOST:
+            self._require_sayable(np.asarray(times), what)
+        self._give(batch, time, self._whole(times, batch.rows, what))
+
+    def _require_sayable(self, times: np.ndarray, what: str) -> None:
+        if times.dtype.kind in "iu" and times.size and not -_MOST <= int(times.min()) <= int(times.max()) <= _MOST:
             raise MultiplicityOverflowError(
                 f"cannot send on {self.describe()}: {what} are from -(2**63 - 1) to 2**63 - 1"
             )
-        self._give(batch, time, self._whole(times, batch.rows, what))
 
 
 class UpsertInput(_Input):

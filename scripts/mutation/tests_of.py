@@ -115,6 +115,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "operators/collections/sharing": ("tests/operators/collections", "tests/tools/commands/test_query.py"),
     "operators/collections": ("tests/operators/collections",),
     "operators/migrate/answering": ("tests/operators/leaving/test_given_up.py", "tests/tools/commands/test_migrate.py"),
+    "operators/migrate/steer": ("tests/operators/migrate", "tests/operators/recovery/test_bins.py"),
     "operators/migrate": ("tests/operators/migrate", "tests/tools/commands/test_migrate.py"),
     "operators/capture": ("tests/operators/capture",),
     "operators/fluent": ("tests/operators/fluent", "tests/operators/test_structure.py"),
