@@ -12,28 +12,17 @@ from tokenring.engine import Batch, InputPort, Notify, OperatorContext, OutputPo
 from tokenring.operators.migrate import state_moves
 
 
-def at_own_times(stream: Stream, column: str = "at") -> Stream:
-    """Each row at its own time, those of a message as one burst."""
+def at_own_times(stream: Stream, column: str = "at", timed: bool = True) -> Stream:
+    """Each row at its own time, those of a message as one burst; not timed: at that of the message, those of each value
+    as a message of their own."""
 
     def give(output: OutputPort, reference: Any, batch: Batch) -> None:
         held = reference.retain()
         ascending = batch.take(np.argsort(batch[column], kind="stable"))
-        output.give_each(held, ascending, ascending[column])
+        output.give_each(held, ascending, ascending[column], timed)
         held.drop()
 
     return _answered(stream, "own times", give)
-
-
-def apart(stream: Stream, column: str) -> Stream:
-    """Rows of each value as a message, those of a message as one burst at its time."""
-
-    def give(output: OutputPort, reference: Any, batch: Batch) -> None:
-        held = reference.retain()
-        ascending = batch.take(np.argsort(batch[column], kind="stable"))
-        output.give_each(held, ascending, ascending[column], timed=False)
-        held.drop()
-
-    return _answered(stream, "apart", give)
 
 
 def settled(stream: Stream) -> Stream:

@@ -12,7 +12,7 @@ import tokenring as tr
 from tests.operators.recovery.test_goes_on import EVERY, ROWS, counts, expected, found
 from tests.operators.recovery.test_instants import expected_windows, rows_of, source, windows
 from tests.operators.recovery.worlds import Job, Rows
-from tests.random_programs.streams import apart, at_own_times
+from tests.random_programs.streams import at_own_times
 from tokenring.operators import (
     Count,
     Sum,
@@ -112,7 +112,7 @@ def test_bursts_wait_whole_for_bins_that_move(tmp_path: Path, seed: int) -> None
     random = Random(seed)
 
     def declared(scope: Any, results: Path) -> None:
-        rows = apart(source(scope, at_once=6), "v")
+        rows = at_own_times(source(scope, at_once=6), "v", timed=False)
         to_arrow_files(select(no_op(rows, "v"), "k", "v"), results / "rows")
 
     job = Job(tmp_path, declared)
