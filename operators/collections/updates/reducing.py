@@ -274,7 +274,8 @@ def change_keys(
     reduced.tells_all = tells_all
     while reduced.first < number:
         stop = min(reduced.first + _KEYS, number)
-        some, count = asked[:, reduced.first : stop].copy(), stop - reduced.first
+        some = asked if number <= _KEYS else asked[:, reduced.first : stop].copy()
+        count = stop - reduced.first
         here, bounds = rows_of_keys(source, least, ALL, keys, some, count)
         before, before_bounds = rows_of_keys(target, 0, ALL, keys, some, count)
         reduced.key = 0
