@@ -142,8 +142,6 @@ _STATE = (
      "the next window begins behind the groups of the one before"),
     ("operators/aggregates/compiled_panes.py", "    first[pane] = slot\n    by_pane", "    by_pane",
      "each piece of a window has the same groups"),
-    ("operators/folds/sets/moving.py", "return row.dense_room > 0 or FULL_OF * row.live < FULL * row.cell_count",
-     "return True", "pairs move among cells that are all taken"),
     ("operators/folds/sets/value_sets.py", "(bits + room + 1) // 2", "bits + 2",
      "values are packed anew whenever they are twice as many"),
     ("operators/collections/updates/frontiers.py", "does_wait &= waiting[0, at] <= max(mine, theirs)",

@@ -76,7 +76,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/worker/dozing": ("tests/operators/migrate/test_idle.py",),
     "engine/worker/build": (*_STEPPED, "tests/engine/install"),
     "engine/": _STEPPED,
-    "operators/folds/sets/moving": ("tests/operators/state/test_reserved.py", "tests/operators/folds"),
+    "operators/folds/sets/value_sets": ("tests/operators/state/test_reserved.py", "tests/operators/folds"),
     "operators/folds": ("tests/operators/folds", _CONTRACTS, "tests/operators/aggregates"),
     "operators/running": (_CONTRACTS, "tests/operators/running", "tests/operators/aggregates"),
     "operators/aggregates/window_rows": (_CONTRACTS, "tests/operators/aggregates", "tests/operators/ranking",
