@@ -20,6 +20,7 @@ from tokenring.engine.budget import Weight, weights
 from tokenring.engine.errors import TokenRingError
 from tokenring.engine.explain import Explanation, Inspection, Named, Place, explain, live_tokens, of_port, of_probes
 from tokenring.engine.running import Phase
+from tokenring.engine.times import time_from_plain
 
 SIGNAL = signal.SIGUSR1
 _PLACES = 20  # that are explained where the question names none
@@ -60,8 +61,7 @@ def _answer(inspection: Inspection, question: dict[str, Any], frame: FrameType |
 
 
 def _explanations(inspection: Inspection, question: dict[str, Any]) -> Iterator[Explanation]:
-    time = question["time"]
-    time = tuple(time) if isinstance(time, list) else time
+    time = time_from_plain(question["time"])
     if question["operator"] is not None:
         side, number = question["port"]
         named: Named = (question["operator"], side, number) if side else question["operator"]

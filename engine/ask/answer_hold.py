@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenring.engine.ask.questions import write_whole
+from tokenring.engine.times import time_from_plain
 from tokenring.engine.worker import Worker
 
 
@@ -14,7 +15,7 @@ class KeptHold:
     def __init__(self, worker: Worker, folder: Path, question: Mapping[str, Any]) -> None:
         time, (side, number) = question["time"], question["port"]
         named = (question["operator"], side, number) if side else question["operator"]
-        self._hold = worker.inspection.hold(named, tuple(time) if isinstance(time, list) else time)
+        self._hold = worker.inspection.hold(named, time_from_plain(time))
         told = {"worker": worker.index, "peers": worker.peers, "place": self._hold.place}
         try:
             write_whole(folder / f"{worker.index}.json", told)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tokenring.engine.times import Antichain, coordinates, less_equal
+from tokenring.engine.times import Antichain, coordinates, less_equal, time_from_plain
 
 _SHOWN = 12  # counts that are put into words
 TOKEN, INPUT, HOLD, WAITING, IN_HAND, POSTPONED = "token", "input", "hold", "waiting", "in hand", "postponed"
@@ -131,16 +131,16 @@ class Explanation:
             ActivePointstamp(
                 **{
                     **found,
-                    "time": _time(found["time"]),
-                    "results": tuple(map(_time, found["results"])),
+                    "time": time_from_plain(found["time"]),
+                    "results": tuple(map(time_from_plain, found["results"])),
                     "holders": tuple(Holder(**holder) for holder in found["holders"]),
                 }
             )
             for found in value["pointstamps"]
         )
         rest = {name: tuple(value[name]) for name in ("workers", "notes")}
-        frontier = tuple(map(_time, value["frontier"]))
-        changed = {"pointstamps": pointstamps, "time": _time(value["time"]), "frontier": frontier}
+        frontier = tuple(map(time_from_plain, value["frontier"]))
+        changed = {"pointstamps": pointstamps, "time": time_from_plain(value["time"]), "frontier": frontier}
         return cls(**{**value, **rest, **changed})
 
 
@@ -171,10 +171,6 @@ def merge(explanations: Iterable[Explanation]) -> Explanation:
 def order(pointstamp: ActivePointstamp) -> tuple[Any, ...]:
     """The order in which counts are listed: by what they result in, then in the order of the graph."""
     return coordinates(pointstamp.results[0]), pointstamp.location, coordinates(pointstamp.time)
-
-
-def _time(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _number(count: int, noun: str) -> str:

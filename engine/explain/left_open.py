@@ -23,7 +23,7 @@ from tokenring.engine.explain.hold import HeldToken
 from tokenring.engine.explain.inspection import Inspection
 from tokenring.engine.explain.why import compiled_tokens, live_tokens, tokens_of
 from tokenring.engine.running import RunningDataflow, RunningOperator, WhenStopped
-from tokenring.engine.times import Antichain, AnyTime, coordinates, from_coordinates
+from tokenring.engine.times import Antichain, AnyTime, coordinates, from_coordinates, time_from_plain
 from tokenring.engine.tokens import GRANTED
 
 _SHOWN = 5  # operators that are put into words
@@ -215,10 +215,9 @@ def as_plain(told: Iterable[StoppedDataflow]) -> list[Any]:
 def from_plain(told: Iterable[Any]) -> list[StoppedDataflow]:
     """Back from plain values."""
     return [
-        StoppedDataflow(dataflow, _time(before), tuple(OpenOperator(name, _time(at), *one) for name, at, *one in open_))
+        StoppedDataflow(
+            dataflow, time_from_plain(before),
+            tuple(OpenOperator(name, time_from_plain(at), *one) for name, at, *one in open_),
+        )
         for dataflow, before, open_ in told
     ]
-
-
-def _time(plain: Any) -> Any:
-    return tuple(plain) if isinstance(plain, list) else plain

@@ -26,6 +26,7 @@ with later(__name__):
         from_coordinates,
         less_equal,
         representable,
+        time_from_plain,
     )
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
     "leave_summary",
     "less_equal",
     "representable",
+    "time_from_plain",
 ]

@@ -50,6 +50,11 @@ def from_coordinates(words: tuple[int, ...]) -> AnyTime:
     return words if len(words) > 1 else words[0]
 
 
+def time_from_plain(value: Any) -> Any:
+    """A time, or None, that crossed a pipe or a file as plain values, in which tuples are lists."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 def first_time(depth: int) -> AnyTime:
     """The least time of a scope with `depth` coordinates."""
     return (0,) * depth if depth > 1 else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 import tokenring as tr
 from tests.operators.recovery.test_goes_on import EVERY, ROWS, counts, expected, found
 from tests.operators.recovery.test_instants import expected_windows, rows_of, source, windows
-from tests.operators.recovery.worlds import Job, Rows
+from tests.operators.recovery.worlds import Job, Rows, World
 from tests.random_programs.streams import at_own_times
 from tokenring.operators import (
     Count,
@@ -86,43 +87,47 @@ def test_state_that_moves_is_saved_wherever_it_is(tmp_path: Path, seed: int) -> 
     assert job.rows("top") == top_of(shares)
 
 
+def require_all_pass(path: Path, seed: int, sent: Callable[[Any], Any], deed: Callable[[World, Random], None]) -> None:
+    """All rows of a source go through an operator whose state is in bins; `sent(scope)`: as they are sent there; deed:
+    what is done time and again meanwhile."""
+    random = Random(seed)
+
+    def declared(scope: Any, results: Path) -> None:
+        to_arrow_files(select(no_op(sent(scope), "v"), "k", "v"), results / "rows")
+
+    job = Job(path, declared)
+    job.bins = BINS
+    with job.world(2, random) as world:
+        for _ in range(20):
+            deed(world, random)
+        world.finish()
+    assert job.rows("rows") == Rows([(k, v) for share in range(2) for _, k, v in rows_of(share)])
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_bursts_of_one_time_rest_where_state_is(tmp_path: Path, seed: int) -> None:
     """Rows that are sent at their own times, later ones than those they came at, do not wait, while a snapshot is
     taken, until it is known where all bins are then."""
-    random = Random(seed)
 
-    def declared(scope: Any, results: Path) -> None:
-        later = at_own_times(with_columns(source(scope, at_once=1), later=col("at") + 2), "later")
-        to_arrow_files(select(no_op(later, "v"), "k", "v"), results / "rows")
+    def sent(scope: Any) -> Any:
+        return at_own_times(with_columns(source(scope, at_once=1), later=col("at") + 2), "later")
 
-    job = Job(tmp_path, declared)
-    job.bins = BINS
-    with job.world(2, random) as world:
-        for _ in range(6):
-            world.step(random.randrange(40))
-            world.take(copied=True)
-        world.finish()
-    assert job.rows("rows") == Rows([(k, v) for share in range(2) for _, k, v in rows_of(share)])
+    def deed(world: World, random: Random) -> None:
+        world.step(random.randrange(40))
+        world.take(copied=True)
+
+    require_all_pass(tmp_path, seed, sent, deed)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_bursts_wait_whole_for_bins_that_move(tmp_path: Path, seed: int) -> None:
     """A burst at one time is several messages: none of its rows goes on before all can."""
-    random = Random(seed)
 
-    def declared(scope: Any, results: Path) -> None:
-        rows = at_own_times(source(scope, at_once=6), "v", timed=False)
-        to_arrow_files(select(no_op(rows, "v"), "k", "v"), results / "rows")
+    def deed(world: World, random: Random) -> None:
+        world.step(random.randrange(9))
+        world.move_some(random)
 
-    job = Job(tmp_path, declared)
-    job.bins = BINS
-    with job.world(2, random) as world:
-        for _ in range(20):
-            world.step(random.randrange(9))
-            world.move_some(random)
-        world.finish()
-    assert job.rows("rows") == Rows([(k, v) for share in range(2) for _, k, v in rows_of(share)])
+    require_all_pass(tmp_path, seed, lambda scope: at_own_times(source(scope, at_once=6), "v", timed=False), deed)
 
 
 def test_a_worker_dies_while_state_is_spread_anew(tmp_path: Path) -> None:
