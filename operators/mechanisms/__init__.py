@@ -32,10 +32,11 @@ with later(__name__):
         watch,
     )
     from tokenring.operators.mechanisms.emit import EACH, FINAL, emission
-    from tokenring.operators.mechanisms.interface import Edge, Mechanism, Outlet, Progress
+    from tokenring.operators.mechanisms.interface import Edge, Mechanism, Progress
     from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
     from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
     from tokenring.operators.mechanisms.used import MECHANISMS, mechanism, mechanism_of, use
+    from tokenring.operators.time import Outlet
 
 __all__ = [
     "Answer",

@@ -8,13 +8,11 @@ import numpy as np
 
 from tokenring.engine import (
     AnyStream,
-    Batch,
     GraphError,
     InputHandle,
     InputPort,
     Notify,
     OperatorContext,
-    OutputPort,
     Pact,
     Schema,
     Scope,
@@ -28,27 +26,6 @@ from tokenring.operators.migrate import Table
 
 Edge = tuple[AnyStream, Pact]
 """An input: where its rows come from, and how they are spread."""
-
-
-class Outlet(Protocol):
-    """A source's right to send on one output, and its word on what is still to come."""
-
-    @property
-    def time(self) -> Time:
-        """The least time at which this source still sends."""
-
-    @property
-    def live(self) -> bool:
-        """Whether it was not closed."""
-
-    def send(self, output: OutputPort, batch: Batch) -> None:
-        """Send rows whose own times are `time` or later."""
-
-    def advance(self, time: Time) -> None:
-        """Promise nothing before `time` any more; TimeRegressionError for an earlier one."""
-
-    def close(self) -> None:
-        """Promise nothing any more (idempotent)."""
 
 
 class Progress(Protocol):
@@ -100,9 +77,10 @@ class Mechanism(ABC):
         compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
     ) -> tuple[Stream, ...]:
         """An operator without inputs, as `Scope.source` has it, with an Outlet in place of each token: by `constructor`
-        in Python, or by `compiled(context, outlets)` in the worker's inner loop, with a row of CompiledOutlets each.
-        `times` names each output's column of rows' own times; `each_time`: each distinct one is sent as a message of
-        its own, though the mechanism needs it not."""
+        in Python, as the library's sources are, or by `compiled(context, outlets)` in the worker's inner loop, with a
+        row of CompiledOutlets each. `times` names each output's column of rows' own times, "" where these say nothing;
+        `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not. GraphError
+        where one time is let in at a time, for one in Python whose rows have times of their own."""
 
     @abstractmethod
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:

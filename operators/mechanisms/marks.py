@@ -33,41 +33,51 @@ class Marks:
 
     def send(self, time: Time, where: str) -> None:
         """Send a later mark; the same one is not sent again."""
-        if time < self.time or MAX_TIME < time != COMPLETE:
-            raise TimeRegressionError(
-                f"cannot move the watermark of {where} from {self.time} to {time}: watermarks only move to later "
-                f"times, up to {MAX_TIME}"
-            )
+        require_later(self.time, time, where)
         if time > self.time:
             self.time = time
             for signal in self.listeners:
                 signal.send(time)
 
 
+def require_later(was: Time, time: Time, where: str) -> None:
+    """TimeRegressionError for a mark that is before the one that was, or none."""
+    if time < was or MAX_TIME < time != COMPLETE:
+        raise TimeRegressionError(
+            f"cannot move the watermark of {where} from {was} to {time}: watermarks only move to later times, up to "
+            f"{MAX_TIME}"
+        )
+
+
 class MarkOutlet:
-    """A source's outlet: a token at time 0, and marks. `column`: of rows' own times, each of which is to be one
-    message; "" for one message whatever their times."""
+    """A source's outlet: a token at time 0, and a promise; the output's marks are the least that its outlets promise.
+    column: of rows' own times, each of which is to be one message; "" for one message whatever their times."""
 
-    __slots__ = ("_column", "_marks", "_token", "_where")
+    __slots__ = ("_column", "_marks", "_of_output", "_token", "_where", "time")
 
-    def __init__(self, context: OperatorContext, token: Token, marks: Marks, column: str) -> None:
+    def __init__(self, where: str, token: Token, marks: Marks, column: str, first: "MarkOutlet | None" = None) -> None:
+        """first: another one of the output."""
         self._column = column
-        self._where = f"{context!r}"
+        self._where = where
         self._token = token
         self._marks = marks
-
-    @property
-    def time(self) -> Time:
-        """The last mark sent."""
-        return self._marks.time
+        self._of_output: list[MarkOutlet] = [] if first is None else first._of_output
+        """Those that are live."""
+        self._of_output.append(self)
+        self.time: Time = 0 if first is None else first.time
+        """What it promises."""
 
     @property
     def live(self) -> bool:
         """Whether it was not closed."""
         return self._token.live
 
-    def send(self, output: OutputPort, batch: Batch) -> None:
-        """One message, or one for each distinct time, all at time 0; the rows' times are `time` or later."""
+    def clone(self) -> "MarkOutlet":
+        """See Outlet."""
+        return MarkOutlet(self._where, self._token.clone(), self._marks, self._column, self)
+
+    def send(self, output: OutputPort, batch: Batch, time: Time) -> None:
+        """One message, or one for each distinct time, all at time 0. `time` is not sent as a mark: one follows."""
         if self._column:
             batch = in_order(batch, self._column)
             output.give_each(self._token, batch, batch.words(self._column), timed=False)
@@ -75,13 +85,16 @@ class MarkOutlet:
             output.give(self._token, batch)
 
     def advance(self, time: Time) -> None:
-        """Send a mark."""
-        self._marks.send(time, self._where)
+        """Send a mark, if it was this one that held it back."""
+        require_later(self.time, time, self._where)
+        self.time = time
+        self._marks.send(min([each.time for each in self._of_output]), self._where)
 
     def close(self) -> None:
-        """Send the last mark."""
+        """Send the last mark, if it is the last one."""
         if self._token.live:
-            self._marks.send(COMPLETE, self._where)
+            self._of_output.remove(self)
+            self._marks.send(min([each.time for each in self._of_output], default=COMPLETE), self._where)
             self._token.drop()
 
 

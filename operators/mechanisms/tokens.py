@@ -54,47 +54,43 @@ def late_rows(operator: str, time: Time, due: Time) -> TimeRegressionError:
 
 
 class TokenOutlet:
-    """A token as a source's outlet."""
+    """A token as a source's outlet. column: of rows' own times, each of which is to be one message; "" for one message
+    whatever their times."""
 
-    __slots__ = ("advance", "token")
+    __slots__ = ("_column", "_token", "advance")
 
-    def __init__(self, token: Token) -> None:
-        self.token = token
+    def __init__(self, token: Token, column: str) -> None:
+        self._column = column
+        self._token = token
         self.advance = token.downgrade  # not a method: it is called for every batch
 
     @property
     def time(self) -> Time:
         """The token's time."""
-        return self.token.time
+        return self._token.time
 
     @property
     def live(self) -> bool:
         """Whether the token was not dropped."""
-        return self.token.live
+        return self._token.live
 
-    def send(self, output: OutputPort, batch: Batch) -> None:
-        """One message at the token's time, a lower bound of its rows' times."""
-        output.give(self.token, batch)
+    def clone(self) -> "TokenOutlet":
+        """See Outlet."""
+        return TokenOutlet(self._token.clone(), self._column)
+
+    def send(self, output: OutputPort, batch: Batch, time: Time) -> None:
+        """A message at that time, a lower bound of its rows' own, or one for each of those."""
+        self.advance(time)
+        if self._column:
+            batch = in_order(batch, self._column)
+            output.give_each(self._token, batch, batch.words(self._column))
+        else:
+            output.give(self._token, batch)
 
     def close(self) -> None:
         """Drop the token."""
-        if self.token.live:
-            self.token.drop()
-
-
-class EachTimeOutlet(TokenOutlet):
-    """A token that sends each distinct time of the rows as a message of its own."""
-
-    __slots__ = ("column",)
-
-    def __init__(self, token: Token, column: str) -> None:
-        super().__init__(token)
-        self.column = column
-
-    def send(self, output: OutputPort, batch: Batch) -> None:
-        """A message for each distinct time, at that time."""
-        batch = in_order(batch, self.column)
-        output.give_each(self.token, batch, batch.words(self.column))
+        if self._token.live:
+            self._token.drop()
 
 
 class Tokens(Mechanism):
@@ -118,20 +114,25 @@ class Tokens(Mechanism):
         """
         require_one_form(name, constructor, compiled)
         is_each = (each_time or self.sends_each_time) and not self.one_at_a_time
+        columns = times if is_each else ("",) * len(times)
         if compiled is not None:
             from tokenring.operators.mechanisms.compiled_outlets import new_outlets
 
-            columns = times if is_each else ("",) * len(times)
             builder = scope.operator(name, Notify.NEVER)
             streams = tuple([builder.output(schema) for schema in schemas])
             builder.build_compiled(lambda context: compiled(context, new_outlets(schemas, columns)), texts=True)
             return streams
 
+        if self.one_at_a_time and any(times):
+            raise GraphError(
+                f"source {name!r} sends rows of many times at once, and mechanism={self.name!r} lets one time in at a "
+                f"time: give rows by hand (new_input), and the next time when a probe has passed the one before; or "
+                f"choose another mechanism"
+            )
+
         def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
             assert constructor is not None, "else it is compiled"
-            if is_each:
-                return constructor(context, *map(EachTimeOutlet, tokens, times))
-            return constructor(context, *map(TokenOutlet, tokens))
+            return constructor(context, *map(TokenOutlet, tokens, columns))
 
         return scope.source(name, schemas, construct)
 

@@ -102,9 +102,8 @@ class Watermarks(Mechanism):
 
             def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
                 assert constructor is not None, "else it is compiled"
-                return constructor(
-                    context, *[MarkOutlet(context, *of_one) for of_one in zip(tokens, marks, columns, strict=True)]
-                )
+                outlets = zip(tokens, marks, columns, strict=True)
+                return constructor(context, *[MarkOutlet(f"{context!r}", *of_one) for of_one in outlets])
 
             streams = scope.source(name, schemas, construct)
         for stream, each in zip(streams, marks, strict=True):

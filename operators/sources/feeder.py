@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tokenring.engine import (
-    Batch,
-    GraphError,
-    OperatorContext,
-    OutputPort,
-    Schema,
-    Scope,
-    ScopeOf,
-    Time,
-    Token,
-    UnderWay,
-)
+from tokenring.engine import Batch, GraphError, OperatorContext, OutputPort, Schema, Scope, ScopeOf, Time, UnderWay
 from tokenring.engine.columns import NO_HEAP, Dictionaries, batch_from_arrow
 from tokenring.engine.graph import Graph, Source, columns_read, functions_behind, rows_cross
 from tokenring.engine.texts import in_text_space
+from tokenring.operators.mechanisms import Outlet, mechanism_of
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import has_end, waits_of
 from tokenring.operators.sources.throttle import Sent, Throttle
@@ -83,16 +73,16 @@ def feed(
     if idle_ns is not None:
         reading.idle_ns, reading.promises = idle_ns, Promises()
 
-    def construct(context: OperatorContext, token: Token, late: Token | None = None) -> Callable[..., None]:
+    def construct(context: OperatorContext, outlet: Outlet, late: Outlet | None = None) -> Callable[..., None]:
         waits = waits_of(first)
         for whole in waits:
             context.run_on_advance(whole)
         sent = chosen.attach(behind, context.activate, context.activate_after)
-        return reading.begin(context, sent, waits, token, late)
+        return reading.begin(context, sent, waits, outlet, late)
 
     assert isinstance(scope, Scope), "sources are of the root scope"
     number = len(scope.graph.operators)
-    streams = declare(scope, timing.name, schema, construct, timing.late)
+    streams = declare(scope, timing.name, schema, construct, timing.column or "", timing.late)
     first = streams[0] if timing.late else streams
     if partitions is not None:
         scope.graph.operators[number].about = f"partitions {', '.join(partitions)}"
@@ -189,9 +179,13 @@ def parts_of(batch: Batch) -> Parts:
     return dict(zip(batch.schema.names, zip(batch.columns, heaps, strict=True), strict=True))
 
 
-def declare(scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], late: bool) -> Any:
-    """A source's stream, or, where there is one for late rows, both."""
-    streams = scope.source(name, (schema, schema) if late else schema, construct)
+def declare(
+    scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], time: str, late: bool
+) -> Any:
+    """A source's stream, or, where there is one for late rows, both. time: the column of rows' own times, or ""."""
+    assert isinstance(scope, Scope), "sources are of the root scope"
+    schemas, times = ((schema, schema), (time, "")) if late else ((schema,), (time,))
+    streams = mechanism_of(scope).source(scope, name, schemas, construct, times)
     return with_late("rows, late", *streams) if late else streams[0]
 
 
@@ -210,13 +204,12 @@ class _Share:
     @property
     def is_open(self) -> bool:
         """Whether it may still send."""
-        return self.clock.token.live
+        return self.clock.outlet.live
 
     @property
     def time(self) -> Time:
         """It sends nothing earlier any more."""
-        time: Time = self.clock.token.time
-        return time
+        return self.clock.outlet.time
 
     def had_rows(self, position: Position) -> None:
         """It has sent some, and this is what follows them."""
@@ -269,7 +262,7 @@ class _Reading:
         self._activate: Callable[[], None] = lambda: None
 
     def begin(
-        self, context: OperatorContext, sent: Sent, waits: "list[Probe]", token: Token, late: Token | None
+        self, context: OperatorContext, sent: Sent, waits: "list[Probe]", outlet: Outlet, late: Outlet | None
     ) -> Callable[..., None]:
         """The logic on this worker, whose shares are those that fall to it by number. sent: what is under way; waits:
         what is to be done before."""
@@ -277,12 +270,12 @@ class _Reading:
         here, peers = context.worker_index, context.sharing
         names = self._names(peers)
         for name in names[here::peers] if here < peers else ():
-            tokens = token.clone(), None if late is None else late.clone()
-            self._shares.append(self._begun(name, len(names), *tokens))
+            outlets = outlet.clone(), None if late is None else late.clone()
+            self._shares.append(self._begun(name, len(names), *outlets))
         self._open = [share for share in self._shares if share.is_open]
-        token.drop()
+        outlet.close()
         if late is not None:
-            late.drop()
+            late.close()
         if self.promises is not None:
             self.promises.begin(here, context.peers, context.activate)
             context.activate()
@@ -328,9 +321,9 @@ class _Reading:
         """All shares, of all workers."""
         return range(peers) if self._partitions is None else self._partitions
 
-    def _begun(self, name: int | str, shares: int, token: Token, late: Token | None) -> _Share:
+    def _begun(self, name: int | str, shares: int, outlet: Outlet, late: Outlet | None) -> _Share:
         """A share at its beginning."""
-        return _Share(name, self._timing.clock(token, late), self._pieces(name, shares, None), None)
+        return _Share(name, self._timing.clock(outlet, late), self._pieces(name, shares, None), None)
 
     def _next(self, context: OperatorContext) -> _Share | None:
         """The one that is furthest behind, of those that may have something; None: one may in a while."""
@@ -377,20 +370,20 @@ class _SavedReading(_Reading):
         """As many as there were workers when the job began, if nobody names them."""
         return super()._names(self._saving.shares)
 
-    def _begun(self, name: int | str, shares: int, token: Token, late: Token | None) -> _Share:
+    def _begun(self, name: int | str, shares: int, outlet: Outlet, late: Outlet | None) -> _Share:
         """Or where it was."""
         was = self._saving.shares_of(self.known).get(name)
         since = self._saving.begins_at(self.known) if was is None else was["time"]
         position = None if was is None else was["position"]
-        clock = self._timing.clock(token, late)
+        clock = self._timing.clock(outlet, late)
         if was is not None:
             clock.greatest = was["greatest"]
         if since is None:  # it had ended
             clock.close()
             return _Share(name, clock, iter(()), position)
-        for one in (token, late):
+        for one in (outlet, late):
             if one is not None:
-                one.downgrade(max(token.time, since))
+                one.advance(max(outlet.time, since))
         return _Share(name, clock, self._pieces(name, shares, position), position)
 
     # A SavedSource

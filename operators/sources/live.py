@@ -16,11 +16,11 @@ from tokenring.engine import (
     SchemaError,
     ScopeOf,
     Time,
-    Token,
     UsageError,
     columns_of,
 )
 from tokenring.operators.durations import Span
+from tokenring.operators.mechanisms import Outlet
 from tokenring.operators.sources.arguments import asked_on, require_schema
 from tokenring.operators.sources.feeder import behind_source, declare
 from tokenring.operators.sources.throttle import Throttle
@@ -100,9 +100,9 @@ def from_callback(
 
     behind = behind_source(scope)
 
-    def construct(context: OperatorContext, token: Token, *late_token: Token) -> Callable[..., None]:
+    def construct(context: OperatorContext, outlet: Outlet, *late_outlet: Outlet) -> Callable[..., None]:
         sent = Throttle().attach(behind, context.activate, context.activate_after)
-        clock = None if timing is None else timing.clock(token, *late_token)
+        clock = None if timing is None else timing.clock(outlet, *late_outlet)
         asked = of_worker(context.worker_index, context.sharing) if context.worker_index < context.sharing else None
         arrived_ns = 0
         taken = 0
@@ -111,7 +111,7 @@ def from_callback(
 
         def close() -> None:
             if clock is None:
-                token.drop()
+                outlet.close()
             else:
                 clock.close()
 
@@ -120,12 +120,12 @@ def from_callback(
 
         def logic(output: OutputPort, late_output: OutputPort | None = None) -> None:
             nonlocal arrived_ns, taken
-            if not token.live:
+            if not outlet.live:
                 return
             if context.stopping or asked is None:
                 close()
                 return
-            if sent.must_wait(token.time):
+            if sent.must_wait(outlet.time):
                 return
             if context.congested:
                 context.activate()
@@ -136,14 +136,14 @@ def from_callback(
                 return
             arrived_ns = max(arrived_ns, clocks.time_ns())
             if clock is None:
-                token.downgrade(arrived_ns)
+                outlet.advance(arrived_ns)
             if rows is None:
                 context.activate_after(idle_ns)
                 return
             context.activate()
             batch = _batch(name, schema, rows, stamp, arrived_ns)
             if clock is None:
-                output.give(token, batch)
+                outlet.send(output, batch, arrived_ns)
             else:
                 clock.send(output, batch, None, place, late_output)
             sent.add(batch.row_bytes, None)
@@ -151,7 +151,8 @@ def from_callback(
 
         return logic
 
-    return declare(scope, name, schema, construct, late)
+    column = None if timing is None else timing.column
+    return declare(scope, name, schema, construct, column or "", late)
 
 
 def _batch(name: str, schema: Schema, rows: Any, stamp: str | None, arrived_ns: int) -> Batch:

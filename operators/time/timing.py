@@ -1,11 +1,11 @@
 """Timing: at which times a source sends, from a column of its rows or one for all, and what it may promise."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 
-from tokenring.engine import MAX_TIME, Batch, OutputPort, Schema, SchemaError, Scope, ScopeOf, Time, Token, UsageError
+from tokenring.engine import MAX_TIME, Batch, OutputPort, Schema, SchemaError, Scope, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span, duration_of, span_of
 from tokenring.operators.time.own_times import before_times, require_integer_times
 
@@ -16,6 +16,30 @@ RowOrigin = Callable[[int], str]
 """Where a batch's row of that number came from, for messages."""
 
 TIME_KINDS = ("int64", "uint64", "timestamp")
+
+
+class Outlet(Protocol):
+    """A source's right to send on one output, and its word on what is still to come."""
+
+    @property
+    def time(self) -> Time:
+        """The least time at which this source still sends."""
+
+    @property
+    def live(self) -> bool:
+        """Whether it was not closed."""
+
+    def clone(self) -> Self:
+        """Another one at the same time: what is still to come is what either may send."""
+
+    def send(self, output: OutputPort, batch: Batch, time: Time) -> None:
+        """Send rows whose own times are `time` or later, which is not before the outlet's; it may move there."""
+
+    def advance(self, time: Time) -> None:
+        """Promise nothing before `time` any more; TimeRegressionError for an earlier one."""
+
+    def close(self) -> None:
+        """Promise nothing any more (idempotent)."""
 
 
 class Timing:
@@ -48,11 +72,11 @@ class Timing:
             return
         self.position = position_of(f"source {name!r}", schema, self.column)
 
-    def clock(self, token: Token, late: Token | None = None) -> "Clock":
-        """For one worker's source, with its tokens: for its rows, and for those that are late."""
+    def clock(self, outlet: Outlet, late: Outlet | None = None) -> "Clock":
+        """For one worker's source, with its outlets: for its rows, and for those that are late."""
         if self.constant:
-            token.downgrade(self.constant)
-        return Clock(self, token, late)
+            outlet.advance(self.constant)
+        return Clock(self, outlet, late)
 
 
 def position_of(what: str, schema: Schema, column: str) -> int:
@@ -69,12 +93,12 @@ def position_of(what: str, schema: Schema, column: str) -> int:
 
 
 class Clock:
-    """Sends one source's rows with its token, each batch at the latest time that is right, and moves the token on."""
+    """Sends one source's rows by its outlet, each batch at the latest time that is right, and moves the outlet on."""
 
-    __slots__ = ("_column", "_disorder", "_late", "_timing", "greatest", "token")
+    __slots__ = ("_column", "_disorder", "_late", "_timing", "greatest", "outlet")
 
-    def __init__(self, timing: Timing, token: Token, late: Token | None) -> None:
-        self.token = token
+    def __init__(self, timing: Timing, outlet: Outlet, late: Outlet | None) -> None:
+        self.outlet = outlet
         self._late = late
         self._timing = timing
         self._column = -1 if timing.column is None else timing.position
@@ -89,11 +113,11 @@ class Clock:
         time sent so far. SchemaError names the row that has no valid time, or is earlier than what was promised, unless
         there is an output for those: they are sent there at the time that was promised.
         """
-        token = self.token
+        outlet = self.outlet
+        promise = outlet.time
         if self._column < 0:
-            output.give(token, batch)
+            outlet.send(output, batch, promise)
             return self._timing.constant
-        promise = token.time
         if batch.rows:
             words = batch.columns[self._column]
             least, greatest = int(words.min()), int(words.max())
@@ -101,9 +125,8 @@ class Clock:
                 if late is None or least < 0 or greatest > MAX_TIME:
                     self._refuse(batch, place)
                 missed = words < promise
-                output_token = self._late
-                assert output_token is not None
-                late.give(output_token, batch.filter(missed))
+                assert self._late is not None, "the source has the output"
+                self._late.send(late, batch.filter(missed), promise)
                 batch = batch.filter(~missed)
                 least = promise
             self.greatest = max(self.greatest, greatest)
@@ -112,26 +135,25 @@ class Clock:
         if self._disorder is not None:
             promise = max(promise, self.greatest - self._disorder)
         if batch.rows:
-            token.downgrade(min(least, promise))
-            output.give(token, batch)
+            outlet.send(output, batch, min(least, promise))
         self.promise(min(promise, MAX_TIME))
         return self.greatest
 
     def promise(self, time: Time) -> None:
         """No row is earlier any more, but those that are late."""
-        self.token.downgrade(time)
+        self.outlet.advance(time)
         if self._late is not None:
-            self._late.downgrade(time)
+            self._late.advance(time)
 
     def close(self) -> None:
         """Nothing comes any more."""
-        self.token.drop()
+        self.outlet.close()
         if self._late is not None:
-            self._late.drop()
+            self._late.close()
 
     def _refuse(self, batch: Batch, place: RowOrigin) -> NoReturn:
         """Say which row cannot be sent."""
-        timing, promise = self._timing, self.token.time
+        timing, promise = self._timing, self.outlet.time
         assert timing.column is not None
         words = batch.columns[self._column]
         least = promise if self._late is None else 0

@@ -17,6 +17,7 @@ from tests.operators.recovery.test_programs import cut, go_on, windowed, windows
 from tests.operators.sources.helpers import run
 from tokenring.engine import OperatorError, RecoveryError, Schema, SchemaError, UsageError
 from tokenring.operators import Throttle, from_generator
+from tokenring.operators.mechanisms import use
 
 SCHEMA = Schema("at value")
 STARTS = {"late": 900, "early": 0, "middle": 300}
@@ -100,14 +101,15 @@ class Fed:
 class World:
     """Workers that read partitions; what has come, and what is promised."""
 
-    def __init__(self, group: Any, fed: Fed, **options: Any) -> None:
+    def __init__(self, group: Any, fed: Fed, way: str = "tokens", **options: Any) -> None:
         self.group, self.rows, self.missed = group, list[int](), list[int]()
         self.probes: list[Any] = []
 
         def on_worker(worker: Any, scope: Any) -> None:
+            mechanism = use(scope, way)
             found = from_generator(scope, SCHEMA, fed.read, time="at", partitions=[*fed.rows], **options)
             rows, late = found if options.get("late") else (found, None)
-            self.probes.append(scope.probe(rows))
+            self.probes.append(mechanism.probe(rows))
             for stream, seen in ((rows, self.rows), (late, self.missed)):
                 if stream is not None:
                     stream.sink("recorder", self._recorder(seen))
@@ -140,11 +142,15 @@ class World:
         return {probe.frontier for probe in self.probes}
 
 
+WAYS = ["tokens", "notifications", "watermarks-X"]
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_an_idle_partition_holds_nobody(workers: int) -> None:
+def test_an_idle_partition_holds_nobody(workers: int, way: str) -> None:
     fed = Fed("a", "b", "c", "d")
     with simulated(workers) as group:
-        world = World(group, fed, idle="10ms")
+        world = World(group, fed, way, idle="10ms")
         for name in fed.rows:
             fed.put(name, 10)
         world.until(lambda: world.frontiers() == {10})
@@ -162,12 +168,13 @@ def test_an_idle_partition_holds_nobody(workers: int) -> None:
     assert sorted(world.rows) == [10, 10, 10, 10, 20, 30, 30, 35, 40, 50]
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("workers", [1, 2])
-def test_one_that_is_not_idle_for_long_holds_all(workers: int) -> None:
+def test_one_that_is_not_idle_for_long_holds_all(workers: int, way: str) -> None:
     for idle in (None, "1h"):
         fed = Fed("a", "b")
         with simulated(workers) as group:
-            world = World(group, fed, idle=idle)
+            world = World(group, fed, way, idle=idle)
             fed.put("a", 10)
             fed.put("b", *range(1_000))
             world.until(lambda: 999 in world.rows)  # noqa: B023
@@ -207,11 +214,12 @@ def test_nothing_is_known_of_a_worker_that_has_said_nothing() -> None:
         world.until(lambda: all(worker.complete for worker in group.workers))
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_comes_of_an_idle_one_after_all_is_late(workers: int) -> None:
+def test_what_comes_of_an_idle_one_after_all_is_late(workers: int, way: str) -> None:
     fed = Fed("a", "b")
     with simulated(workers) as group:
-        world = World(group, fed, idle="10ms", late=True)
+        world = World(group, fed, way, idle="10ms", late=True)
         fed.put("a", 10)
         fed.put("b", 90)
         world.until(lambda: world.frontiers() == {90})
