@@ -10,6 +10,7 @@ import pytest
 from tokenring.engine import Batch, Schema
 from tokenring.operators import CountDistinct
 from tokenring.operators.folds import BLOCK, Folds, FoldState, Plan, put_pairs
+from tokenring.operators.folds.sets.moving import MOVED_A_ROW
 from tokenring.operators.state import Keys, grown
 
 
@@ -105,3 +106,34 @@ def test_values_that_move_beside_many_that_are_gone_have_room() -> None:
     counted.add(np.array([2**40]), slot=1)  # does not fit with the others
     counted.add(np.arange(60_000) * 3 + 1, slot=1)
     assert (np.sort(counted.take_out(1)) == np.sort([*range(0, 90_000, 3), 2**40, *range(1, 180_000, 3)])).all()
+
+
+def _about_to_move() -> tuple[_Counted, list[int]]:
+    """A form that is nearly full of new values, to which none has moved of nearly as many: they are behind what is
+    gone. And all that slot 1 has."""
+    counted, rows = _Counted(), 2_750
+    kept = [*range(0, 2 * 1_850, 2)]
+    counted.add(np.arange(MOVED_A_ROW * rows))
+    counted.add(np.array(kept), slot=1)
+    assert len(counted.set._dense), "in order of slots"
+    counted.take_out(0)
+    far = 2**40 + np.arange(rows)
+    counted.add(far, slot=1)
+    assert counted.set._row.old, "more of them have to move"
+    assert counted.set._row.live == rows, "none has yet"
+    assert len(counted.set._cells) < rows + len(kept), "all have no room there"
+    return counted, [*kept, *far.tolist()]
+
+
+def test_what_moves_with_rows_stops_where_there_is_no_room() -> None:
+    """Among cells that are all taken no probe would end."""
+    counted, values = _about_to_move()
+    counted.add(np.full(BLOCK, 2**40), slot=1)
+    counted.add(2**41 + np.arange(BLOCK), slot=1)
+    assert (np.sort(counted.take_out(1)) == np.sort([*values, *range(2**41, 2**41 + BLOCK)])).all()
+
+
+def test_what_moves_at_once_has_room() -> None:
+    """Or what found none there would be lost."""
+    counted, values = _about_to_move()
+    assert (np.sort(counted.take_out(1)) == np.sort(values)).all()
