@@ -17,11 +17,11 @@ import numpy as np
 from tokenring.engine.errors import BrokenInvariant
 from tokenring.engine.graph import NOTIFY_CODES, Notify, Reachability
 from tokenring.engine.progress.along_edges import begin_along_edges
-from tokenring.engine.progress.compiled_paths import CompiledPaths, has_edges
 from tokenring.engine.progress.counts import NEEDS_ROOM, apply_change
 from tokenring.engine.progress.layout import COORDINATES, LocationRow, TrackedOperator
 from tokenring.engine.progress.nested_counts import apply_nested_change
 from tokenring.engine.progress.nested_frontiers import BACKWARDS
+from tokenring.engine.progress.path_rows import CompiledPaths, has_edges
 from tokenring.engine.progress.pool import release_regions
 from tokenring.engine.progress.propagation import become_eager, current_frontier, propagate
 from tokenring.engine.progress.table_entries import TableEntries

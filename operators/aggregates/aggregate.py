@@ -208,7 +208,7 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
     partial = Schema.of({PANE: "int64"} | plan.keys | plan.partial_kinds() | together)
 
     def compiled() -> CompiledLogic:
-        from tokenring.operators.aggregates.compiled_windows import compiled_local
+        from tokenring.operators.aggregates.windows import compiled_local
 
         return compiled_local(plan, panes, partial)
 
@@ -228,9 +228,9 @@ def _windows(
 
     def compiled() -> CompiledLogic:
         if panes.is_tumbling:
-            from tokenring.operators.aggregates.compiled_windows import compiled_windows as make
+            from tokenring.operators.aggregates.windows import compiled_windows as make
         else:
-            from tokenring.operators.aggregates.compiled_sliding import compiled_sliding as make
+            from tokenring.operators.aggregates.sliding import compiled_sliding as make
 
         return make(plan, panes, partial, exchanged, moves)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Time, int64, kernel, void
 from tokenring.engine.compiled import Words, claim, record_of, words_at, world_at
-from tokenring.operators.aggregates.compiled_panes import PaneTable, SlidingPanes, by_pane, heap_of, least_end
+from tokenring.operators.aggregates.panes import PaneTable, SlidingPanes, by_pane, heap_of, least_end
 from tokenring.operators.folds import merge_slots, start_slot, take_away_slots
 from tokenring.operators.state import LEAST, Keys, key_column, push
 from tokenring.operators.state.moving import live_slots

@@ -130,7 +130,7 @@ def _machine(before: Schema, steps: Sequence[Step], form: Form) -> Projection | 
 
 def _stage(schema: Schema, steps: Sequence[Step]) -> CompiledStage | None:
     """Steps in the worker's inner loop, where all text is in the text space; None where there is none."""
-    from tokenring.operators.expressions.compiled_runs import compiled_run
+    from tokenring.operators.expressions.stage_runs import compiled_run
     from tokenring.operators.expressions.stages import MadeColumns, chained
 
     parts = []

@@ -3,7 +3,11 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.folds.compiled_folds import (
+    from tokenring.operators.folds.conditions import with_conditions
+    from tokenring.operators.folds.distinct_values import clear_sets, forget_state, put_pairs
+    from tokenring.operators.folds.fold_records import FoldRow, Folds, accumulated, folds_of, start_slot
+    from tokenring.operators.folds.fold_state import FoldState
+    from tokenring.operators.folds.folding import (
         NO_ROOM,
         fold_block,
         fold_stretches,
@@ -13,10 +17,6 @@ with later(__name__):
         write_results,
         write_rows,
     )
-    from tokenring.operators.folds.compiled_sets import clear_sets, forget_state, put_pairs
-    from tokenring.operators.folds.compiled_tables import FoldRow, Folds, accumulated, folds_of, start_slot
-    from tokenring.operators.folds.conditions import with_conditions
-    from tokenring.operators.folds.fold_state import FoldState
     from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
     from tokenring.operators.folds.owners import to_owners

@@ -5,7 +5,7 @@ import numpy as np
 from tokenring.engine import Batch, Kind, Schema
 from tokenring.engine.compiled import address_of, heap_of_words
 from tokenring.operators.folds.called import SCRATCH_ROWS, Call, FoldJob, takes_of
-from tokenring.operators.folds.compiled_tables import SET_SCRATCH_ROWS, FoldRow, Folds, ResultRow
+from tokenring.operators.folds.fold_records import SET_SCRATCH_ROWS, FoldRow, Folds, ResultRow
 from tokenring.operators.folds.functions import Fold, Result
 from tokenring.operators.folds.kernels import (
     BLOCK,

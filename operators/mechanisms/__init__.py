@@ -9,7 +9,7 @@ sequential      Spark: each time finishes before the next starts
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.mechanisms.compiled import (
+    from tokenring.operators.mechanisms.drivers import (
         Beginning,
         CompiledLogic,
         Driven,
@@ -20,7 +20,10 @@ with later(__name__):
         own_record,
         times_asked,
     )
-    from tokenring.operators.mechanisms.compiled_outlets import (
+    from tokenring.operators.mechanisms.emit import EACH, FINAL, emission
+    from tokenring.operators.mechanisms.interface import Edge, Mechanism, Progress
+    from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
+    from tokenring.operators.mechanisms.outlets import (
         CompiledOutlet,
         Watched,
         close_outlet,
@@ -31,9 +34,6 @@ with later(__name__):
         time_of_outlet,
         watch,
     )
-    from tokenring.operators.mechanisms.emit import EACH, FINAL, emission
-    from tokenring.operators.mechanisms.interface import Edge, Mechanism, Progress
-    from tokenring.operators.mechanisms.logic import Answer, Give, TimedLogic, distinct
     from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
     from tokenring.operators.mechanisms.used import MECHANISMS, mechanism, mechanism_of, use
     from tokenring.operators.time import Outlet

@@ -20,7 +20,7 @@ from tokenring.engine import (
     Time,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.mechanisms.compiled import CompiledLogic
+from tokenring.operators.mechanisms.drivers import CompiledLogic
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 from tokenring.operators.migrate import Table
 

@@ -29,7 +29,7 @@ from tokenring.engine import (
     TokenRef,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.mechanisms.compiled import CompiledLogic, Driven, compile_with, respond, timed
+from tokenring.operators.mechanisms.drivers import CompiledLogic, Driven, compile_with, respond, timed
 from tokenring.operators.mechanisms.interface import (
     Constructor,
     Edge,
@@ -116,7 +116,7 @@ class Tokens(Mechanism):
         is_each = (each_time or self.sends_each_time) and not self.one_at_a_time
         columns = times if is_each else ("",) * len(times)
         if compiled is not None:
-            from tokenring.operators.mechanisms.compiled_outlets import new_outlets
+            from tokenring.operators.mechanisms.outlets import new_outlets
 
             builder = scope.operator(name, Notify.NEVER)
             streams = tuple([builder.output(schema) for schema in schemas])
@@ -279,7 +279,7 @@ class Tokens(Mechanism):
             state_moves(builder)
             output = builder.output(schema)
             if compiled is not None:
-                from tokenring.operators.mechanisms.compiled_rounds import answer_by_rounds
+                from tokenring.operators.mechanisms.rounds import answer_by_rounds
 
                 builder.build_compiled(lambda context: answer_by_rounds(compiled, depth), texts=True, loops=True)
                 return output

@@ -38,15 +38,7 @@ from tokenring.engine import (
     Token,
 )
 from tokenring.engine.compiled import Compiled, address_of
-from tokenring.operators.mechanisms.compiled import CompiledLogic
-from tokenring.operators.mechanisms.compiled_outlets import new_outlets
-from tokenring.operators.mechanisms.compiled_watermarks import (
-    drive_by_marks,
-    forwarded,
-    marked,
-    rows_of_signals,
-    watched,
-)
+from tokenring.operators.mechanisms.drivers import CompiledLogic
 from tokenring.operators.mechanisms.interface import (
     Constructor,
     Edge,
@@ -57,7 +49,18 @@ from tokenring.operators.mechanisms.interface import (
     taken_by,
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
-from tokenring.operators.mechanisms.marks import MarkedInput, MarkOutlet, MarkProgress, Marks
+from tokenring.operators.mechanisms.marks import (
+    MarkedInput,
+    MarkOutlet,
+    MarkProgress,
+    Marks,
+    drive_by_marks,
+    forwarded,
+    marked,
+    rows_of_signals,
+    watched,
+)
+from tokenring.operators.mechanisms.outlets import new_outlets
 from tokenring.operators.migrate import Table
 
 

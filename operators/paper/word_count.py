@@ -1,10 +1,278 @@
-"""word_count: the rolling count of each word, in order of the rows' times (the paper's 7.2)."""
+"""word_count: the rolling count of each word, in order of the rows' times (the paper's 7.2).
 
-from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema
-from tokenring.operators.mechanisms import mechanism_of
-from tokenring.operators.paper.compiled_count import compiled_count
-from tokenring.operators.paper.counted import counted_tables
-from tokenring.operators.state import require_rows
+Rows are kept in order of time until their times are finished, and each word's count so far."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tokenring.engine import (
+    COLUMN,
+    COMPLETE,
+    WORDS,
+    AnyStream,
+    Batch,
+    Exchange,
+    Notify,
+    Pipeline,
+    Schema,
+    Time,
+    boolean,
+    int64,
+    kernel,
+)
+from tokenring.engine.compiled import (
+    DONE,
+    NEEDS_ROOM,
+    Record,
+    Words,
+    address_of,
+    column_of,
+    entry,
+    new_message,
+    record_of,
+    rows_of,
+    words_at,
+)
+from tokenring.operators.mechanisms import CompiledLogic, driven, give, mechanism_of, own_record, times_asked
+from tokenring.operators.migrate import Leaving, Table, offer
+from tokenring.operators.state import (
+    KeyCounts,
+    Keys,
+    WordKeys,
+    cells_of,
+    count_upto,
+    counts_of,
+    grown,
+    link_keys,
+    require_rows,
+    slot_of,
+    tags_of,
+)
+from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, WaitingMoves, no_more, word_tables
+
+_FIRST_ROOM = 4096
+BEGIN, END = range(2)
+
+
+@kernel(boolean(WORDS, WORDS, WORDS, COLUMN, COLUMN))
+def merge(kept_times: Words, kept_words: Words, bounds: Words, times: Words, words: Words) -> bool:
+    """Merge rows into those kept, in order of time; False, and nothing done, if they are out of order themselves.
+
+    bounds: int64 (begin, end) of what is kept, with room for the rows behind it. From the back, since what arrives
+    mostly belongs there.
+    """
+    rows = len(times)
+    steps_back = 0
+    for i in range(1, rows):  # without a way out of the loop, LLVM vectorises it
+        steps_back += times[i] < times[i - 1]
+    if steps_back > 0:
+        return False
+    end = bounds[END]
+    bounds[END] += rows
+    if end == bounds[BEGIN] or kept_times[end - 1] <= times[0]:
+        kept_times[end : end + rows] = times
+        kept_words[end : end + rows] = words
+        return True
+    old, new, at = end - 1, rows - 1, end + rows - 1
+    while new >= 0:
+        if old >= bounds[BEGIN] and kept_times[old] > times[new]:
+            kept_times[at], kept_words[at] = kept_times[old], kept_words[old]
+            old -= 1
+        else:
+            kept_times[at], kept_words[at] = times[new], words[new]
+            new -= 1
+        at -= 1
+    return True
+
+
+@kernel(int64(WORDS, WORDS, WORDS, WORDS, COLUMN, int64, WORDS))
+def count(cells: Words, tags: Words, meta: Words, totals: Words, words: Words, start: int, counts: Words) -> int:
+    """Count rows from `start` on into `totals`, int64 (slots,); write what each one's word has come to. Returns the row
+    at which there was no room for its word, len(words) if all are done."""
+    for i in range(start, len(words)):
+        slot = slot_of(cells, tags, record_of(meta, KeyCounts), words[i])
+        if slot < 0:
+            return i
+        totals[slot] += 1
+        counts[i] = totals[slot]
+    return len(words)
+
+
+@kernel(int64(WORDS, WORDS, int64))
+def finished(kept_times: Words, bounds: Words, upto: int) -> int:
+    """Where the rows that are kept end whose times are `upto` or less."""
+    low, high = bounds[BEGIN], bounds[END]
+    if high > low and kept_times[high - 1] <= upto:
+        return high
+    return low + count_upto(kept_times[low:high], upto)
+
+
+def counted_tables(word: str, time: str) -> list[Table]:
+    """The tables that Counted is as it moves: counts, and rows that wait."""
+    schema = Schema.of(dict.fromkeys((word, time), "int64"))
+    return [*word_tables(schema.select((word,)), (word,), 1), Table(schema, (word,))]
+
+
+class Counted:
+    """One worker's rows that wait, times and words from bounds[BEGIN] to bounds[END], and its counts."""
+
+    def __init__(self, schema: Schema, word: str) -> None:
+        self.keys = Keys(schema, (word,))
+        self.totals = np.zeros(self.keys.capacity, np.int64)
+        self.times, self.words = np.empty(_FIRST_ROOM, np.int64), np.empty(_FIRST_ROOM, np.int64)
+        self.bounds = np.zeros(2, np.int64)
+
+    def make_room(self, rows: int) -> None:
+        """Move what is kept to the front of arrays that hold it and `rows` more twice over."""
+        begin, end = self.bounds.tolist()
+        room = max(_FIRST_ROOM, 2 * (end - begin + rows))
+        for name in ("times", "words"):
+            moved = np.empty(room, np.int64)
+            moved[: end - begin] = getattr(self, name)[begin:end]
+            setattr(self, name, moved)
+        self.bounds[:] = 0, end - begin
+
+    def grow(self) -> None:
+        """Make room for another word."""
+        self.keys.grow(behind=True)
+        self.totals = grown(self.totals, self.keys.capacity)
+
+    def offer(self, moves: Sequence[Table], link: Callable[[], None] = no_more) -> None:
+        """Say how it moves; link: called when arrays may be elsewhere."""
+        self._moved, self._link = moves[-1], link
+        keys = MovingKeys(self.keys, moves[-1].key, in_kernels=True)
+        offer(WaitingMoves(KeyedMoves(moves[:-1], keys, KeptWords(self._table), link), self))
+
+    def _table(self, limit: int) -> np.ndarray:
+        self.totals = grown(self.totals, max(limit, self.keys.capacity))
+        return self.totals.reshape(-1, 1)
+
+    def leave(self, leaving: Leaving) -> Batch:
+        """See Waiting."""
+        begin, end = self.bounds.tolist()
+        words, times = self.words[begin:end], self.times[begin:end]
+        leaves = leaving.words(words)
+        gone = words[leaves], times[leaves]
+        stay = end - len(gone[0])
+        self.words[begin:stay], self.times[begin:stay] = words[~leaves], times[~leaves]
+        self.bounds[END] = stay
+        return Batch.wrap(self._moved.schema, gone, len(gone[0]))
+
+    def arrive(self, rows: Batch) -> Time:
+        """See Waiting."""
+        words, times = rows.columns
+        order = np.argsort(times, kind="stable")
+        if self.bounds[END] + rows.rows > len(self.times):
+            self.make_room(rows.rows)
+        merge(self.times, self.words, self.bounds, times[order], words[order])
+        self._link()
+        return int(self.times[self.bounds[BEGIN]])
+
+
+class Counting(Record):
+    """`totals`: by word. `times`, `kept_words`: of the rows that wait, for `room` of them, from where to where `bounds`
+    says. `wanted`: how many rows there was no room for; `start`: the row to go on with where there was no room for its
+    word, `filled`: the message that is being filled then. `word`, `time`: their columns."""
+
+    keys: WordKeys
+    totals: int
+    times: int
+    kept_words: int
+    room: int
+    bounds: int
+    wanted: int
+    start: int
+    filled: int
+    word: int
+    time: int
+
+
+@kernel
+def _least(own: Counting) -> int:
+    """The least time of the rows that wait."""
+    bounds = words_at(own.bounds, 2)
+    return words_at(own.times, own.room)[bounds[BEGIN]] if bounds[BEGIN] < bounds[END] else COMPLETE
+
+
+@entry
+def _take(world: int, me: int) -> int:
+    """Let rows wait."""
+    state, own = driven(world, me), own_record(world, me, Counting)
+    message, bounds = state.message, words_at(own.bounds, 2)
+    if bounds[END] + rows_of(message) > own.room:
+        own.wanted = rows_of(message)
+        return NEEDS_ROOM
+    kept_times, kept_words = words_at(own.times, own.room), words_at(own.kept_words, own.room)
+    times, words = column_of(message, own.time), column_of(message, own.word)
+    if not merge(kept_times, kept_words, bounds, times, words):
+        order = np.argsort(times, kind="mergesort")
+        merge(kept_times, kept_words, bounds, times[order], words[order])
+    state.made = _least(own)
+    return DONE
+
+
+@entry
+def _ask(world: int, me: int) -> int:
+    """Ask for the rows' own times."""
+    state, own = driven(world, me), own_record(world, me, Counting)
+    times_asked(world, me, rows_of(state.message))[:] = column_of(state.message, own.time)
+    return DONE
+
+
+@entry
+def _emit(world: int, me: int) -> int:
+    """Count the rows of finished times, in one message."""
+    state, own = driven(world, me), own_record(world, me, Counting)
+    bounds, times = words_at(own.bounds, 2), words_at(own.times, own.room)
+    begin, stop = bounds[BEGIN], finished(times, bounds, state.upto)
+    if begin == stop:  # the rows that were due have moved away
+        state.made = _least(own)
+        return DONE
+    made = own.filled
+    if own.start == 0:
+        made = new_message(world, me, 0, stop - begin)
+        column_of(made, 0)[:] = words_at(own.kept_words, own.room)[begin:stop]
+        column_of(made, 1)[:] = times[begin:stop]
+    done = count(
+        cells_of(own.keys), tags_of(own.keys), counts_of(own.keys), words_at(own.totals, own.keys.capacity),
+        column_of(made, 0), own.start, column_of(made, 2),
+    )  # fmt: skip
+    own.start, own.filled = done, made
+    if done < stop - begin:
+        own.wanted = 0
+        return NEEDS_ROOM
+    own.start = 0
+    bounds[BEGIN] = stop
+    give(world, me, times[begin], made)
+    state.made = _least(own)
+    return DONE
+
+
+def compiled_count(
+    schema: Schema, word: str, positions: tuple[int, int], moves: Sequence[Table]
+) -> CompiledLogic:
+    """The logic on one worker. positions: of word and time among the columns that arrive."""
+    state = Counted(schema, word)
+    own = Counting()
+    own.word, own.time = positions
+
+    def link() -> None:
+        link_keys(own.keys, state.keys)
+        own.totals, own.bounds = address_of(state.totals), address_of(state.bounds)
+        own.times, own.kept_words = address_of(state.times), address_of(state.words)
+        own.room = len(state.times)
+
+    def make_room() -> None:
+        if own.wanted > 0:
+            state.make_room(own.wanted)
+        else:
+            state.grow()
+        link()
+
+    link()
+    state.offer(moves, link)
+    return CompiledLogic(own.words, _emit, (_take,), (_ask,), late=1, owners=(state,), make_room=make_room)
 
 
 def word_count(

@@ -8,11 +8,10 @@ from tokenring.operators.aggregates import require_alone
 from tokenring.operators.folds import Plan
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
 from tokenring.operators.migrate import of_version
-from tokenring.operators.ranking.best import best_tables
-from tokenring.operators.ranking.compiled_best import compiled_best
-from tokenring.operators.ranking.compiled_top import final_top
+from tokenring.operators.ranking.best import best_tables, compiled_best
 from tokenring.operators.ranking.thinning import thinned
 from tokenring.operators.ranking.top import top
+from tokenring.operators.ranking.top_blocks import final_top
 from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
 from tokenring.operators.state import require_newest, updates_by
 from tokenring.operators.time import check_order

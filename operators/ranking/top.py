@@ -12,10 +12,9 @@ from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
 from tokenring.operators.migrate import of_version
-from tokenring.operators.ranking.best import best_tables
-from tokenring.operators.ranking.compiled_best import compiled_among, compiled_best
-from tokenring.operators.ranking.compiled_top import compiled_top, final_top
+from tokenring.operators.ranking.best import best_tables, compiled_among, compiled_best
 from tokenring.operators.ranking.thinning import thinned
+from tokenring.operators.ranking.top_blocks import compiled_top, final_top
 from tokenring.operators.ranking.top_state import best_places, top_tables
 from tokenring.operators.rows import Column, Columns, columns_of, unnamed, with_key, without_unnamed
 from tokenring.operators.state import HeapedColumns, joined, require_rows, updates_by

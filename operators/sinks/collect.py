@@ -145,7 +145,7 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     if stream.scope.depth == 1 and not schema.has_text:
 
         def compiled(context: OperatorContext) -> Compiled:
-            from tokenring.operators.sinks.compiled_collect import compiled_rows
+            from tokenring.operators.sinks.kept_rows import compiled_rows
 
             made, read = compiled_rows(schema, collected.hand_on)
             collected.follow(read)
@@ -277,7 +277,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     if not stream.schema.has_text and not moves:
 
         def compiled(context: OperatorContext) -> Compiled:
-            from tokenring.operators.sinks.compiled_collect import compiled_latest
+            from tokenring.operators.sinks.kept_rows import compiled_latest
 
             made, read = compiled_latest(len(kept.names), position)
             kept.follow(read)

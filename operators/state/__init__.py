@@ -35,21 +35,6 @@ with later(__name__):
         slot_of,
         take_place,
     )
-    from tokenring.operators.state.compiled_keys import WordKeys, cells_of, counts_of, link_keys, tags_of
-    from tokenring.operators.state.compiled_numbers import (
-        KeyColumns,
-        KeyMap,
-        find_by,
-        forget_slots,
-        have_column,
-        key_column,
-        key_counts,
-        link_columns,
-        link_numbers,
-        live_of,
-        number_by,
-        number_rows,
-    )
     from tokenring.operators.state.heap import pop, push
     from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
     from tokenring.operators.state.kept_texts import (
@@ -59,6 +44,25 @@ with later(__name__):
         bytes_to_keep,
         has_room_for_texts,
         keep_text,
+    )
+    from tokenring.operators.state.key_records import (
+        KeyColumns,
+        KeyMap,
+        WordKeys,
+        cells_of,
+        counts_of,
+        find_by,
+        forget_slots,
+        have_column,
+        key_column,
+        key_counts,
+        link_columns,
+        link_keys,
+        link_numbers,
+        live_of,
+        number_by,
+        number_rows,
+        tags_of,
     )
     from tokenring.operators.state.key_words import (
         KeyWords,

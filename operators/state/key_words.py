@@ -30,8 +30,8 @@ from tokenring.engine.compiled import (
     world_at,
 )
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
-from tokenring.operators.state.compiled_numbers import KeyColumns
 from tokenring.operators.state.kept_texts import KeptTexts, TextStore, has_room_for_texts, keep_text, keep_text_of
+from tokenring.operators.state.key_records import KeyColumns
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.tables import grown
 

@@ -102,7 +102,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "times begin with 0, and so nothing is over when the frontier is there",
     ),
     (
-        "operators/aggregates/compiled_panes.py", "if rows > 0 and at == 0:", ">", ">=",
+        "operators/aggregates/panes.py", "if rows > 0 and at == 0:", ">", ">=",
         "a message without rows is not sent, by Python's outputs or by edges",
     ),
     (
@@ -150,7 +150,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "they are not equal there",
     ),
     (
-        "operators/expressions/compiled_runs.py", "heaps = np.full(len(before) + 1", "1", "2",
+        "operators/expressions/stage_runs.py", "heaps = np.full(len(before) + 1", "1", "2",
         "one more that nobody looks at",
     ),
     (

@@ -24,9 +24,8 @@ from tokenring.nexmark.bench.experiments.mechanisms import (
     workers_cell,
 )
 from tokenring.nexmark.bench.experiments.tails import latency_row, measured_hiccups
-from tokenring.nexmark.bench.experiments.word_ring import WordMeasurements
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule
-from tokenring.nexmark.bench.experiments.word_source import word_source
+from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, word_source
 from tokenring.nexmark.bench.parts import Column, Draw, Experiment, Panels, Row, Sweep, rate_text, ticks, workers_text
 from tokenring.nexmark.measure import DNF, Histogram, judge, until_decided
 from tokenring.operators import word_count

@@ -11,7 +11,7 @@ import pytest
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, Schema, Stream
 from tokenring.operators import Count, CountDistinct, Max, Sliding, Tumbling, aggregate, filter_batches
-from tokenring.operators.aggregates.compiled_panes import MOST_SENT
+from tokenring.operators.aggregates.panes import MOST_SENT
 
 KEYS = 2 * MOST_SENT + 1_000
 SHAPES = {

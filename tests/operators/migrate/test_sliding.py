@@ -5,7 +5,7 @@ import random
 import pytest
 
 import tokenring as tr
-from tokenring.operators.aggregates.compiled_sliding import _Sliding
+from tokenring.operators.aggregates.sliding import _Sliding
 
 BID = tr.Schema("at key other value")
 TIMES, BINS, PEERS = 120, 32, 2

@@ -196,7 +196,7 @@ def test_waiting_offers_do_not_accumulate(monkeypatch: pytest.MonkeyPatch) -> No
             super().__init__()
             made_states.append(self)
 
-    monkeypatch.setattr(sys.modules["tokenring.operators.paper.compiled_offers"], "Intervals", Watched)
+    monkeypatch.setattr(sys.modules["tokenring.operators.paper.best_offers"], "Intervals", Watched)
     with _bench() as made:
         for time in range(0, 20_000, 100):
             made.send(_columns(OFFERS, [(key, time, 1) for key in range(100)]), to=1, time=time)

@@ -15,7 +15,7 @@ from tokenring.engine import COMPLETE, Schema
 from tokenring.operators import best_offers
 from tokenring.operators.migrate import Bins, Leaving, offer, offers_to
 from tokenring.operators.migrate.moves import Offered
-from tokenring.operators.paper.compiled_offers import compiled_offers
+from tokenring.operators.paper.best_offers import compiled_offers
 from tokenring.operators.paper.intervals import Intervals, close_intervals, make_offers, open_intervals, settle_pending
 from tokenring.operators.paper.moving_intervals import MovingIntervals
 

@@ -8,7 +8,7 @@ from tests.engine.helpers import build, settle, simulated
 from tests.errors import raises
 from tokenring.engine import GraphError, Schema, Scope, Worker
 from tokenring.operators import collect, for_each
-from tokenring.operators.sinks.compiled_collect import compiled_rows
+from tokenring.operators.sinks.kept_rows import compiled_rows
 
 SCHEMA = Schema("value", name="string?")
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tests.engine.helpers import simulated
 from tokenring.engine import InputPort, OperatorContext
 from tokenring.nexmark.bench.experiments import word_source as module
-from tokenring.nexmark.bench.experiments.word_ring import WordMeasurements
 from tokenring.nexmark.bench.experiments.word_schedule import Schedule, record_words, stamp
-from tokenring.nexmark.bench.experiments.word_source import word_source
+from tokenring.nexmark.bench.experiments.word_source import WordMeasurements, word_source
 from tokenring.nexmark.measure.latency import Histogram
 from tokenring.nexmark.measure.verdict import Backlog
 from tokenring.operators import collect, word_count

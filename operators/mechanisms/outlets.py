@@ -25,9 +25,8 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.mechanisms.compiled_watermarks import Mark, send_mark
 from tokenring.operators.mechanisms.interface import Progress
-from tokenring.operators.mechanisms.marks import MarkProgress
+from tokenring.operators.mechanisms.marks import Mark, MarkProgress, send_mark
 
 
 class CompiledOutlet(Record):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tokenring.engine import COLUMN, WORDS, boolean, int64, kernel
 from tokenring.engine.compiled import Words, column_of, record_of, signed, table_at, unsigned, words_at
 from tokenring.engine.raw import bytes_at, prefetch
-from tokenring.operators.folds.compiled_tables import (
+from tokenring.operators.folds.fold_records import (
     SET_SCRATCH_ROWS,
     FoldRow,
     Folds,

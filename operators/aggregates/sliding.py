@@ -20,7 +20,8 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.aggregates.compiled_panes import (
+from tokenring.operators.aggregates.moving_panes import come_in, groups_in_use, leave_groups
+from tokenring.operators.aggregates.panes import (
     MOST_SENT,
     SlidingPanes,
     ask_ends,
@@ -33,8 +34,7 @@ from tokenring.operators.aggregates.compiled_panes import (
     overflow,
     take_rows,
 )
-from tokenring.operators.aggregates.compiled_windows import CompiledPanes, write_bounds, write_keys
-from tokenring.operators.aggregates.moving_panes import come_in, groups_in_use, leave_groups
+from tokenring.operators.aggregates.windows import CompiledPanes, write_bounds, write_keys
 from tokenring.operators.folds import (
     BLOCK,
     NO_ROOM,

@@ -17,7 +17,10 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.aggregates.compiled_panes import (
+from tokenring.operators.aggregates.moving_panes import MovingPanes, Sliding
+from tokenring.operators.aggregates.moving_windows import MovingWindows
+from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, too_late
+from tokenring.operators.aggregates.panes import (
     MOST_SENT,
     SCRATCH_ROWS,
     SCRATCH_WORDS,
@@ -32,9 +35,6 @@ from tokenring.operators.aggregates.compiled_panes import (
     take_rows,
     take_runs,
 )
-from tokenring.operators.aggregates.moving_panes import MovingPanes, Sliding
-from tokenring.operators.aggregates.moving_windows import MovingWindows
-from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, too_late
 from tokenring.operators.folds import ALL, FoldState, Plan, forget_state, write_partials, write_results
 from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record

@@ -1,4 +1,4 @@
-"""Keys of any words in compiled operators, with removal: where a `Keys` has its tables, as a record."""
+"""Keys in compiled operators: where a `Keys` has its tables, as a record: of one word, or of any, with removal."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,41 @@ from tokenring.operators.state.keys_kernels import KeyCounts, number
 from tokenring.operators.state.tags import SOURCE_WORDS, Source
 
 _COUNTS_WORDS = KeyCounts.size
+
+
+class WordKeys(Record):
+    """Where the tables of a `Keys` of one column that is no text are, and how long."""
+
+    cells: int
+    cell_count: int
+    tags: int
+    capacity: int
+    counts: int
+
+
+@kernel
+def cells_of(keys: WordKeys) -> Words:
+    """What `slot_of` takes first."""
+    return words_at(keys.cells, keys.cell_count)
+
+
+@kernel
+def tags_of(keys: WordKeys) -> Words:
+    """What `slot_of` takes second: the keys by slot."""
+    return words_at(keys.tags, keys.capacity)
+
+
+@kernel
+def counts_of(keys: WordKeys) -> Words:
+    """The words of KeyCounts, which `slot_of` takes third."""
+    return words_at(keys.counts, _COUNTS_WORDS)
+
+
+def link_keys(record: WordKeys, keys: Keys) -> None:
+    """Write down where the tables of `keys`, of one column that is no text, are now. To be repeated when they have
+    grown."""
+    cells, tags, meta = keys.table
+    record.words[:] = address_of(cells), len(cells), address_of(tags), len(tags), address_of(meta)
 
 
 class KeyMap(Record):

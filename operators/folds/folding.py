@@ -17,8 +17,8 @@ from tokenring.engine.compiled import (
 )
 from tokenring.engine.raw import prefetch
 from tokenring.operators.folds.called import SCRATCH_ROWS, combine_rows, combine_slots, finish_slots, update_rows
-from tokenring.operators.folds.compiled_sets import fold_sets, merge_sets
-from tokenring.operators.folds.compiled_tables import FoldRow, Folds, ResultRow, accumulated, call_of, folds_of, kept_by
+from tokenring.operators.folds.distinct_values import fold_sets, merge_sets
+from tokenring.operators.folds.fold_records import FoldRow, Folds, ResultRow, accumulated, call_of, folds_of, kept_by
 from tokenring.operators.folds.functions import AS_IT_IS, FINISHED, FLIPPED, KEPT, MEAN, MEAN_UNSIGNED
 from tokenring.operators.folds.kernels import (
     CALLED,

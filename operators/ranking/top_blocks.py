@@ -27,7 +27,7 @@ from tokenring.operators.aggregates import MovingWindows, window_tables
 from tokenring.operators.folds import BLOCK, Plan, to_owners
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, mechanism_of, own_record, times_asked
 from tokenring.operators.migrate import of_version, offer
-from tokenring.operators.ranking.compiled_best import Order, Ranking, order_table, rank_rows
+from tokenring.operators.ranking.best import Order, Ranking, order_table, rank_rows
 from tokenring.operators.ranking.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
 from tokenring.operators.state import (
     LEAST,
