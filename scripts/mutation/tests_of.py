@@ -140,7 +140,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "nexmark/queries/query": (_QUERIES,),
     "nexmark/bench/experiments/word": ("tests/nexmark/bench/experiments/test_word_source.py",),
     "nexmark/run/cursors": ("tests/nexmark/run/test_source.py",),
-    "nexmark/run/feed": ("tests/nexmark/run/test_source.py", "tests/nexmark/run/test_source.py"),
+    "nexmark/run/feed": ("tests/nexmark/run/test_source.py",),
     "nexmark/measure/latency": ("tests/nexmark/measure/test_latency.py",),
     "nexmark/oracle/row_hash": ("tests/nexmark/oracle/test_compare.py",),
     "nexmark/bench/experiments": ("tests/nexmark/bench",),
