@@ -78,6 +78,7 @@ with later(__name__):
     from tokenring.operators.state.row_store import RowStore
     from tokenring.operators.state.tables import gather, grown, shared_scratch
     from tokenring.operators.state.tags import SOURCE_WORDS
+    from tokenring.operators.state.text_table import UNKNOWN, NumberedTexts, TextTable, number_texts
     from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
@@ -98,8 +99,11 @@ __all__ = [
     "RowStore",
     "SETTLED_AT_ONCE",
     "SOURCE_WORDS",
+    "NumberedTexts",
     "TextNumbers",
     "TextStore",
+    "TextTable",
+    "UNKNOWN",
     "WordKeys",
     "all_equal",
     "as_rows",
@@ -130,6 +134,7 @@ __all__ = [
     "mixed",
     "number_by",
     "number_rows",
+    "number_texts",
     "numbers_in_use",
     "overflows",
     "pop",

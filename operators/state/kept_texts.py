@@ -1,8 +1,9 @@
 """Texts that a compiled operator keeps: those that are not common, in a part of the text space of the operator's own.
 
-What is kept is never written over. Where the part is full, the texts that are still there move to another, which is
-twice as large as they are; so of texts that leave again nothing stays for long. Memory: at most four times the bytes of
-the texts that are there, and what is not needed yet is not there yet.
+What is kept is never written over while a message may point to it. Where the part is full, the texts that are still
+there move to another, which is twice as large as they are, or half as large as the part; so of texts that leave again
+nothing stays for long. Memory: at most four times the bytes of the texts that were there when it last was full, and
+what is not needed yet is not there yet.
 """
 
 from collections.abc import Sequence
@@ -30,11 +31,20 @@ class TextStore(Record):
 
 
 @kernel
-def has_room_for_texts(world: int, texts: TextStore, size_bytes: int) -> bool:
-    """Whether so many bytes can be kept; if not, that is noted for `make_room`."""
+def has_room_for(texts: TextStore, size_bytes: int) -> bool:
+    """Whether so many bytes can be kept; if not, how many are lacking is noted for `make_room`."""
     if texts.at + size_bytes <= texts.end:
         return True
-    texts.wanted, texts.round = size_bytes, round_of(world)
+    texts.wanted = size_bytes
+    return False
+
+
+@kernel
+def has_room_for_texts(world: int, texts: TextStore, size_bytes: int) -> bool:
+    """The same, and in which round that was."""
+    if has_room_for(texts, size_bytes):
+        return True
+    texts.round = round_of(world)
     return False
 
 
@@ -135,17 +145,24 @@ class KeptTexts:
         room is made."""
         now = self.store.round
         self.store.wanted += more_bytes
-        for before, length, when in self._before:
-            if when not in (now, None):
-                self._space.give_back(before, length)
+        free = [part[:2] for part in self._before if part[2] not in (now, None)]
         self._before = [(*part[:2], now) for part in self._before if part[2] in (now, None)]
-        self._move(columns, now)
+        self._move(columns, now, free)
 
-    def _move(self, columns: Sequence[np.ndarray], now: int | None) -> None:
+    def _move(
+        self, columns: Sequence[np.ndarray], now: int | None, free: Sequence[tuple[int, int]] = ()
+    ) -> None:
+        """free: parts that nobody points into, of which one may do."""
         store, space = self.store, self._space
         live = sum([_bytes_of(column, store.common) for column in columns])
-        size = max(_FIRST_BYTES, 2 * (live + store.wanted))
-        at = offset = space.claim(size)
+        # Where all texts go and as many come, as windows do, there is soon as much again.
+        size = max(_FIRST_BYTES, 2 * (live + store.wanted), self._part[1] // 2)
+        fitting = [part for part in free if size <= part[1] <= 2 * size][:1]
+        for part in free:
+            if part not in fitting:
+                space.give_back(*part)
+        offset, size = fitting[0] if fitting else (space.claim(size), size)
+        at = offset
         for column in columns:
             at = _move(column, store.base, store.common, at)
         if self._part[1]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import require_memory
+from tokenring.operators.state.arithmetic import MOST
 from tokenring.operators.state.cells import FULL, FULL_OF, SLOT, SPREAD, begin_settling, fill, move_all, settle_all
 from tokenring.operators.state.keys_kernels import KeyCounts
 from tokenring.operators.state.tables import grown
@@ -41,8 +42,10 @@ class KeyTable:
             move_all(self._cells, self._tags, self._meta)
             self._shrink()
         elif self._are_close():
-            room = 2 * (counts.greatest_tag - counts.least_tag + 1)  # keys that come are greater, most often
-            self._have_dense(counts.least_tag, room)
+            least, span = counts.least_tag, counts.greatest_tag - counts.least_tag + 1
+            is_falling = counts.dense_room > 0 and least < counts.dense_base
+            # Keys that come are greater, most often; else there is to be room below them.
+            self._have_dense(max(least - span, ~MOST) if is_falling else least, 2 * span)
         elif counts.dense_room > 8 * SPREAD * counts.dense_live:  # it is of no use any more
             self._hash()
         else:

@@ -130,10 +130,6 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "there is more room than is asked for",
     ),
     (
-        "operators/state/key_words.py", "words_at(texts.cells, mask + 1)", "1", "0",
-        "how long a view is of which single words are read, no kernel looks at",
-    ),
-    (
         "engine/running/dataflows.py", "self.numbers = Numbers(0, 0, 0, 0)", "0", "-1",
         "it is given its numbers before anybody looks",
     ),

@@ -5,8 +5,9 @@ import numpy as np
 from tokenring.engine import TABLE, WORDS, Batch, Schema, SchemaError, boolean, int64, kernel
 from tokenring.engine.columns import FLOAT, TEXT
 from tokenring.engine.compiled import Words, address_of, record_at, records_of, words_at
-from tokenring.operators.collections.words.interning import InternedTexts, are_known, intern_texts, interned_texts
+from tokenring.operators.collections.words.interning import interned_texts
 from tokenring.operators.collections.words.kinds import KindRow, enter_floats, kinds_table
+from tokenring.operators.state import UNKNOWN, TextTable, number_texts
 
 
 @kernel(boolean(int64, WORDS, WORDS, TABLE, int64, TABLE, int64))
@@ -14,7 +15,7 @@ def enter_columns(texts: int, columns: Words, heaps: Words, kinds: Words, rows: 
     """Write the canonical words of columns to a table, from row `at` on; False if interned texts have no room, which
     `Interned.make_room` cures: the call is to be repeated then.
 
-    texts: the address of the worker's InternedTexts, 0 if no column is text; columns, heaps: the addresses of each
+    texts: the address of the worker's TextTable, 0 if no column is text; columns, heaps: the addresses of each
     column's words and of what those of text count from; kinds: as `kinds_table` has them; rows: how many; target: int64
     (columns, at least at + rows).
     """
@@ -23,8 +24,8 @@ def enter_columns(texts: int, columns: Words, heaps: Words, kinds: Words, rows: 
         words, order = words_at(columns[column], rows), rows_of_kinds[column].order
         entered = target[column, at : at + rows]
         if order == TEXT:
-            own = record_at(texts, InternedTexts)
-            if not intern_texts(own, words, heaps[column], rows_of_kinds[column].null, entered):
+            null = rows_of_kinds[column].null
+            if not number_texts(record_at(texts, TextTable), words, heaps[column], null, True, True, entered):
                 return False
         elif order == FLOAT:
             enter_floats(words, rows_of_kinds, column, entered)
@@ -47,7 +48,7 @@ class Entering:
                 f"the system refuses them (`ulimit -v`): lift that limit, or arrange by numbers that stand for the "
                 f"texts"
             )
-        self.texts_address = address_of(self._texts.state.words) if self._texts else 0
+        self.texts_address = self._texts.table.address if self._texts else 0
         """As `enter_columns` takes it."""
         self._columns, self._heaps = np.zeros(len(schema), np.int64), np.zeros(len(schema), np.int64)
 
@@ -58,14 +59,14 @@ class Entering:
 
     def has_all(self, batch: Batch) -> bool:
         """Whether all texts of a batch are in some arrangement's words: who only asks for rows enters none."""
-        texts = self._texts
-        return texts is None or all(
-            [
-                are_known(texts.state.address, column, address_of(heap))
-                for column, heap in zip(batch.columns, batch.heaps, strict=True)
-                if heap is not None
-            ]
-        )
+        if self._texts is None:
+            return True
+        for column, heap in zip(batch.columns, batch.heaps, strict=True):
+            if heap is not None:
+                found = self._texts.number(column, address_of(heap), add=False)
+                if found is None or (found == UNKNOWN).any():
+                    return False
+        return True
 
     def table_of(self, batch: Batch) -> np.ndarray:
         """A batch's rows, int64 (columns, rows)."""

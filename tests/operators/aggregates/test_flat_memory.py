@@ -11,7 +11,7 @@ import pytest
 import tokenring as tr
 from tokenring.operators.folds import FoldState
 from tokenring.operators.folds.sets import ValueSets
-from tokenring.operators.state import KeptTexts, Keys, TextNumbers
+from tokenring.operators.state import KeptTexts, Keys, NumberedTexts
 
 EACH = 400  # keys a window, none of which ever was before
 WARM, LONG = 12, 72  # windows
@@ -30,7 +30,7 @@ def held_bytes() -> int:
     for each in gc.get_objects():
         if isinstance(each, KeptTexts):
             found += each._part[1]
-        if isinstance(each, Keys | ValueSets | FoldState | TextNumbers):
+        if isinstance(each, Keys | ValueSets | FoldState | NumberedTexts):
             names = [name for kind in type(each).__mro__ for name in getattr(kind, "__slots__", ())]
             values = [getattr(each, name) for name in names] + list(getattr(each, "__dict__", {}).values())
             values += [value for held in values if isinstance(held, dict) for value in held.values()]

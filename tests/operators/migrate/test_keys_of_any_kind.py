@@ -111,7 +111,7 @@ def test_texts_that_came_by_moves_leave_nothing(name: str, monkeypatch: pytest.M
 
     def counted(numbers: TextNumbers, *texts: Any) -> Any:
         made = numbers_of(numbers, *texts)
-        lengths.append(len(numbers._stored))
+        lengths.append(numbers._numbered.table.capacity)
         kept_bytes.append(numbers._texts._part[1])
         return made
 

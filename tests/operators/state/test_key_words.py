@@ -36,11 +36,13 @@ from tokenring.operators import (
     temporal_join,
     top,
 )
+from tokenring.operators.state import NumberedTexts
 from tokenring.shm.memory import text_space
 
 SCHEMA = Schema.of({"at": "int64", "name": "string?", "side": "int64", "raw": "bytes?"})
 NAMES = st.sampled_from([None, "", "a", "Zoë", "Zoé", "more than one word", "more than One word"])
 RAW = st.sampled_from([None, b"", b"\xff\x00", b"x" * 700])
+ROUNDS, EACH = 30, 3_000
 ROWS = st.lists(st.tuples(st.integers(0, 9), NAMES, st.integers(0, 2), RAW), min_size=1, max_size=40)
 
 def _joined(rows: Stream, **how: Any) -> Stream:
@@ -196,3 +198,27 @@ def test_many_texts(workers: int) -> None:
         names += ["changes", "first names"]
     for name in names:
         assert sent(OPERATORS[name], rows, 700, workers) == sent_of_numbers(OPERATORS[name], rows, 700, workers)
+
+
+def test_a_message_s_texts_are_numbered_once_or_twice_where_all_are_new() -> None:
+    """Whatever lacks room meanwhile: cells, places, panes, or bytes for the texts."""
+
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, "name", window=Tumbling("at", 10), n=Count())
+
+    before = {id(each) for each in gc.get_objects() if isinstance(each, NumberedTexts)}
+    with bench([SCHEMA], declare, queue_bytes=1 << 20) as made:
+        for number in range(ROUNDS):
+            names = [f"{number} {each:05}" for each in range(EACH)]
+            rest = {"side": [0] * EACH, "raw": [b""] * EACH}
+            made.send({"at": [10 * number] * EACH, "name": names, **rest}, time=10 * number)
+            made.advance(10 * number + 10)
+        columns = [
+            each.table.columns
+            for each in gc.get_objects()
+            if isinstance(each, NumberedTexts) and id(each) not in before and each.table.columns
+        ]
+        made.close()
+    assert len(made.rows) == ROUNDS * EACH
+    assert columns
+    assert max(columns) < 2 * ROUNDS + 40

@@ -320,3 +320,33 @@ def test_keys_move_from_cells_that_were_just_doubled() -> None:
     absent = [next(beyond) for _ in range(40)]
     found = keys.find(_batch(schema, [(one,) for one in absent + waiting])).tolist()
     assert found == [-1] * 40 + [known[one] for one in waiting]
+
+
+@pytest.mark.parametrize("order", ["rising", "falling", "both ways"])
+def test_keys_that_come_next_to_each_other_ask_for_room_seldom(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever way they go: to make the dense form anew for each few of them took as long as there were keys."""
+    values = np.arange(200_000)
+    if order == "falling":
+        values = values[::-1].copy()
+    elif order == "both ways":
+        values = np.where(values % 2 == 0, values, -values)
+    schema, grown = Schema("key"), []
+    grow = Keys.grow
+    monkeypatch.setattr(Keys, "grow", lambda self, *options: (grown.append(1), grow(self, *options)))
+    keys = Keys(schema, ["key"])
+    slots = np.concatenate(
+        [keys.slots(Batch(schema, {"key": values[at : at + 5_000]})) for at in range(0, len(values), 5_000)]
+    )
+    assert slots.tolist() == list(range(200_000))
+    assert (keys.find(Batch(schema, {"key": values})) == slots).all()
+    assert len(grown) < 60
+
+
+@pytest.mark.parametrize("at", [-(2**63), 2**63 - 1 - 5_000])
+def test_falling_keys_at_the_ends_of_what_there_is(at: int) -> None:
+    schema = Schema("key")
+    keys = Keys(schema, ["key"])
+    for start in range(4_000, -1, -1_000):
+        keys.slots(Batch(schema, {"key": at + np.arange(start + 999, start - 1, -1)}))
+    found = keys.find(Batch(schema, {"key": at + np.arange(5_000)}))
+    assert sorted(found.tolist()) == list(range(5_000))
