@@ -7,7 +7,7 @@ from tokenring.engine import AnyStream, Exchange, GraphError, Notify, Stream, Th
 from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.moving_rights import declare_moving
-from tokenring.operators.migrate import has_bins, hears_of_ends, of_version, saving_of, state_moves
+from tokenring.operators.migrate import has_bins, hears_of_ends, of_version, saving_of, sends_in_groups, state_moves
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -43,6 +43,8 @@ def declare(
         builder, of_version(join_tables(columns, extents is not None), extents or ""), pends=waits
     )
     made = builder.output(columns.schema)
+    if extents is not None and any(columns.how.alone):
+        sends_in_groups(scope)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
 
     builder.build_compiled(lambda context: compiled_join(columns, arriving, extents, unique, has_due), texts=True)

@@ -5,7 +5,7 @@
 from tokenring.engine import AnyStream, Exchange, Notify, Stream, Updates
 from tokenring.operators.joins.compiled import compiled_versioned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_tables
-from tokenring.operators.migrate import of_version, state_moves
+from tokenring.operators.migrate import of_version, sends_in_groups, state_moves
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import require_total_order
 
@@ -31,6 +31,7 @@ def declare_versioned(
         builder, of_version(versions_tables(columns, arriving[LEFT]), times), pends=True
     )
     made = builder.output(columns.schema)
+    sends_in_groups(scope)
 
     builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer, has_due), texts=True)
     made.updates = answered(columns, sides[LEFT], outer)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, kernel
 from tokenring.engine.compiled import (
+    AGAIN,
     DONE,
     FAILED,
     Compiled,
@@ -63,7 +64,8 @@ class Driven(Beginning):
     whether a burst is answered as it is. `brings_due`: whether an input behind all others brings rights for state that
     moved here; `empties`: whether all that is kept is to be sent at once. `asks`: the parts that say which times a
     message's rows make output pending at, at `asked`, `asked_count` of them. `is_untimed`: whether all is sent at the
-    token's own time."""
+    token's own time. `is_by_times`: whether output of different times is sent apart, as whoever goes by the times of
+    messages needs it to be alike each time."""
 
     own: int
     message: int
@@ -81,6 +83,7 @@ class Driven(Beginning):
     whole: int
     brings_due: int
     is_untimed: int
+    is_by_times: int
     asked: int
     asked_count: int
     empties: Words = room(1)
@@ -207,6 +210,9 @@ def timed(world: int, me: int) -> int:
     state.upto = COMPLETE if state.empties[0] else frontier - state.late
     if state.held < 0 or state.pending > state.upto:
         return DONE
+    upto = state.upto
+    if state.is_by_times != 0 and state.empties[0] == 0:
+        state.upto = min(upto, state.pending)
     status = call_at(state.emit, world, me)
     if status != DONE:
         return status
@@ -216,7 +222,7 @@ def timed(world: int, me: int) -> int:
         state.held = -1
     else:
         downgrade(world, me, state.held, min(state.pending, MAX_TIME))
-    return DONE
+    return DONE if state.pending > upto else AGAIN
 
 
 @entry

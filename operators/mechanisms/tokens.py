@@ -158,12 +158,14 @@ class Tokens(Mechanism):
         for stream, pact in inputs:
             builder.input(stream, pact)
         brings_due = moves is not None and state_moves(builder, moves, pends=True)
-        saving = saving_of(scope) if moves is not None and not moves else None
+        saved = saving_of(scope)
+        saving = saved if moves is not None and not moves else None
         output = builder.output(schema)
         if compiled is not None:
 
             def construct(context: OperatorContext) -> Compiled:
                 made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
+                Driven(made.state).is_by_times = saved is not None and bool(saved.finished)
                 if saving is not None:
                     saving.rests_empty(Driven(made.state).empties.data, context.activate)
                 return made

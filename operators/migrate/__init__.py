@@ -28,7 +28,7 @@ with later(__name__):
     from tokenring.operators.migrate.plans import PLANS, Step
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
     from tokenring.operators.migrate.steering import TO
-    from tokenring.operators.migrate.used import METER, has_bins, made_again, saving_of, use_bins
+    from tokenring.operators.migrate.used import METER, has_bins, made_again, saving_of, sends_in_groups, use_bins
 
 __all__ = [
     "Balance",
@@ -65,6 +65,7 @@ __all__ = [
     "offers_to",
     "require_movable",
     "saving_of",
+    "sends_in_groups",
     "state_moves",
     "staying",
     "use_bins",

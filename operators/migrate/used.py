@@ -64,6 +64,14 @@ def saving_of(scope: Any) -> Any:
     return vars(scope.root).get("saving")  # not by getattr, which looks for what may be meant
 
 
+def sends_in_groups(scope: Any) -> None:
+    """Say of the operator that was declared last that rows which are due at different times come in one message, as
+    frontiers happen to pass them. Where nothing is saved it means nothing."""
+    saving = saving_of(scope)
+    if saving is not None:
+        saving.in_groups.add(len(scope.graph.operators) - 1)
+
+
 def made_again(scope: Any, *says: object) -> None:
     """Say of the operator that was declared last that where the run goes on from a snapshot it is sent all that it ever
     was, and so has again what it keeps. Where nothing is saved it means nothing. says: what it makes of its rows, where

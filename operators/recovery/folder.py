@@ -536,6 +536,7 @@ class JobFolder:
         """Let the results of a snapshot appear that have not. RecoveryError for one that is nowhere."""
         parts = snapshot.manifest["parts"]
         if self._last()[:2] >= (snapshot.number, True):  # whoever has them may take them elsewhere
+            self._require_undelivered(snapshot)
             return
         self._say_last(snapshot, False)
         for sink in snapshot.manifest["sinks"]:
@@ -556,6 +557,19 @@ class JobFolder:
         for part in parts:
             Path(part["made"]).unlink(missing_ok=True)
         self._say_last(snapshot, True)
+
+    def _require_undelivered(self, snapshot: Snapshot) -> None:
+        """RecoveryError for results of a snapshot that are to go into a table, have not, and are gone: whoever goes on
+        without them would lose them."""
+        for part in snapshot.manifest["parts"]:
+            folder, named = Path(part["folder"]), Path(part["folder"]) / part["name"]
+            if folder.is_relative_to(self.path / _OUTBOX) and snapshot.number > inserted_until(folder):
+                if not named.exists():
+                    raise RecoveryError(
+                        f"{named} is gone, results up to snapshot {snapshot.number} that are to go into the table of "
+                        f"{folder.name!r}: put it back; or go on from a snapshot before it (`--from`, or remove "
+                        f"{snapshot.folder}), which makes them again"
+                    )
 
     def prune(self, keep: int) -> list[Path]:
         """Remove all snapshots but the `keep` newest ones; what was removed."""

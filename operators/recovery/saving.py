@@ -72,6 +72,8 @@ class Saving:
         """What brings operators the right to send what was pending."""
         self.sources: list[SavedSource] = []
         self.sinks: dict[str, SavedSink] = {}
+        self.in_groups: set[int] = set()
+        """The operators, by number, at whose messages' times nobody may go: see `sends_in_groups`."""
         self.finished: set[str] = set()
         """The sinks that take results as soon as their times are finished."""
         self._emptied: list[tuple[memoryview, Callable[[], None]]] = []

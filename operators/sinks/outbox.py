@@ -155,6 +155,13 @@ def deliver_finished(
     """Write the stream's rows to files of `folder`, one for all times that are finished and were not. known: by which
     the job knows the sink; "": by its folder."""
     target, known = _claimed(stream, folder, name, saving, known)
+    graph = stream.scope.graph
+    for number in sorted(graph.behind(stream.source, stream.stage)[0] & saving.in_groups):
+        raise GraphError(
+            f"operator {name!r}: commit='finished' goes by the times of messages, and those of "
+            f"{graph.operators[number].name!r} are not the same each time: after a death rows would be missing, or "
+            f"there twice. Leave commit= out"
+        )
     saving.finished.add(known)
     if not (of_job := finished_of(saving.folder.path, known)).is_dir():
         require_new(target, name)

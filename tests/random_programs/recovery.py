@@ -24,6 +24,7 @@ from tests.random_programs.streams import at_own_times, stamped
 from tests.random_programs.trial import INPUTS, Found, Trial
 from tokenring.engine import Schema
 from tokenring.operators import drop_columns, from_generator, read_parquet, to_arrow_files, to_parquet
+from tokenring.operators.migrate import saving_of
 
 SOURCES = ("in order", "disorder", "late", "Parquet")
 LATE = "late"
@@ -124,7 +125,10 @@ class Recovered(Trial):
             values.append(declared(step, number or 0, [values[one] for one in step.of]))
         for number in self.looked_at:
             commit: Any = Random(f"{self.order} {number}").choice(["snapshot", "finished"])
-            _SINKS[number % len(_SINKS)](stamped(values[number]), results / f"value{number}", commit=commit)
+            rows = stamped(values[number])
+            if scope.graph.behind(rows.source, rows.stage)[0] & saving_of(scope).in_groups:
+                commit = "snapshot"  # another is refused
+            _SINKS[number % len(_SINKS)](rows, results / f"value{number}", commit=commit)
 
     def _source(self, scope: Any, number: int, results: Path, files: Path) -> Any:
         if self.source == "Parquet":

@@ -19,7 +19,22 @@ from tests.errors import raises
 from tests.operators.recovery.test_instants import KEYS, expected_windows, source
 from tests.operators.recovery.worlds import Job, Rows
 from tests.operators.sinks.test_to_delta import rows_in
-from tokenring.operators import Count, Sum, Tumbling, aggregate, filter, select, to_arrow_files, to_parquet, union
+from tokenring.engine import GraphError
+from tokenring.operators import (
+    Count,
+    Session,
+    Sum,
+    Tumbling,
+    aggregate,
+    col,
+    filter,
+    interval_join,
+    select,
+    temporal_join,
+    to_arrow_files,
+    to_parquet,
+    union,
+)
 
 
 def windows(scope: Any, results: Path) -> None:
@@ -68,6 +83,54 @@ def test_windows_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int)
 @pytest.mark.parametrize("seed", range(12))
 def test_rows_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int) -> None:
     cut_often(Job(tmp_path, plain), seed, ["rows"], expected_rows(2))
+
+
+def sessions(scope: Any, results: Path) -> None:
+    """Many end at different times between two looks at the frontier."""
+    found = aggregate(_every_third(source(scope, at_once=5)), "k", window=Session("at", 2), n=Count())
+    to_arrow_files(select(found, "k", "window_start", "window_end", "n"), results / "sessions", commit="finished")
+
+
+def _every_third(rows: Any) -> Any:
+    return filter(rows, col("at") % 4 != 2)
+
+
+def expected_sessions(shares: int) -> Rows:
+    made: Rows = Counter()
+    for key in KEYS:
+        times = sorted(at for at, k, _ in expected_rows(shares).elements() if k == key and at % 4 != 2)
+        first = 0
+        for place in range(1, len(times) + 1):
+            if place == len(times) or times[place] - times[place - 1] >= 2:
+                made[key, times[first], times[place - 1] + 2, place - first] += 1
+                first = place
+    return made
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_sessions_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int) -> None:
+    """Their messages' times say which they are, so each end has one of its own."""
+    cut_often(Job(tmp_path, sessions), seed, ["sessions"], expected_sessions(2))
+
+
+def test_what_is_sent_at_others_times_is_refused(tmp_path: Path) -> None:
+    def joined(scope: Any, results: Path) -> None:
+        rows = source(scope)
+        other = source(scope, "other")
+        if how == "temporal":
+            found = temporal_join(rows, other, on="k", time="at", version_time="at", columns={"v": "left.v"})
+        else:
+            times = {"left_time": "at", "right_time": "at", "upper": 2}
+            found = interval_join(rows, other, on="k", how=how, columns={"v": "left.v"}, **times)
+        to_arrow_files(filter(found, "v", ">=", 0), results / "rows", commit="finished", name="rows")
+
+    for how, name in (("left", "interval_join"), ("anti", "interval_join"), ("temporal", "temporal_join")):
+        refused = raises(GraphError, "'rows'", "commit='finished'", repr(name), "Leave commit= out")
+        with refused, Job(tmp_path / how, joined).world(1, Random(1)):
+            pass
+    how = "inner"
+    with Job(tmp_path / how, joined).world(1, Random(1)) as world:
+        world.finish()
 
 
 def test_results_appear_before_any_snapshot_in_order_of_time(tmp_path: Path) -> None:
