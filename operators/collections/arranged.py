@@ -14,7 +14,7 @@ from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Redu
 from tokenring.operators.collections.saved import exported
 from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
-from tokenring.operators.collections.totals import table_of_rows, totals_of
+from tokenring.operators.collections.totals import require_other_names, table_of_rows, totals_of
 from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
@@ -87,6 +87,7 @@ class Arranged:
 
     def aggregate(self, name: str = "aggregate", **folds: Any) -> Arranged:
         """For each key that is there, one row of it and of totals."""
+        require_other_names(name, self.keys, folds)
         for fold in folds.values():
             column = getattr(fold, "column", None)
             if isinstance(column, str) and column in self.keys:

@@ -22,6 +22,7 @@ from tokenring.operators.collections.totals import (
     columns_folded,
     in_order,
     means_of,
+    require_other_names,
     tables_of_parts,
     totals_of,
     without_means,
@@ -165,6 +166,7 @@ class Collection(Rows):
             of_all = self.with_columns(**{_ALL: lit(0)}).aggregate(_ALL, name, **folds)
             return of_all.drop_columns(_ALL)
         keys = self._keys(key, name)
+        require_other_names(name, keys, folds)
         if any(isinstance(fold, CountDistinct) for fold in folds.values()):
             return self._with_distinct(keys, name, folds)
         parted = without_means(folds)

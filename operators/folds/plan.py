@@ -36,6 +36,8 @@ class Plan:
         for name in by:
             if name not in schema.positions:
                 raise SchemaError(f"operator {operator!r}: {schema.missing(name, 'to group by')}")
+        if len(set(by)) < len(by):
+            raise SchemaError(f"operator {operator!r}: a column to group by is named twice: {', '.join(by)}")
         folds: list[Fold] = []
         known: dict[object, int] = {}
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, Schema, SchemaError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, UsageError
 from tokenring.operators.rows.on_error import OnError, applied
 
 BatchMaker = Callable[[Batch], Mapping[str, Any] | Batch | None]
@@ -35,6 +35,11 @@ def map_batches(
     not fit. What expressions can say is quicker as `with_columns` and `select`. on_error="stream": as there; the
     function is called with less rows where it raises, to find out at which.
     """
+    if not isinstance(schema, Schema) or not callable(function):
+        raise UsageError(
+            f"operator {name!r} takes the schema of the rows it makes, and then a function: map_batches(Schema(...), "
+            f"function), not {type(schema).__name__} and {type(function).__name__}"
+        )
 
     def apply(batch: Batch) -> Batch | None:
         columns = function(batch)

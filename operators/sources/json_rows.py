@@ -124,8 +124,11 @@ class JsonRows:
         for number, found in zip(numbers, objects, strict=True):
             if found.__class__ is not dict:
                 raise SchemaError(f"{where(number)}: not a JSON object but {_describe(found)}")
-        if any([kind.is_decimal for _, kind in self._kinds]):
-            objects = [_with_exact_numbers(found, lines[at]) for at, found in zip(numbers, objects, strict=True)]
+        decimals = [column for column, kind in self._kinds if kind.is_decimal]
+        if decimals:
+            objects = [
+                _with_exact_numbers(found, lines[at], decimals) for at, found in zip(numbers, objects, strict=True)
+            ]
         columns: dict[str, Any] = {name: [found.get(name) for found in objects] for name in self._schema.names}
         for name, kind in self._kinds:
             accepted = _ACCEPTED[kind.family][0] | ({_NOTHING} if kind.nullable else set())
@@ -150,12 +153,14 @@ class JsonRows:
                 raise SchemaError(f"{where}, column {name!r}: {value!r:.40} is out of range ({error})") from None
 
 
-def _with_exact_numbers(found: dict[str, Any], line: bytes) -> dict[str, Any]:
-    """The object of a line, of which fractions have become floats, with numbers as they are written."""
-    if float not in map(type, found.values()):
+def _with_exact_numbers(found: dict[str, Any], line: bytes, decimals: Sequence[str]) -> dict[str, Any]:
+    """The object of a line, of which fractions have become floats, with numbers of these columns as they are written.
+    """
+    names = [name for name in decimals if type(found.get(name)) is float]
+    if not names:
         return found
     numbers = json.loads(line, parse_float=Decimal)
-    return {name: numbers[name] if type(value) is float else value for name, value in found.items()}
+    return found | {name: numbers[name] for name in names}
 
 
 def _refuse(column: str, kind: Kind, value: Any, is_there: bool, where: str) -> NoReturn:

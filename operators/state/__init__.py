@@ -35,6 +35,7 @@ with later(__name__):
         slot_of,
         take_place,
     )
+    from tokenring.operators.state.floats import NAN, canonical_floats
     from tokenring.operators.state.heap import pop, push
     from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
     from tokenring.operators.state.kept_texts import (
@@ -82,6 +83,8 @@ with later(__name__):
     from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
 
 __all__ = [
+    "NAN",
+    "canonical_floats",
     "AHEAD",
     "CellCounts",
     "FreeList",

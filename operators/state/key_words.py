@@ -1,5 +1,5 @@
 """Keys, and values that are counted, of any kind in compiled operators, as words that are equal where the values are: a
-text is a number, and -0.0 is 0.0.
+text is a number, -0.0 is 0.0, and all NaNs are one.
 
 Texts are compared byte by byte where their hashes are equal. Of texts that all workers have in common a word says which
 it is: those that came lately are found by it alone. A text that is of no key any more keeps its number until there is
@@ -27,34 +27,29 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
+from tokenring.operators.state.floats import NAN, canonical_floats
 from tokenring.operators.state.kept_texts import KeptTexts
 from tokenring.operators.state.key_records import KeyColumns
 from tokenring.operators.state.keys import Keys
 from tokenring.operators.state.text_table import NULL, NumberedTexts, TextTable, number_texts, store_of
 
-_MINUS_ZERO = np.int64(-(2**63))
-AS_IT_IS, FLOATS = 0, 1
-"""What stands for a column of a key that is taken as it is, and for one of float64; else the address of its texts."""
-
-
-@kernel
-def one_zero(column: Words, words: Words) -> None:
-    """Write floats' words, with 0.0 in the place of -0.0."""
-    for i in range(len(column)):
-        words[i] = 0 if column[i] == _MINUS_ZERO else column[i]
+AS_IT_IS, FLOATS, NULLABLE_FLOATS = 0, 1, 2
+"""What stands for a column of a key that is taken as it is, and for one of float64, which may be null; else the address
+of its texts."""
+_NULL_FLOAT = Schema(float="float64?").kind("float").null
 
 
 @kernel
 def word_column(world: int, what: int, column: Words, add: bool) -> int:
     """A key's column as words, at an address that is good until the round's end; 0 if there was no room for a text that
-    is new. what: AS_IT_IS, FLOATS or where the column's texts are. add: whether new texts get numbers; else they are
+    is new. what: what stands for the column. add: whether new texts get numbers; else they are
     none that a key has."""
     if what == AS_IT_IS:
         return column.ctypes.data
     target = claim(world_at(world), 8 * len(column))
     words = words_at(target, len(column))
-    if what == FLOATS:
-        one_zero(column, words)
+    if what <= NULLABLE_FLOATS:
+        canonical_floats(column, NAN if what == FLOATS else _NULL_FLOAT, words)
     else:
         texts = record_at(what, TextTable)
         store = store_of(texts)
@@ -100,7 +95,7 @@ def values_of(key_words: int, column: int, words: Words) -> None:
     if key_words == 0:
         return
     what = words_at(key_words, column + 1)[column]
-    if what in (AS_IT_IS, FLOATS):
+    if what <= NULLABLE_FLOATS:
         return
     texts = record_at(what, TextTable)
     stored = words_at(texts.stored, texts.capacity)
@@ -152,7 +147,7 @@ class TextNumbers:
 
     def texts_of(self, numbers: np.ndarray) -> np.ndarray:
         """The words of texts, as they are until the next call: of int64 (n,), -1 for null, int64 (n,)."""
-        return np.where(numbers < 0, NULL, self._numbered.kept[np.maximum(numbers, 0)])
+        return self._numbered.words_of(numbers)
 
     def forget(self, numbers: np.ndarray) -> None:
         """Between two runs: these are of no key any more, each named once."""
@@ -163,12 +158,14 @@ def what_stands_for(kind: Kind, texts: TextNumbers | None) -> int:
     """What `word_column` is told of a column of this kind; texts: of one of text, its own."""
     if texts is not None:
         return texts.address
-    return FLOATS if kind.is_float else AS_IT_IS
+    if kind.is_float:
+        return NULLABLE_FLOATS if kind.nullable else FLOATS
+    return AS_IT_IS
 
 
 class KeyWords:
-    """A key's columns as words. kinds: a word for each that says what it is (AS_IT_IS, FLOATS, where its texts are), at
-    `address`, which is 0 if all are taken as they are. spec: the kinds of the words, by name."""
+    """A key's columns as words. kinds: a word for each that says what stands for it, at `address`, which is
+    0 if all are taken as they are. spec: the kinds of the words, by name."""
 
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
         kinds = [schema.kind(name) for name in by]

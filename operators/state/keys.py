@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, SchemaError
+from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.engine.raw import address_of
 from tokenring.operators.state.arithmetic import MOST
 from tokenring.operators.state.cells import FULL, FULL_OF, MOST_SLOTS
+from tokenring.operators.state.floats import NAN, canonical_floats
 from tokenring.operators.state.key_table import KeyTable
 from tokenring.operators.state.keys_kernels import KeyCounts, move_texts, number, remove
 from tokenring.operators.state.tables import grown
@@ -19,11 +20,14 @@ _NONE = np.zeros(0, np.int64)
 _NO_SOURCES = np.zeros((0, SOURCE_WORDS), np.int64)
 
 
-def _as_words(column: np.ndarray) -> np.ndarray:
+def _as_words(column: np.ndarray, kind: Kind) -> np.ndarray:
     """A physical column as the int64 words that stand for its values as keys: equal values, equal words."""
-    if column.dtype == np.float64:
-        column = column + 0.0  # makes -0.0 the same as 0.0
-    return np.ascontiguousarray(column).view(np.int64)
+    column = np.ascontiguousarray(column).view(np.int64)
+    if kind.is_float:
+        words = np.empty(len(column), np.int64)
+        canonical_floats(column, kind.null if kind.nullable else NAN, words)
+        return words
+    return column
 
 
 class Keys(KeyTable):
@@ -110,7 +114,7 @@ class Keys(KeyTable):
         slots = np.empty(rows, np.int64)
         fresh, fresh_rows = (np.empty(rows, np.int64), np.empty(rows, np.int64)) if add else (_NONE, _NONE)
         positions = [batch.schema.position(name) for name in names]
-        columns = [_as_words(batch.columns[position]) for position in positions]
+        columns = [_as_words(batch.columns[at], kind) for at, kind in zip(positions, self.schema.kinds, strict=True)]
         if self._exact:
             wanted, made, sources = columns[0], _NONE, _NO_SOURCES
         else:

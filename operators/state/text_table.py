@@ -294,6 +294,10 @@ class NumberedTexts:
         made = np.empty(len(words), np.int64)
         return made if _number_column(self.table.words, words, heap, null, add, in_words, made) else None
 
+    def words_of(self, numbers: np.ndarray) -> np.ndarray:
+        """The words of texts, int64 (n,), by number; NULL where that is."""
+        return np.where(numbers < 0, NULL, self._stored[np.maximum(numbers, 0)])
+
     def forget(self, numbers: np.ndarray) -> None:
         """Texts have no number any more, each named once."""
         _forget(self.table.words, numbers)

@@ -6,8 +6,8 @@ from tokenring.engine import TABLE, WORDS, Batch, Schema, SchemaError, boolean, 
 from tokenring.engine.columns import FLOAT, TEXT
 from tokenring.engine.compiled import Words, address_of, record_at, records_of, words_at
 from tokenring.operators.collections.words.interning import interned_texts
-from tokenring.operators.collections.words.kinds import KindRow, enter_floats, kinds_table
-from tokenring.operators.state import UNKNOWN, TextTable, number_texts
+from tokenring.operators.collections.words.kinds import KindRow, kinds_table
+from tokenring.operators.state import NAN, UNKNOWN, TextTable, canonical_floats, number_texts
 
 
 @kernel(boolean(int64, WORDS, WORDS, TABLE, int64, TABLE, int64))
@@ -28,7 +28,7 @@ def enter_columns(texts: int, columns: Words, heaps: Words, kinds: Words, rows: 
             if not number_texts(record_at(texts, TextTable), words, heaps[column], null, True, True, entered):
                 return False
         elif order == FLOAT:
-            enter_floats(words, rows_of_kinds, column, entered)
+            canonical_floats(words, rows_of_kinds[column].null if rows_of_kinds[column].nullable != 0 else NAN, entered)
         else:
             entered[:] = words
     return True

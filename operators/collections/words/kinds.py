@@ -69,21 +69,8 @@ def is_nan(word: int) -> bool:
 
 
 @kernel
-def enter_floats(words: Words, kinds: Sequence[KindRow], column: int, target: Words) -> None:
-    """Write floats' bits: those of 0.0 for both zeros, of one NaN for all but the null."""
-    kept = kinds[column].null if kinds[column].nullable != 0 else signed(_NAN)
-    for row in range(len(words)):
-        word = words[row]
-        if word == _SIGN:
-            word = signed(0)
-        elif is_nan(word) and word != kept:
-            word = signed(_NAN)
-        target[row] = word
-
-
-@kernel
 def canonical_float(word: int, null: int) -> int:
-    """A float's bits as `enter_floats` writes them, of a column with this null."""
+    """A float's bits as `canonical_floats` writes them, of a column with this null."""
     if word == _SIGN:
         return signed(0)
     return signed(_NAN) if is_nan(word) and word != null else word

@@ -53,6 +53,20 @@ def test_kinds_and_nulls(tmp_path: Path) -> None:
     ]
 
 
+def test_fractions_beside_decimals(tmp_path: Path) -> None:
+    """Decimals are read as they are written, floats as floats, where a line is looked at by itself, as for -0.0."""
+    file = tmp_path / "rows.jsonl"
+    lines = [b'{"id": 1, "x": 1.5, "d": 0.10}', b'{"id": 2, "x": -0.0, "d": "0.20"}', b'{"id": 3, "x": 1e308, "d": 3}']
+    file.write_bytes(b"\n".join(lines))
+    sent = run(lambda scope: read_json_lines(scope, file, Schema("id", x="float64", d="decimal(9, 2)")))
+    assert [(number, x, str(d)) for number, x, d in sent.values] == [
+        (1, 1.5, "0.10"), (2, -0.0, "0.20"), (3, 1e308, "3.00"),
+    ]  # fmt: skip
+    file.write_bytes(b'{"id": 1.5, "x": -0.0, "d": 1}')
+    with raises(OperatorError, "line 1", "column 'id'", "an integer", "a fraction (1.5)"):
+        run(lambda scope: read_json_lines(scope, file, Schema("id", x="float64", d="decimal(9, 2)")))
+
+
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [

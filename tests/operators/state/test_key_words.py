@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -222,3 +223,37 @@ def test_a_message_s_texts_are_numbered_once_or_twice_where_all_are_new() -> Non
     assert len(made.rows) == ROUNDS * EACH
     assert columns
     assert max(columns) < 2 * ROUNDS + 40
+
+
+OTHER_NAN = np.array([0xFFF8_0000_0000_0001, 0x7FF8_0000_0000_0003], np.uint64).view(np.float64).tolist()
+
+
+@pytest.mark.parametrize("kind", ["float64", "float64?"])
+@pytest.mark.parametrize("way", ["distinct", "running", "window", "count distinct", "join", "session"])
+def test_one_nan_and_one_zero_are_keys(way: str, kind: str) -> None:
+    """Of whatever bits: those that a processor makes have a sign. Null is none of them."""
+    values: Any = [0.0, math.nan, -0.0, *OTHER_NAN, 1.0] + ([None] if kind.endswith("?") else [])
+    schema = Schema.of({"at": "int64", "x": kind})
+    groups = 4 if kind.endswith("?") else 3
+
+    def declare(rows: Stream) -> Stream:
+        if way == "distinct":
+            return distinct(rows, "x")
+        if way == "join":
+            return join(rows, rows, on="x", columns={"one": "left.at", "other": "right.at"})
+        if way == "count distinct":
+            return aggregate(rows, window=Tumbling("at", 100), n=CountDistinct("x"))
+        windows = {"window": Tumbling("at", 100), "session": Session("at", 100)}
+        return aggregate(rows, "x", n=Count(), **({"window": windows[way]} if way in windows else {}))
+
+    with bench([schema], declare) as made:
+        made.send({"at": list(range(len(values))), "x": values})
+        made.close()
+    if way == "count distinct":
+        assert [row[-1] for row in made.rows] == [3]
+    elif way == "join":  # null meets nothing
+        assert len(made.rows) == 2 * 2 + 3 * 3 + 1
+    else:
+        assert len(made.rows) == groups
+        if way != "distinct":
+            assert sorted(row[-1] for row in made.rows) == sorted([2, 3, 1] + [1] * (groups - 3))
