@@ -124,8 +124,9 @@ class Watermarks(Mechanism):
         marks = self._marks.get((stream.scope, stream.source))
         if marks is None:
             raise GraphError(
-                f"operator {name!r}: {stream!r} carries no watermarks; make it with this mechanism's source, new_input "
-                f"or operators"
+                f"operator {name!r}: {stream!r} carries no watermarks, as what made it forwards none; make it with "
+                f"this mechanism's source, new_input or operators (windows, running aggregates, filters and the like), "
+                f"or coordinate by tokens"
             )
         signal = builder.listen(stream, everywhere)
         marks.listeners.append(signal)

@@ -137,8 +137,8 @@ def execute_with_recovery(
                     deaths.popleft()
                 if len(deaths) > recovery.restarts:
                     error.add_note(
-                        f"that was the {len(deaths)}th failure within {recovery.within}, and restarts="
-                        f"{recovery.restarts}; the next run goes on from the newest snapshot in {folder.path}"
+                        f"that was failure {len(deaths)} within {recovery.within}, and restarts={recovery.restarts}; "
+                        f"the next run goes on from the newest snapshot in {folder.path}"
                     )
                     raise
                 pause_s = min(_LEAST_PAUSE_S * 2 ** (len(deaths) - 1), _MOST_PAUSE_S)

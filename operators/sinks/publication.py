@@ -61,6 +61,7 @@ def publish(
     """
     require_outside_loops(stream, name)
     target = Path(os.path.abspath(folder))
+    require_own(stream, target, name)
     require_new(target, name)
 
     def collect(context: OperatorContext) -> Callable[[InputPort], None]:
@@ -156,6 +157,18 @@ def checked_commit(commit: str, name: str, is_saved: bool) -> bool:
             f"operator {name!r}: commit= says when results appear under recovery: leave it out, or run with recovery="
         )
     return commit == _FINISHED
+
+
+class _Folders(set[Path]):
+    """To which sinks of a dataflow write."""
+
+
+def require_own(stream: Stream, target: Path, name: str) -> None:
+    """GraphError where another sink of the dataflow writes to a folder."""
+    folders = stream.scope.kept(_Folders)
+    if target in folders:
+        raise GraphError(f"operator {name!r}: another sink writes to {target}: give each a folder of its own")
+    folders.add(target)
 
 
 def require_new(target: Path, name: str) -> None:

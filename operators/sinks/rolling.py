@@ -33,7 +33,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
-from tokenring.operators.sinks.publication import PartWriter, require_outside_loops
+from tokenring.operators.sinks.publication import PartWriter, require_outside_loops, require_own
 from tokenring.operators.time import position_of
 
 _NOTHING = Schema("nothing")
@@ -145,6 +145,7 @@ def roll_files(
     if roll.time is not None:
         position_of(what, stream.schema, roll.time)
     target = Path(os.path.abspath(folder))
+    require_own(stream, target, name)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:

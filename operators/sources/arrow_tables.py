@@ -126,6 +126,12 @@ def schema_of(
         require_schema(name, schema)
         columns = schema.names
     chosen = list(arrow.names) if columns is None else chosen_columns(name, columns, arrow.names, where)
+    twice = sorted({column for column in chosen if list(arrow.names).count(column) > 1})
+    if twice:
+        raise SchemaError(
+            f"source {name!r}: columns of {where} are not named apart: {', '.join(twice)}; rename them, or read others "
+            f"(columns=)"
+        )
     _say_what_zones_are_lost(name, where, arrow, schema, chosen)
     if schema is not None:
         return schema

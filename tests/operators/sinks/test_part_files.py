@@ -13,8 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import raises
-from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
-from tokenring.operators import collect, gather, read_arrow, read_parquet, to_arrow_files, to_json_lines, to_parquet
+from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Scope, Stream, UsageError, Worker, execute
+from tokenring.operators import (
+    Roll,
+    collect,
+    gather,
+    read_arrow,
+    read_parquet,
+    to_arrow_files,
+    to_json_lines,
+    to_parquet,
+)
 from tokenring.shm.memory import process_start_ticks
 
 SCHEMA = Schema("id", at="timestamp?", name="string?", on="bool?", score="float64")
@@ -173,3 +182,13 @@ def test_what_appears_meanwhile_is_left_alone_and_the_rest_is_published(tmp_path
         execute(program, workers=2)
     assert [path.name for path in (tmp_path / "arrow").iterdir()] == ["mine"]
     assert len(list((tmp_path / "parquet").iterdir())) == len(list((tmp_path / "json").iterdir())) == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"roll": Roll("1h")}])
+def test_two_sinks_of_a_folder_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
+    """When they are declared: they would take each other's files away."""
+    _, rows = Scope("twice").new_input(Schema("id"))
+    to_parquet(rows, tmp_path / "out", **options)
+    with raises(GraphError, "'to_arrow_files'", "another sink", str(tmp_path / "out"), "folder of its own"):
+        to_arrow_files(rows, tmp_path / "x" / ".." / "out", **options)
+    to_arrow_files(rows, tmp_path / "other", **options)

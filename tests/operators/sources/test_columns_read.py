@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.errors import raises
 from tests.operators.sources.helpers import run
-from tokenring.engine import Batch, Schema, Scope, Stream
+from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream
 from tokenring.operators import (
     Count,
     Expression,
@@ -24,6 +25,7 @@ from tokenring.operators import (
     filter,
     join,
     map_batches,
+    read_arrow,
     read_parquet,
     rename,
     select,
@@ -171,3 +173,14 @@ def test_an_aggregate_of_one_column_leaves_the_others(file: Path, asked: set[str
     assert asked == {"a", "b"}
     expected = {key: sum(row for row in range(ROWS) if row % 7 == key) for key in range(7)}
     assert {row[0]: row[1] for _, _, row in made.rows} == expected
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["a", "b", "a"])
+    pq.write_table(twice, tmp_path / "rows.parquet")
+    with raises(SchemaError, "source 'read_arrow'", "not named apart: a", "rename"):
+        read_arrow(Scope("twice"), twice)
+    for columns in (None, "a", "a b"):
+        with raises(SchemaError, "source 'read_parquet'", "rows.parquet", "not named apart: a", "columns="):
+            read_parquet(Scope("twice"), tmp_path / "rows.parquet", columns=columns)
+    assert read_parquet(Scope("twice"), tmp_path / "rows.parquet", columns="b").schema.names == ("b",)
