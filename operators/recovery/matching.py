@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import orjson
 
 from tokenring.engine import RecoveryError
@@ -195,9 +196,33 @@ def _difference(was: Any, now: Any) -> str:
         for name in {**was, **now}:
             if was.get(name) != now.get(name):
                 return f"{name}: {_difference(was.get(name), now.get(name))}"
-    if isinstance(was, list) and isinstance(now, list):
-        for one, other in zip(was, now, strict=False):
-            if one != other:
-                return _difference(one, other) if isinstance(one, list) and one[:1] != other[:1] else f"{other}"
-        return f"{len(now)} things are read, and {len(was)} were"
+    if _are_files(was) and _are_files(now):
+        return _difference_of_files(was, now)
     return f"{now!r}, and it was {was!r}"
+
+
+def _instant(ns: int) -> str:
+    return f"{np.datetime64(ns, 'ns')} UTC"
+
+
+def _are_files(facts: Any) -> bool:
+    """Whether these are paths, bytes and times of files: see `facts_of` in operators/sources/files.py."""
+    return isinstance(facts, list) and all(isinstance(each, list) and len(each) == 3 for each in facts)
+
+
+def _difference_of_files(was: list[Any], now: list[Any]) -> str:
+    """Of files, the first that is another."""
+    before, after = ({path: facts for path, *facts in files} for files in (was, now))
+    for path in before:
+        if path not in after:
+            return f"{path} is gone"
+    for path in after:
+        if path not in before:
+            return f"{path} is new"
+    for path, (size, changed_ns) in after.items():
+        size_before, changed_before_ns = before[path]
+        if size != size_before:
+            return f"{path} has {size:,} bytes, and had {size_before:,}"
+        if changed_ns != changed_before_ns:
+            return f"{path} is of {_instant(changed_ns)}, and was of {_instant(changed_before_ns)}"
+    return "in another order"

@@ -3,12 +3,14 @@ cannot be wrong, and what would be lost is refused, unless it may be. Against pl
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.errors import raises
@@ -26,7 +28,7 @@ from tests.operators.recovery.test_programs import (
 )
 from tests.operators.recovery.worlds import Declare, Job
 from tokenring.engine import OperatorError, RecoveryError, UsageError, Worker, whole_files
-from tokenring.operators import from_generator, to_arrow_files, union
+from tokenring.operators import from_generator, read_json_lines, to_arrow_files, union
 
 
 def share_a(share: int, shares: int) -> Any:
@@ -252,3 +254,28 @@ def test_results_of_sinks_of_another_program_are_taken_back(tmp_path: Path) -> N
     assert (job.rows("a"), job.rows("b"), job.rows("c")) == (first, first, Counter())
     go_on(job, sinks("a", "b"))
     assert job.rows("a") == job.rows("b") == Counter(before + after)
+
+
+def test_the_file_that_has_changed_is_named_and_how(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+
+    def declare(scope: Any, results: Path) -> None:
+        windowed(read_json_lines(scope, folder, ROW, time="at", name="logs"), results, "windows")
+
+    def lines(rows: Any) -> bytes:
+        return b"".join([orjson.dumps({"at": at, "k": k, "v": v}) + b"\n" for at, k, v in rows])
+
+    for number in range(2):
+        (folder / f"{number}.jsonl").write_bytes(lines(rows_of(number)))
+    job, first, second = cut(tmp_path, declare, 4), folder / "0.jsonl", folder / "1.jsonl"
+    stat = second.stat()
+    for change, fact in (
+        (lambda: first.rename(tmp_path / "away"), f"{first} is gone"),
+        (lambda: (tmp_path / "away").rename(first) and (folder / "2.jsonl").touch(), "2.jsonl is new"),
+        (lambda: (folder / "2.jsonl").unlink() or os.utime(second, ns=(0, 10**18)), "of 2001-09-09T01:46:40.000000000"),
+        (lambda: second.write_bytes(b""), f"{second} has 0 bytes, and had {stat.st_size:,}"),
+    ):
+        change()
+        with raises(RecoveryError, "source 'logs'", fact, "--drop logs"):
+            go_on(job, declare)
