@@ -17,7 +17,6 @@ from tokenring.engine import (
     Notify,
     OperatorContext,
     Schema,
-    SchemaError,
     Stream,
     Time,
     UsageError,
@@ -266,16 +265,12 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     whose worker stays, and the latest is the last to arrive of those with the latest message time.
     """
     require_total_order(name, stream.scope)
-    if not isinstance(key, str) or len(key.split()) > 1:
-        raise SchemaError(
-            f"operator {name!r} keeps the newest row by one column, not by {key!r}: make one of several, or a view "
-            f"(aggregate and the like with changes=True)"
-        )
-    stream.schema.position(key)
+    given: Any = key
+    column: Any = tuple(given) if isinstance(given, list) else given
+    position = stream.schema.position(column)  # which says what is wrong with it
     require_newest(name, stream, (key,))
     stream.scope.kept(RowsKept).append(repr(name))
     kept = Latest(stream.schema.names, stream.schema, key)
-    position = stream.schema.position(key)
     moves = has_bins(stream.scope) or saving_of(stream.scope) is not None
     builder = stream.operator(name, Notify.NEVER)
     builder.input(stream, Staying(key) if moves else None)

@@ -170,12 +170,15 @@ class KeyWords:
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
         kinds = [schema.kind(name) for name in by]
         self._texts = {at: TextNumbers() for at, kind in enumerate(kinds) if kind.is_text}
-        words = np.zeros(len(by) + KeyedMessage.size, np.int64)
-        self.kinds = words[: len(by)]
-        self.kinds[:] = [what_stands_for(kind, self._texts.get(at)) for at, kind in enumerate(kinds)]
-        self.address = address_of(words) if self.kinds.any() else 0
-        self._before = KeyedMessage(words[len(by) :])
+        stands_for = [what_stands_for(kind, self._texts.get(at)) for at, kind in enumerate(kinds)]
+        self._words = np.array([*stands_for, *[0] * KeyedMessage.size], np.int64)
+        self.address = address_of(self._words) if any(stands_for) else 0
         self.spec = {name: "int64" if kind.is_text else str(kind) for name, kind in zip(by, kinds, strict=True)}
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """See KeyWords: int64 (columns of the key,)."""
+        return self._words[: -KeyedMessage.size]
 
     @property
     def texts(self) -> dict[int, TextNumbers]:
@@ -187,7 +190,8 @@ class KeyWords:
         their column where the key begins."""
         for at, texts in self._texts.items():
             if texts.grow(partial(numbers_in_use, keys, first + at)):
-                self._before.message = 0  # texts of it that no key has yet may have lost their numbers
+                # Texts of the message before, which no key has yet, may have lost their numbers.
+                KeyedMessage(self._words[-KeyedMessage.size :]).message = 0
 
 
 def numbers_in_use(keys: Keys, column: int) -> np.ndarray:

@@ -319,7 +319,7 @@ class NumberedTexts:
             self._cells = grown(self._cells, len(self._cells) + 1)
             begin_settling(self._cells, its.words)
         its.cells, its.cell_count = address_of(self._cells), len(self._cells)
-        lately = min(len(self._cells), _MOST_LATELY)
+        lately = min(len(self._cells) // 4, _MOST_LATELY)
         if its.lately_count < lately:
             self._lately = np.full((lately, LateWord.size), _NO_WORD, np.int64)
             its.lately, its.lately_count = address_of(self._lately), lately

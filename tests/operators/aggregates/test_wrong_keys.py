@@ -52,7 +52,8 @@ def test_a_total_of_a_collection_is_not_called_as_its_key_is() -> None:
 
 def test_latest_goes_by_one_column() -> None:
     for key in ("key value", ["key", "value"], ("key",)):
-        _refused(lambda rows, key=key: latest(rows, key), SchemaError, "one column", repr(key), "changes=True")
+        said = repr(tuple(key) if isinstance(key, list) else key)
+        _refused(lambda rows, key=key: latest(rows, key), SchemaError, "one column", said, "at, key, value")
     _refused(lambda rows: latest(rows, "kay"), SchemaError, "'kay'", "did you mean 'key'")
 
 

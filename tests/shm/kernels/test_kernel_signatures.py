@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 from importlib import import_module
 from types import CodeType, ModuleType
 from typing import Any
@@ -29,6 +30,11 @@ def _within(code: CodeType) -> list[CodeType]:
     return [code, *inner]
 
 
+def _globals_of(code: CodeType) -> set[str]:
+    """The module's names that it reads: not those of attributes, a token's `drop`, say."""
+    return {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+
+
 def _calls(module: ModuleType) -> set[str]:
     """Which kernels without a signature Python code of this module names, and where."""
     seen: set[int] = set()
@@ -36,7 +42,7 @@ def _calls(module: ModuleType) -> set[str]:
         f"{module.__name__}: {code.co_qualname} names {name}"
         for value in vars(module).values()
         for code in _codes(value, seen, module.__name__)
-        for name in code.co_names
+        for name in _globals_of(code)
         if isinstance(found := vars(module).get(name), Kernel) and found.signature is None
     }
 
