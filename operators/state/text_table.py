@@ -278,8 +278,8 @@ class NumberedTexts:
         return int(sum([each.nbytes for each in (self._cells, self._stored, self._hashes, self._unused)]))
 
     def make_places(self, more: int) -> None:
-        """Have places for so many more, and for half as many as there are if there were too few. MemoryError for more
-        than a cell can tell apart."""
+        """Have places for so many more: twice as many as there are, at least, if they are too few. MemoryError for more
+        than cells can tell apart."""
         if self.places < more:
             length = len(self._stored) + more - self.places
             if length > MOST_SLOTS:
