@@ -53,7 +53,7 @@ def word_column(world: int, what: int, column: Words, add: bool) -> int:
     else:
         texts = record_at(what, TextTable)
         store = store_of(texts)
-        if not number_texts(texts, column, store.base, NULL, add, False, words):
+        if not number_texts(texts, column, store.base, NULL, add, words):
             store.round = round_of(world)
             return 0
     return target

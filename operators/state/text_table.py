@@ -46,7 +46,8 @@ class TextTable(Record):
     """`counts`: of cells. `texts`: the address of the TextStore; what it keeps from the offset `lasting` on stays there
     for ever. `cells`, `cell_count`. `stored`, `hashes`: by number the text's word and its hash; `unused`: numbers that
     are to be used again; `capacity`: how long these are. `lately`: a LateWord for each of some words, `lately_count` of
-    them, a power of two. `columns`: how many there were. `given`, `given_bytes`: how many numbers the last column got
+    them, a power of two. `in_words`: whether the word of the text that is kept stands for a text, not its number.
+    `columns`: how many there were. `given`, `given_bytes`: how many numbers the last column got
     that are new, and the bytes of their texts. `scratch`: two times AHEAD words."""
 
     counts: CellCounts
@@ -60,6 +61,7 @@ class TextTable(Record):
     capacity: int
     lately: int
     lately_count: int
+    in_words: int
     columns: int
     given: int
     given_bytes: int
@@ -162,7 +164,7 @@ def _known_lately(
 
 @kernel
 def _number_waiting(
-    table: TextTable, column: Words, heap: int, add: bool, in_words: bool, watches: bool, waiting: int, target: Words
+    table: TextTable, column: Words, heap: int, add: bool, watches: bool, waiting: int, target: Words
 ) -> bool:
     """Write what stands for the words that wait; False if there was no room."""
     store = store_of(table)
@@ -193,7 +195,7 @@ def _number_waiting(
                 return False
             half, split = first_homes(cells, table.counts)
         if made >= 0:
-            made = stored[made] if in_words else made
+            made = stored[made] if table.in_words != 0 else made
             if watches:
                 known = _from_start(word, heap, base)
                 one = lately[_late_place(known, len(lately))]
@@ -203,29 +205,24 @@ def _number_waiting(
 
 
 @kernel
-def number_texts(
-    table: TextTable, column: Words, heap: int, null: int, add: bool, in_words: bool, target: Words
-) -> bool:
-    """Write what stands for each text of a column: its number, or, `in_words`, the word of the text that is kept. False
-    if there was no room for one that is new. heap: the address from which words count; null: what stands for that; add:
-    whether new texts get numbers, or are UNKNOWN."""
+def number_texts(table: TextTable, column: Words, heap: int, null: int, add: bool, target: Words) -> bool:
+    """Write what stands for each text of a column. False if there was no room for one that is new. heap: the address
+    from which words count; null: what stands for that; add: whether new texts get numbers, or are UNKNOWN."""
     table.given = table.given_bytes = 0
     table.columns += 1
     row, waited, watches = 0, 0, True
     while row < len(column):
         row, waiting = _known_lately(table, column, heap, null, row, watches, target)
-        if not _number_waiting(table, column, heap, add, in_words, watches, waiting, target):
+        if not _number_waiting(table, column, heap, add, watches, waiting, target):
             return False
         waited += waiting
         watches = waited < row or row < _WATCHED  # a column's words come again and again, or never
     return True
 
 
-@kernel(boolean(WORDS, COLUMN, int64, int64, boolean, boolean, WORDS))
-def _number_column(
-    words: Words, column: Words, heap: int, null: int, add: bool, in_words: bool, target: Words
-) -> bool:
-    return number_texts(record_of(words, TextTable), column, heap, null, add, in_words, target)
+@kernel(boolean(WORDS, COLUMN, int64, int64, boolean, WORDS))
+def _number_column(words: Words, column: Words, heap: int, null: int, add: bool, target: Words) -> bool:
+    return number_texts(record_of(words, TextTable), column, heap, null, add, target)
 
 
 @kernel(void(WORDS, COLUMN))
@@ -241,13 +238,13 @@ def _forget(words: Words, numbers: Words) -> None:
 class NumberedTexts:
     """The texts that came, by number. Memory: 36 to 72 bytes each, and their bytes where a store keeps them."""
 
-    def __init__(self, store: TextStore, lasting: int = _NEVER) -> None:
-        """store: where texts are kept; from which offset on they stay there."""
+    def __init__(self, store: TextStore, lasting: int = _NEVER, in_words: bool = False) -> None:
+        """store: where texts are kept; lasting: from which offset on they stay there; in_words: see TextTable."""
         self._stored, self._hashes, self._unused = (np.zeros(0, np.int64) for _ in range(3))
         self._cells = np.zeros(_FIRST_CELLS, np.int64)
         self.table = TextTable()
         """As kernels see them."""
-        self.table.texts, self.table.lasting = store.address, lasting
+        self.table.texts, self.table.lasting, self.table.in_words = store.address, lasting, in_words
         self.table.scratch = address_of(shared_scratch(__name__, 2, AHEAD))
         self._have_places(_FIRST_TEXTS)
 
@@ -287,12 +284,10 @@ class NumberedTexts:
             self._have_places(length)
         self._have_cells(self.texts + more)
 
-    def number(
-        self, words: np.ndarray, heap: int, null: int = NULL, add: bool = True, in_words: bool = False
-    ) -> np.ndarray | None:
+    def number(self, words: np.ndarray, heap: int, add: bool = True) -> np.ndarray | None:
         """See `number_texts`; None if there was no room."""
         made = np.empty(len(words), np.int64)
-        return made if _number_column(self.table.words, words, heap, null, add, in_words, made) else None
+        return made if _number_column(self.table.words, words, heap, NULL, add, made) else None
 
     def words_of(self, numbers: np.ndarray) -> np.ndarray:
         """The words of texts, int64 (n,), by number; NULL where that is."""

@@ -25,7 +25,7 @@ def enter_columns(texts: int, columns: Words, heaps: Words, kinds: Words, rows: 
         entered = target[column, at : at + rows]
         if order == TEXT:
             null = rows_of_kinds[column].null
-            if not number_texts(record_at(texts, TextTable), words, heaps[column], null, True, True, entered):
+            if not number_texts(record_at(texts, TextTable), words, heaps[column], null, True, entered):
                 return False
         elif order == FLOAT:
             canonical_floats(words, rows_of_kinds[column].null if rows_of_kinds[column].nullable != 0 else NAN, entered)

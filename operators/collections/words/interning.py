@@ -15,7 +15,7 @@ class Interned(NumberedTexts):
         store = self._store
         store.base, store.common, self._start = space.address, space.common_words, space.claim(_PART_BYTES)
         store.at, store.end = self._start, self._start + _PART_BYTES
-        super().__init__(store, self._start)
+        super().__init__(store, self._start, in_words=True)
 
     @property
     def kept_bytes(self) -> int:

@@ -155,3 +155,16 @@ def test_who_asks_for_a_text_enters_none() -> None:
     assert entering.has_all(tr.Batch(schema, {"v": ["asked for", None]}))
     assert not entering.has_all(tr.Batch(schema, {"v": ["asked for", "what nobody has"]}))
     assert texts_there() == before
+
+
+def test_what_was_asked_for_is_entered_as_it_was() -> None:
+    """By a word that came lately: of a text that lies in the space."""
+    space, schema = text_space(), tr.Schema(v="string")
+    assert space is not None
+    entering = Entering("test", schema)
+    words = entered("string", ["looked at", "and entered"])[0][0]
+    there = tr.Batch.wrap(schema, (words,), len(words), (space.heap,))
+    fresh = entered("string", [f"other {number}" for number in range(20_000)])[0][0]
+    assert len(set(fresh.tolist())) == 20_000
+    assert entering.has_all(there)
+    assert entering.table_of(there)[0].tolist() == words.tolist()
