@@ -14,10 +14,11 @@ from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Redu
 from tokenring.operators.collections.saved import exported
 from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
-from tokenring.operators.collections.totals import require_other_names, table_of_rows, totals_of
+from tokenring.operators.collections.totals import table_of_rows, totals_of
 from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
+from tokenring.operators.folds import require_other_names
 from tokenring.operators.migrate import made_again
 from tokenring.operators.time import require_integer_times
 

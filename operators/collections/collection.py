@@ -22,7 +22,6 @@ from tokenring.operators.collections.totals import (
     columns_folded,
     in_order,
     means_of,
-    require_other_names,
     tables_of_parts,
     totals_of,
     without_means,
@@ -32,7 +31,7 @@ from tokenring.operators.collections.updates import PARTS, Parts
 from tokenring.operators.collections.upserts import to_upserts
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED, Entering, kinds_table
 from tokenring.operators.expressions import col, lit
-from tokenring.operators.folds import Count, CountDistinct
+from tokenring.operators.folds import Count, CountDistinct, require_other_names
 from tokenring.operators.migrate import made_again
 from tokenring.operators.rows import select
 from tokenring.operators.time import require_integer_times

@@ -20,9 +20,10 @@ with later(__name__):
     from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
     from tokenring.operators.folds.owners import to_owners
-    from tokenring.operators.folds.plan import ALL, Plan, counted_columns
+    from tokenring.operators.folds.plan import ALL, Plan, counted_columns, require_other_names
 
 __all__ = [
+    "require_other_names",
     "write_partials",
     "NO_ROOM",
     "ALL",

@@ -1,6 +1,6 @@
 """What an aggregation computes, found out and checked when the dataflow is declared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tokenring.engine import Schema, SchemaError, did_you_mean
@@ -54,8 +54,7 @@ class Plan:
                     f"operator {operator!r}: {name}={aggregate!r} is no aggregate; give {name}=Count(), "
                     f"{name}=Sum('column') or the like{did_you_mean(name, _OPTIONS)}"
                 )
-            if name in by:
-                raise SchemaError(f"operator {operator!r}: {name!r} is a column to group by; call the result otherwise")
+            require_other_names(operator, by, [name])
             results.append(aggregate.plan(schema, f"operator {operator!r}, {name}", ask))
         said = "; ".join([f"by {', '.join(by) or 'nothing'}", *map(str, aggregates.values()), *map(str, more)])
         return cls(operator, schema, tuple(by), tuple(folds), tuple(results), tuple(aggregates), said)
@@ -116,6 +115,13 @@ class Plan:
         for fold in self.folds:
             needed |= {name for name in (*fold.columns, fold.order, fold.where) if name is not None}
         return tuple(name for name in self.schema.names if name in needed)
+
+
+def require_other_names(operator: str, by: Sequence[str], results: Iterable[str]) -> None:
+    """SchemaError for results that are called as columns to group by are."""
+    for name in results:
+        if name in by:
+            raise SchemaError(f"operator {operator!r}: {name!r} is a column to group by; call the result otherwise")
 
 
 def counted_columns(plan: Plan, most: int) -> list[tuple[str, list[int]]]:

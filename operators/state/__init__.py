@@ -35,7 +35,7 @@ with later(__name__):
         slot_of,
         take_place,
     )
-    from tokenring.operators.state.floats import NAN, canonical_floats
+    from tokenring.operators.state.floats import NAN, canonical_float, canonical_floats, is_nan
     from tokenring.operators.state.heap import pop, push
     from tokenring.operators.state.heaped_columns import HeapedColumns, joined, wrapped
     from tokenring.operators.state.kept_texts import (
@@ -84,7 +84,9 @@ with later(__name__):
 
 __all__ = [
     "NAN",
+    "canonical_float",
     "canonical_floats",
+    "is_nan",
     "AHEAD",
     "CellCounts",
     "FreeList",

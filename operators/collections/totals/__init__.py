@@ -7,7 +7,6 @@ with later(__name__):
     from tokenring.operators.collections.totals.orders import in_order
     from tokenring.operators.collections.totals.planning import (
         columns_folded,
-        require_other_names,
         table_of_rows,
         tables_of_parts,
         totals_of,
@@ -17,7 +16,6 @@ __all__ = [
     "columns_folded",
     "in_order",
     "means_of",
-    "require_other_names",
     "table_of_rows",
     "tables_of_parts",
     "totals_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -55,16 +55,6 @@ class Total(NamedTuple):
     def no_value(self) -> int:
         """The word of the result where there was no value."""
         return self.kind.null if self.may_be_null else 0
-
-
-def require_other_names(name: str, keys: Sequence[str], results: Iterable[str]) -> None:
-    """SchemaError for results that are called as columns of the key are."""
-    for result in results:
-        if result in keys:
-            raise SchemaError(
-                f"operator {name!r}: {result!r} is a column to group by; call the result otherwise, "
-                f"aggregate({', '.join(keys)!r}, other_name=...)"
-            )
 
 
 def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, Total]:

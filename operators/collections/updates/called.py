@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from tokenring.engine import kernel
 from tokenring.engine.compiled import Record, Words, record_of, room
 from tokenring.operators.collections.updates.exact_sums import CALLED
-from tokenring.operators.collections.words import KindRow, canonical_float, is_null
+from tokenring.operators.collections.words import KindRow, is_null
 from tokenring.operators.folds.called import FoldJob, combine_slots, finish_slots, is_updated, take_argument
+from tokenring.operators.state import canonical_float
 
 MOST_PARAMETERS = 2
 

@@ -9,6 +9,7 @@ from tokenring.engine import TABLE, Batch, Kind, Schema, kernel
 from tokenring.engine.columns import FLOAT, UNSIGNED
 from tokenring.engine.compiled import Record, Words, load_unaligned, signed
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, text_space
+from tokenring.operators.state import is_nan
 
 Heaps = tuple[np.ndarray | None, ...]
 
@@ -25,7 +26,6 @@ class KindRow(Record):
 
 KIND_WORDS = KindRow.size
 _SIGN, _MOST = -(1 << 63), (1 << 63) - 1
-_INFINITY, _NAN = 0x7FF << 52, 0xFFF << 51
 
 
 def kinds_table(kinds: Sequence[Kind]) -> np.ndarray:
@@ -60,20 +60,6 @@ def key_in_words(schema: Schema, words: np.ndarray) -> str:
 def is_null(kinds: Sequence[KindRow], column: int, word: int) -> bool:
     """Whether a word of a column stands for null."""
     return kinds[column].nullable != 0 and word == kinds[column].null
-
-
-@kernel
-def is_nan(word: int) -> bool:
-    """Whether the bits of a float are a NaN's, or the null's."""
-    return (word & _MOST) > _INFINITY
-
-
-@kernel
-def canonical_float(word: int, null: int) -> int:
-    """A float's bits as `canonical_floats` writes them, of a column with this null."""
-    if word == _SIGN:
-        return signed(0)
-    return signed(_NAN) if is_nan(word) and word != null else word
 
 
 @kernel
