@@ -8,7 +8,7 @@ stages/       the same in the inner loop, over all messages
 hoist         functions of text taken out of steps, between runs of the machine; texts are these functions
 remembered    results that are made once for each word
 ranges        what conditions can be, by the least and the greatest values of columns
-fuse          neighbouring operators as one function: batch_runs, and stages of the inner loop: compiled_runs
+fuse          neighbouring operators as one function: batch_runs, and stages of the inner loop: stage_runs
 """
 
 from tokenring.faces import later

@@ -2,7 +2,7 @@
 
 A logic gives entries `part(world, me) -> status` for what `TimedLogic` has methods for. A driver calls them by their
 addresses and tells them, and is told, in words of the operator's state; the logic's own words lie at OWN. Every
-mechanism has a driver of its own: compiled_notifications.py, compiled_watermarks.py.
+mechanism has a driver of its own: notifications.py, marks.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -220,8 +220,8 @@ def timed(world: int, me: int) -> int:
     if state.pending == COMPLETE:
         drop(world, me, state.held)
         state.held = -1
-    else:
-        downgrade(world, me, state.held, min(state.pending, MAX_TIME))
+        return DONE
+    downgrade(world, me, state.held, min(state.pending, MAX_TIME))
     return DONE if state.pending > upto else AGAIN
 
 

@@ -50,10 +50,6 @@ class _Part:
 def by_rounds(make: Callable[[], Answer]) -> Callable[..., Callable[..., None]]:
     """The constructor of an operator in a loop: of each epoch (all coordinates but the round), `make()` gives the
     function that is called once for each round with rows, in the rounds' order, with all of them.
-
-    Messages of several epochs come in any order, and a later round's before an earlier one's, where they come from
-    several workers. So rows wait, with a token, until their round is finished: answers then depend on no schedule. An
-    epoch's state goes once no round of it can come any more.
     """
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
