@@ -1,9 +1,8 @@
 """Texts that a compiled operator keeps: those that are not common, in a part of the text space of the operator's own.
 
-What is kept is never written over while a message may point to it. Where the part is full, the texts that are still
-there move to another, which is twice as large as they are, or half as large as the part; so of texts that leave again
-nothing stays for long. Memory: at most four times the bytes of the texts that were there when it last was full, and
-what is not needed yet is not there yet.
+What is kept is never written over. Where the part is full, the texts that are still there move to another, which is
+twice as large as they are; so of texts that leave again nothing stays for long. Memory: at most four times the bytes of
+the texts that are there, and what is not needed yet is not there yet.
 """
 
 from collections.abc import Sequence
@@ -145,24 +144,17 @@ class KeptTexts:
         room is made."""
         now = self.store.round
         self.store.wanted += more_bytes
-        free = [part[:2] for part in self._before if part[2] not in (now, None)]
+        for before, length, when in self._before:
+            if when not in (now, None):
+                self._space.give_back(before, length)
         self._before = [(*part[:2], now) for part in self._before if part[2] in (now, None)]
-        self._move(columns, now, free)
+        self._move(columns, now)
 
-    def _move(
-        self, columns: Sequence[np.ndarray], now: int | None, free: Sequence[tuple[int, int]] = ()
-    ) -> None:
-        """free: parts that nobody points into, of which one may do."""
+    def _move(self, columns: Sequence[np.ndarray], now: int | None) -> None:
         store, space = self.store, self._space
         live = sum([_bytes_of(column, store.common) for column in columns])
-        # Where all texts go and as many come, as windows do, there is soon as much again.
-        size = max(_FIRST_BYTES, 2 * (live + store.wanted), self._part[1] // 2)
-        fitting = [part for part in free if size <= part[1] <= 2 * size][:1]
-        for part in free:
-            if part not in fitting:
-                space.give_back(*part)
-        offset, size = fitting[0] if fitting else (space.claim(size), size)
-        at = offset
+        size = max(_FIRST_BYTES, 2 * (live + store.wanted))
+        at = offset = space.claim(size)
         for column in columns:
             at = _move(column, store.base, store.common, at)
         if self._part[1]:

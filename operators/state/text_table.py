@@ -32,7 +32,7 @@ from tokenring.operators.state.tables import grown, shared_scratch
 
 NULL, UNKNOWN = -1, -3
 """The number of null, and of a text that has none."""
-_FIRST_TEXTS, _FIRST_CELLS = 64, 128
+_FIRST_TEXTS, _FIRST_CELLS = 16, 32
 _SMALL_CELLS = 1 << 15  # so many, and what they lead to, stay in a core's cache
 _MOST_LATELY = 1 << 12
 _WATCHED = 256  # rows, of which one has a word that came lately, or no other is looked at for that
@@ -314,7 +314,7 @@ class NumberedTexts:
             self._cells = grown(self._cells, len(self._cells) + 1)
             begin_settling(self._cells, its.words)
         its.cells, its.cell_count = address_of(self._cells), len(self._cells)
-        lately = min(len(self._cells) // 4, _MOST_LATELY)
+        lately = min(len(self._cells), _MOST_LATELY)
         if its.lately_count < lately:
             self._lately = np.full((lately, LateWord.size), _NO_WORD, np.int64)
             its.lately, its.lately_count = address_of(self._lately), lately
