@@ -61,6 +61,8 @@ class Health:
     ending: str
     """"finish" or "stop", where the run was asked to end so; else ""."""
     workers: tuple[WorkerHealth, ...]
+    launcher_is_stopped: bool
+    """By a signal or a debugger. Workers go on; nobody starts them again, or takes snapshots."""
 
 
 def health(process: int, within_s: float = WITHIN_S) -> Health:
@@ -105,7 +107,9 @@ def _lines(pids: Iterable[int]) -> Lines | None:
 
 def _seen(launcher: int, pids: dict[int, int], first: Lines | None, last: Lines | None) -> Health:
     if first is None or last is None:
-        return Health(launcher, ready=False, live=False, ending="", workers=())
+        return Health(
+            launcher, ready=False, live=False, ending="", workers=(), launcher_is_stopped=is_stopped(launcher)
+        )
     flags = last.group.reshape(-1)[last.layout.parked :]
     found = []
     for worker, (before, after) in enumerate(zip(first.workers.tolist(), last.workers.tolist(), strict=True)):
@@ -113,14 +117,16 @@ def _seen(launcher: int, pids: dict[int, int], first: Lines | None, last: Lines 
         is_parked = bool(int(flags[worker >> 6]) >> (worker & 63) & 1)
         state = _state(process, after[WORKER_PROCESS], before[WORKER_LOOKS] != after[WORKER_LOOKS], is_parked)
         found.append(WorkerHealth(worker, process, state, after[WORKER_GRAPHS], after[WORKER_BUILT]))
+    launcher_is_stopped = is_stopped(launcher)
     return Health(
         launcher,
         ready=all(0 < one.declared == one.built for one in found),
         live=all(one.state in (MOVES, PARKED, ENDED) for one in found)
         and any(one.state != ENDED for one in found)
-        and not is_stopped(launcher),
+        and not launcher_is_stopped,
         ending=_ENDINGS.get(int(last.group.reshape(-1)[last.layout.ending]), ""),
         workers=tuple(found),
+        launcher_is_stopped=launcher_is_stopped,
     )
 
 

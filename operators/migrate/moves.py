@@ -76,14 +76,19 @@ class Offered(list[Moves]):
         return self[0]
 
 
-def require_movable(name: str, offered: Offered, tables: Sequence[Table]) -> None:
+_OR_STAY = ", or let the state stay, by Staying(...) for Exchange(...)"
+
+
+def require_movable(name: str, offered: Offered, tables: Sequence[Table], cure: str = _OR_STAY) -> None:
     """Take out the state of no key. GraphError for an operator that could not do so of some: it did not offer one
-    state, or that raises, or returns what its tables cannot carry."""
+    state, or that raises, or returns what its tables cannot carry. cure: what may be done besides mending it."""
     moves, problem = offered.only(name), ""
     try:
         taken = moves.take_out(Leaving(Bins(1), np.zeros(1, bool)))
     except Exception as error:
-        raise GraphError(_cannot_move(name, f"take_out raised {type(error).__name__}: {error}")) from error
+        raise GraphError(_cannot_move(name, f"take_out raised {type(error).__name__}: {error}", cure)) from error
+    if not isinstance(taken, Sequence) or not all([isinstance(each, Batch) for each in taken]):
+        raise GraphError(_cannot_move(name, f"take_out returned {taken!r}, and not a Batch for each table", cure))
     if len(taken) != len(tables):
         problem = f"take_out returned {len(taken)} of {len(tables)} tables"
     for table, batch in zip(tables, taken, strict=False):
@@ -94,14 +99,11 @@ def require_movable(name: str, offered: Offered, tables: Sequence[Table]) -> Non
         elif missing := [column for column in table.key if column not in table.schema.names]:
             problem = f"{missing[0]!r} of its key is no column of the table of {table.schema}"
     if problem:
-        raise GraphError(_cannot_move(name, problem))
+        raise GraphError(_cannot_move(name, problem, cure))
 
 
-def _cannot_move(name: str, why: str) -> str:
-    return (
-        f"operator {name!r}: its state cannot move, {why}; mend take_out, or let the state stay, by Staying(...) for "
-        f"Exchange(...)"
-    )
+def _cannot_move(name: str, why: str, cure: str) -> str:
+    return f"operator {name!r}: its state cannot move, {why}; mend take_out{cure}"
 
 
 _offering: list[Offered] = []

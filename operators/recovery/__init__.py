@@ -16,6 +16,7 @@ with later(__name__):
         inserted_until,
         number_of,
         outbox_of,
+        part_number,
         say_inserted,
     )
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
@@ -46,6 +47,7 @@ __all__ = [
     "number_of",
     "operators_of",
     "outbox_of",
+    "part_number",
     "require_operator",
     "say_inserted",
     "take_now",

@@ -13,11 +13,11 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import orjson
@@ -51,6 +51,13 @@ def part_name(number: int, worker: int, which: int, suffix: str) -> str:
     """What a worker's results up to a snapshot are called; which: of several, where an earlier snapshot was not
     finished."""
     return f"part-{number:06d}-{worker:05d}{f'-{which}' if which else ''}{suffix}"
+
+
+def part_number(part: Path) -> int:
+    """Of which snapshot results are, or, of those that appear as soon as times are finished, before which time; -1: of
+    none."""
+    number = part.name.split("-")[1]
+    return int(number) if number.isdigit() else -1
 
 
 def inserted_until(folder: Path) -> int:
@@ -167,6 +174,17 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     return as_read
 
 
+class _Last(NamedTuple):
+    """`number`: of the newest snapshot whose results have appeared, or begun to; 0: none has. `is_all`: whether all of
+    them have. `sinks`: of newer snapshots than the oldest, of whichever program, folders, suffixes, and the last
+    snapshots with them. `back_at`: the snapshot to which somebody went back since; 0: nobody did."""
+
+    number: int = 0
+    is_all: bool = True
+    sinks: Sequence[dict[str, Any]] = ()
+    back_at: int = 0
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A snapshot that is whole."""
@@ -248,6 +266,13 @@ class Snapshot:
         """Of each sink its folder, the suffix of its files, by which it is known, and the table its rows go into: "" if
         they stay in files, None if that is not told."""
         return [{"known": _sink_at(sink["folder"]), "into": None} | sink for sink in self.manifest["sinks"]]
+
+    @property
+    def finished_sinks(self) -> list[str] | None:
+        """By which the sinks of this dataflow are known that take results as soon as times are finished; None if that
+        is not told."""
+        told: list[str] | None = self.manifest.get("finished_sinks")
+        return told
 
     @property
     def all_files(self) -> list[dict[str, Any]]:
@@ -375,8 +400,7 @@ class JobFolder:
         problem = problem if snapshot is None else snapshot.problem()
         return (None, problem) if problem else (snapshot, "")
 
-    @staticmethod
-    def _told(path: Path) -> tuple[Snapshot | None, str]:
+    def _told(self, path: Path) -> tuple[Snapshot | None, str]:
         try:
             manifest = orjson.loads((path / MANIFEST).read_bytes())
             if manifest["format"] not in _READ:
@@ -384,11 +408,21 @@ class JobFolder:
                 return None, f"{path} has format {manifest['format']}, and this version reads formats {formats}"
             if manifest.pop("sum") != _sum_of(manifest):
                 return None, f"{path / MANIFEST} is not what was written: its checksum differs"
+            self._have_moved(manifest, [*manifest["sinks"], *manifest["parts"]])
             return Snapshot(path, manifest), ""
         except OSError as error:
             return None, f"{path / MANIFEST} cannot be read: {error.strerror}"
         except (ValueError, KeyError, TypeError):
             return None, f"{path / MANIFEST} is damaged"
+
+    def _have_moved(self, told: dict[str, Any], places: Sequence[dict[str, str]]) -> None:
+        """The folder may have been elsewhere when this was told: what was in it is where it is now."""
+        was = told.get("path", "")
+        if was not in ("", os.fspath(self.path)):
+            for place in places:
+                for name in ("folder", "made"):
+                    if Path(place.get(name, "")).is_relative_to(was):
+                        place[name] = os.fspath(self.path / Path(place[name]).relative_to(was))
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot that is whole, after saying of newer ones why they are not used; None where there is none
@@ -397,6 +431,9 @@ class JobFolder:
         broken: list[Path] = []
         for path, snapshot, problem in self.all():
             if snapshot is not None:
+                told = self._last()
+                if not problems and snapshot.number < told.number and snapshot.number != told.back_at:
+                    problems.append(f"snapshot {told.number} of {self.path}, whose results have appeared, is gone")
                 for said in problems:
                     print(f"tokenring: {said}; snapshot {snapshot.number} is used instead", file=sys.stderr)
                 self._retract(snapshot)
@@ -417,38 +454,44 @@ class JobFolder:
     @property
     def last(self) -> int:
         """The number of the newest snapshot whose results have appeared, or begun to; 0: none has."""
-        return self._last()[0]
+        return self._last().number
 
-    def _last(self) -> tuple[int, bool, list[dict[str, Any]]]:
-        """The same, and whether they all have; of the sinks of newer snapshots than the oldest, of whichever program,
-        folders, suffixes, and the last snapshots with them."""
+    def _last(self) -> _Last:
         try:
             told = orjson.loads((self.path / _LAST).read_bytes())
-            return int(told["number"]), bool(told["all"]), list(told.get("sinks", []))
+            sinks = list(told.get("sinks", []))
+            self._have_moved(told, sinks)
+            return _Last(int(told["number"]), bool(told["all"]), sinks, int(told.get("back_at", 0)))
         except FileNotFoundError:
-            return 0, True, []
+            return _Last()
         except (ValueError, KeyError, TypeError, AttributeError, OSError):
-            raise RecoveryError(f"{self.path / _LAST} is damaged: remove it, if nothing has come of this job") from None
+            raise RecoveryError(
+                f"{self.path / _LAST} is damaged. If the newest snapshot is there still, remove that file: results "
+                f"that have not appeared do, and others come no second time. Else begin anew in another folder"
+            ) from None
 
     def _say_last(self, snapshot: Snapshot, is_all: bool) -> None:
         """The results of a snapshot have appeared, or begin to."""
         oldest = number_of(self._numbered()[-1])
-        sinks = {sink["folder"]: sink for sink in self._last()[2] if sink["number"] > oldest}
+        sinks = {sink["folder"]: sink for sink in self._last().sinks if sink["number"] > oldest}
         for sink in snapshot.sinks:
             sinks[sink["folder"]] = {"folder": sink["folder"], "suffix": sink["suffix"], "number": snapshot.number}
-        told = {"number": snapshot.number, "all": is_all, "sinks": list(sinks.values())}
-        write_json(self.path / _LAST, told)
+        self._write_last(_Last(snapshot.number, is_all, list(sinks.values())))
+
+    def _write_last(self, last: _Last) -> None:
+        told = {"number": last.number, "all": last.is_all, "sinks": last.sinks, "back_at": last.back_at}
+        write_json(self.path / _LAST, {"path": os.fspath(self.path), **told})
 
     def _sinks_of(self, snapshot: Snapshot) -> list[dict[str, Any]]:
         """The sinks that have results of a snapshot, or of newer ones."""
-        found = [*snapshot.sinks, *self._last()[2]]
+        found = [*snapshot.sinks, *self._last().sinks]
         return list({sink["folder"]: sink for sink in found}.values())
 
     @property
     def whole(self) -> int:
         """The number of the newest snapshot whose results have all appeared; 0: none has."""
-        number, all_have, _ = self._last()
-        return number if all_have else number - 1
+        last = self._last()
+        return last.number if last.is_all else last.number - 1
 
     @property
     def appeared(self) -> int:
@@ -463,8 +506,7 @@ class JobFolder:
         for sink in self._sinks_of(snapshot):
             folder = Path(sink["folder"])
             for path in folder.glob(f"part-*{sink['suffix']}") if folder.is_dir() else ():
-                number = path.name.split("-")[1]
-                if number.isdigit() and int(number) > snapshot.number:
+                if part_number(path) > snapshot.number:
                     path.unlink()
                     removed += 1
             if removed:
@@ -479,8 +521,8 @@ class JobFolder:
                 raise RecoveryError(
                     f"{self.path} cannot go on from snapshot {snapshot.number}: results up to snapshot {inserted} are "
                     f"in a table. Put that back to what it was at snapshot {snapshot.number}, in a database with the "
-                    f"sink's row of tokenring_delivered, and remove {folder / _INSERTED}; or begin anew in another "
-                    f"folder"
+                    f"sink's row of tokenring_delivered, and write {snapshot.number} into {folder / _INSERTED}; or "
+                    f"begin anew in another folder"
                 )
 
     def go_back(self, number: int) -> str:
@@ -494,6 +536,7 @@ class JobFolder:
             for path in newer:  # the newest first: a snapshot stays from which a run goes on, and takes back the rest
                 self._remove(path)
             files = self._retract(target)
+            self._write_last(self._last()._replace(back_at=number))
         return (
             f"{self.path} is back at snapshot {number}: {_counted(len(newer), 'newer snapshot')} and "
             f"{_counted(files, 'file')} of results removed"
@@ -526,7 +569,10 @@ class JobFolder:
         results = [Path(part["made"]) for part in manifest["parts"]]
         for path in (*results, *{path.parent for path in results}):
             sync(path)
-        manifest = write_manifest(made, {"format": FORMAT, **manifest})
+        parts = self.path.glob(f"{_OUTBOX}/*/part-*")
+        waiting = [{"folder": os.fspath(part.parent), "name": part.name} for part in parts]
+        told = {"format": FORMAT, "path": os.fspath(self.path), "waiting": waiting}
+        manifest = write_manifest(made, told | manifest)
         folder = self.path / f"{_SNAPSHOT}{manifest['number']:06d}"
         made.rename(folder)
         sync(self.path)
@@ -534,9 +580,10 @@ class JobFolder:
 
     def deliver(self, snapshot: Snapshot) -> None:
         """Let the results of a snapshot appear that have not. RecoveryError for one that is nowhere."""
+        self._require_waiting(snapshot, snapshot.manifest.get("waiting", []))
         parts = snapshot.manifest["parts"]
         if self._last()[:2] >= (snapshot.number, True):  # whoever has them may take them elsewhere
-            self._require_undelivered(snapshot)
+            self._require_waiting(snapshot, parts)
             return
         self._say_last(snapshot, False)
         for sink in snapshot.manifest["sinks"]:
@@ -547,7 +594,7 @@ class JobFolder:
                 try:
                     os.link(made, named)
                 except FileNotFoundError:
-                    if not named.exists():
+                    if not named.exists() and snapshot.number > inserted_until(named.parent):
                         raise RecoveryError(
                             f"{named}, results up to snapshot {snapshot.number} of {self.path}, is gone, and so is "
                             f"{made}, where it was before it got its name: to begin anew, remove both folders"
@@ -558,18 +605,18 @@ class JobFolder:
             Path(part["made"]).unlink(missing_ok=True)
         self._say_last(snapshot, True)
 
-    def _require_undelivered(self, snapshot: Snapshot) -> None:
-        """RecoveryError for results of a snapshot that are to go into a table, have not, and are gone: whoever goes on
-        without them would lose them."""
-        for part in snapshot.manifest["parts"]:
+    def _require_waiting(self, snapshot: Snapshot, parts: Sequence[dict[str, str]]) -> None:
+        """RecoveryError for results that are to go into a table, have not, and are gone: whoever goes on without them
+        would lose them."""
+        for part in parts:
             folder, named = Path(part["folder"]), Path(part["folder"]) / part["name"]
-            if folder.is_relative_to(self.path / _OUTBOX) and snapshot.number > inserted_until(folder):
-                if not named.exists():
-                    raise RecoveryError(
-                        f"{named} is gone, results up to snapshot {snapshot.number} that are to go into the table of "
-                        f"{folder.name!r}: put it back; or go on from a snapshot before it (`--from`, or remove "
-                        f"{snapshot.folder}), which makes them again"
-                    )
+            number = part_number(named)
+            if folder.is_relative_to(self.path / _OUTBOX) and number > inserted_until(folder) and not named.exists():
+                raise RecoveryError(
+                    f"{named} is gone, results up to snapshot {number} that are to go into the table of "
+                    f"{unquote(folder.name)!r}: put it back; or go on from a snapshot before {number}, which makes "
+                    f"them again (`--from`, or remove {snapshot.folder}, and others that are not older)"
+                )
 
     def prune(self, keep: int) -> list[Path]:
         """Remove all snapshots but the `keep` newest ones; what was removed."""

@@ -448,6 +448,7 @@ def _joined(workers: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "time": min([time for time in times if time is not None], default=None),
         "operators": workers[0]["operators"], "sinks": workers[0]["sinks"],
+        "finished_sinks": workers[0]["finished_sinks"],
         "workers": [{name: one[name] for name in _OF_WORKER} for one in workers],
     }  # fmt: skip
 

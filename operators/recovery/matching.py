@@ -114,14 +114,21 @@ class Changes:
         name_all(known, self._taken)
         self._new += [f"{what} {one.id!r}" for one in new]
 
-    def find_sinks(self, sinks: Sequence[SavedSink]) -> None:
-        """The same of sinks, which are known from the first."""
+    def find_sinks(self, sinks: Sequence[SavedSink], finished: Collection[str]) -> None:
+        """The same of sinks, which are known from the first. finished: those that wait for no snapshot."""
         there = [] if self._snapshot is None else self._snapshot.sinks
-        known = [sink.known for sink in sinks if not gives_up(sink.folder)]
-        were = [was["known"] for was in there if not gives_up(was["folder"])]
+        self._find_sinks(
+            [sink.known for sink in sinks if not gives_up(sink.folder)],
+            [was["known"] for was in there if not gives_up(was["folder"])],
+        )
+        told = [] if self._snapshot is None else self._snapshot.finished_sinks
+        if told is not None:
+            self._find_sinks(finished, told, " with commit='finished'")
+
+    def _find_sinks(self, known: Collection[str], were: Collection[str], how: str = "") -> None:
         for name in [name for name in were if name not in known]:
-            self._is_lost(f"sink {name!r}", name)
-        self._new += [f"sink {name!r}" for name in known if name not in were]
+            self._is_lost(f"sink {name!r}{how}", name)
+        self._new += [f"sink {name!r}{how}" for name in known if name not in were]
 
     def _is_lost(self, what: str, name: str) -> None:
         """Something of the snapshot would be lost."""

@@ -96,7 +96,7 @@ class SavedState:
     def begin(self, worker: int, peers: int) -> None:
         """The operator is made: put in what belongs here of what was saved."""
         self._worker, self._peers = worker, peers
-        require_movable(self.operator, self.offered, self.tables)
+        require_movable(self.operator, self.offered, self.tables, ", or run without recovery=")
         found = self._saving.tables_of(self.known, self.tables)
         if found is not None:
             self.due = self.offered.only(self.operator).put_in(self._here(found))

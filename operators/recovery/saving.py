@@ -263,7 +263,7 @@ class Saving:
             places = {name: one["place"] for name, one in told.items() if one["leaves"] == leaves}
             why_not = lambda one: other_state(states[one], told[one.was], stay)  # noqa: B023, E731
             changes.find(OPERATOR, [*states], places, why_not)
-        changes.find_sinks(list(self.sinks.values()))
+        changes.find_sinks(list(self.sinks.values()), self.finished)
         said = changes.told()
         for begin in self.when_found:
             begin()
@@ -384,6 +384,7 @@ class Saving:
             "inputs": {name: handle.time for name, handle in self._inputs() if not handle.closed},
             "operators": {state.known.id: told_of(state) for state in self.states},
             "sinks": [said_of(sink) for sink in self.sinks.values()],
+            "finished_sinks": sorted(self.finished),
         }
 
 

@@ -27,7 +27,15 @@ from tokenring.engine import (
     Token,
 )
 from tokenring.operators.migrate import state_moves
-from tokenring.operators.recovery import Saving, Wanted, finished_of, inserted_until, outbox_of, say_inserted
+from tokenring.operators.recovery import (
+    Saving,
+    Wanted,
+    finished_of,
+    inserted_until,
+    outbox_of,
+    part_number,
+    say_inserted,
+)
 from tokenring.operators.sinks.gather import opened
 from tokenring.operators.sinks.outbox import deliver, deliver_finished, has_ended
 from tokenring.operators.sinks.publication import PartWriter
@@ -217,7 +225,7 @@ class _Delivery:
 
     def _parts(self) -> list[tuple[int, Path]]:
         """The files that wait, each with its number."""
-        return [(int(path.name.split("-")[1]), path) for path in sorted(self._folder.glob("part-*.arrow"))]
+        return [(part_number(path), path) for path in sorted(self._folder.glob("part-*.arrow"))]
 
     def _forget(self, number: int) -> None:
         """All results up to a number are in."""

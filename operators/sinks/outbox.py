@@ -19,6 +19,7 @@ from tokenring.engine import (
     InputPort,
     OperatorContext,
     Probe,
+    RecoveryError,
     Schema,
     Stream,
     Time,
@@ -26,7 +27,7 @@ from tokenring.engine import (
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.expressions import lit
 from tokenring.operators.migrate import offer, state_moves
-from tokenring.operators.recovery import Saving, finished_of, have_folder, inserted_until, tell_last
+from tokenring.operators.recovery import Saving, finished_of, have_folder, inserted_until, part_number, tell_last
 from tokenring.operators.rows import all_columns, computed, unnamed
 from tokenring.operators.sinks.publication import PartWriter, require_new, require_outside_loops
 from tokenring.operators.state.moving import RowsByTime, times_table
@@ -104,6 +105,23 @@ def _claimed(stream: Stream, folder: str | Path, name: str, saving: Saving, know
     return target, known
 
 
+def _require_new(target: Path, name: str, saving: Saving, known: str) -> None:
+    """The job knows of no such results of a sink: UsageError where there are some, RecoveryError where it knows of
+    others."""
+    was = saving.resumed
+    if was is None:
+        require_new(target, name)
+        return
+    of_job = f"snapshot {was.number} of {saving.folder.path}"
+    if known in {*(was.finished_sinks or ()), *[sink["known"] for sink in was.sinks]}:
+        raise RecoveryError(
+            f"operator {name!r}: {of_job} has sink {known!r} with another commit=: bring that back, or choose another "
+            f"folder, or table"
+        )
+    # A run that goes on makes no results of earlier rows again: whoever removes them has lost them.
+    require_new(target, name, f"{of_job} knows of no results there, so leave them, and choose another folder")
+
+
 def deliver(
     stream: Stream,
     folder: str | Path,
@@ -118,7 +136,7 @@ def deliver(
     into: see SavedSink; "": by its folder."""
     target, known = _claimed(stream, folder, name, saving, known)
     if saving.resumed is None or str(target) not in {sink["folder"] for sink in saving.resumed.sinks}:
-        require_new(target, name)
+        _require_new(target, name, saving, known)
     outbox = Outbox(target, suffix, writer, known, into)
     saving.sinks[str(target)] = outbox
     builder = stream.operator(name)
@@ -164,7 +182,13 @@ def deliver_finished(
         )
     saving.finished.add(known)
     if not (of_job := finished_of(saving.folder.path, known)).is_dir():
-        require_new(target, name)
+        if saving.resumed is None or known not in (saving.resumed.finished_sinks or ()):
+            _require_new(target, name, saving, known)
+        elif target.is_relative_to(of_job):
+            raise RecoveryError(
+                f"operator {name!r}: {of_job} is gone, and with it results that are to go into a table: put it back, "
+                f"or begin anew in another folder"
+            )
         have_folder(of_job)
     have_folder(target)
     key = unnamed("to one worker")
@@ -212,7 +236,7 @@ def deliver_finished(
 
 def finished_until(folder: Path) -> Time:
     """The time before which all rows are in the files of a folder, or were, and are where these go."""
-    numbers = [int(path.name.split("-")[1]) for path in folder.glob("part-*-00000.*")]
+    numbers = [part_number(path) for path in folder.glob("part-*-00000.*")]
     return max([inserted_until(folder), *numbers])
 
 

@@ -171,10 +171,10 @@ def require_own(stream: Stream, target: Path, name: str) -> None:
     folders.add(target)
 
 
-def require_new(target: Path, name: str) -> None:
-    """Raise UsageError where there is something already; before any worker writes."""
+def require_new(target: Path, name: str, cure: str = "remove it, or choose another folder") -> None:
+    """Raise UsageError, which says the cure, where there is something already; before any worker writes."""
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise UsageError(f"operator {name!r}: {target} exists already; remove it, or choose another folder")
+        raise UsageError(f"operator {name!r}: {target} exists already; {cure}")
     make_beside(target, name)
 
 

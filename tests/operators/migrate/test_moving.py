@@ -181,6 +181,7 @@ _OTHER = Batch(Schema("key"), {"key": []})
 BROKEN: list[tuple[Callable[[], list[Batch] | None], Fact]] = [
     (raising, "ValueError: a socket cannot be taken out"),
     (list, "0 of 1 tables"),
+    (lambda: [None], "[None], and not a Batch for each table"),  # type: ignore[list-item]
     (lambda: [_OTHER], ("Schema(key=int64)", "Schema(key=int64, total=int64)")),
     (lambda: [Batch(SUMS, {"key": [1], "total": [1]})], "1 rows of keys that did not leave"),
 ]

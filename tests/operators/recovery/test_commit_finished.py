@@ -4,6 +4,7 @@ against plain Python."""
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 from collections import Counter
@@ -196,6 +197,70 @@ def test_rows_come_into_a_delta_table_once(tmp_path: Path, every: str) -> None:
     tr.run(counted(into, tmp_path / "died", 300), workers=2, recovery=tr.Recovery(tmp_path / "job", every=every))
     assert (tmp_path / "died").exists()
     assert rows_in(tmp_path / "out", "window_start", "window_end", "n", "rows") == WINDOWS
+
+
+def to_folder(name: str, **how: Any) -> Callable[[Any, Path], None]:
+    def declare(scope: Any, results: Path) -> None:
+        to_arrow_files(filter(source(scope, at_once=3), "at", ">=", 0), results / name, **how)
+
+    return declare
+
+
+def begun(path: Path, **how: Any) -> Job:
+    job = Job(path, to_folder("rows", **how))
+    with job.world(2, Random(1)) as world:
+        world.step(40)
+        world.take()
+    return job
+
+
+@pytest.mark.parametrize("commit", ["snapshot", "finished"])
+def test_a_sink_that_is_there_no_more_is_refused_unless_it_may_be(tmp_path: Path, commit: str) -> None:
+    """One into another folder would have half of the rows."""
+    job = begun(tmp_path, commit="finished")
+    job.declare = to_folder("others", commit=commit)
+    was = str(job.results / "rows")
+    with raises(tr.RecoveryError, f"sink {was!r} with commit='finished'", "--drop"), job.world(1, Random(1)):
+        pass
+    job.declare = to_folder("others")
+    with job.world(1, Random(1), drop=[was, "to_arrow_files"]) as world:
+        world.finish()
+    assert job.rows("others") < expected_rows(2)
+
+
+@pytest.mark.parametrize(("was", "now"), [("snapshot", "finished"), ("finished", "snapshot")])
+def test_a_sink_that_waits_for_snapshots_is_told_from_one_that_does_not(tmp_path: Path, was: str, now: str) -> None:
+    job = begun(tmp_path, commit=was)
+    job.declare = to_folder("rows", commit=now)
+    with raises(tr.RecoveryError, "to_arrow_files", "another commit=", "bring that back"), job.world(1, Random(1)):
+        pass
+
+
+def test_what_a_job_knows_of_a_folder_may_be_lost(tmp_path: Path) -> None:
+    """Its files say how far they go."""
+    job = begun(tmp_path, commit="finished")
+    shutil.rmtree(job.folder.path / "finished")
+    with job.world(1, Random(1)) as world:
+        world.finish()
+    assert job.rows("rows") == expected_rows(2)
+
+
+@pytest.mark.parametrize("commit", ["snapshot", "finished"])
+def test_results_in_the_folder_of_a_new_sink_are_left_there(tmp_path: Path, commit: str) -> None:
+    """Nothing says to remove them: a run that goes on makes none of earlier rows."""
+    job = begun(tmp_path, commit="finished")
+    (job.results / "others").mkdir()
+    (job.results / "others" / "part").touch()
+
+    def both(scope: Any, results: Path) -> None:
+        rows = filter(source(scope, at_once=3), "at", ">=", 0)
+        to_arrow_files(rows, results / "rows", commit="finished")
+        to_arrow_files(rows, results / "others", commit=commit, name="others")  # type: ignore[arg-type]
+
+    job.declare = both
+    refused = raises(tr.UsageError, "others", "snapshot 1", "leave them, and choose another folder")
+    with refused, job.world(1, Random(1)):
+        pass
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -31,6 +32,7 @@ from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine import GraphError, OperatorError, RecoveryError, UsageError
 from tokenring.engine.ask import write_whole
 from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_arrow_files, to_database, union
+from tokenring.operators.recovery import JobFolder
 from tokenring.operators.recovery.folder import WANTED, answer_to
 from tokenring.operators.sinks.database_table import DatabaseTable
 
@@ -329,7 +331,7 @@ def begin(job: Job) -> None:
 def test_what_is_inserted_is_not_taken_back(tmp_path: Path) -> None:
     job = cut_twice(tmp_path, windows(of_sqlite))
     (job.folder.path / "snapshot-000002" / "manifest.json").write_bytes(b"")
-    with raises(RecoveryError, "snapshot 1", "up to snapshot 2", "tokenring_delivered", "remove"):
+    with raises(RecoveryError, "snapshot 1", "up to snapshot 2", "tokenring_delivered", "write 1 into"):
         begin(job)
     with raises(RecoveryError, "snapshot 1", "up to snapshot 2"):
         job.folder.go_back(1)
@@ -438,6 +440,68 @@ def test_rows_that_wait_for_a_table_and_are_gone_are_missed(tmp_path: Path) -> N
         part.unlink()
     with raises(RecoveryError, "part-", "to_database", "is gone", "--from"), job.world(1, Random(1)) as world:
         finish(world)
+
+
+def test_rows_of_an_earlier_snapshot_that_wait_and_are_gone_are_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job(tmp_path, tables("one"))
+    with monkeypatch.context() as away, job.world(2, Random(1)) as world:
+        away.setattr(DELIVERY._Delivery, "step", lambda delivery: False)  # as long as the database is
+        for _ in range(3):
+            world.step(6)
+            world.take(copied=True)
+    [first, *_] = sorted((job.folder.path / "outbox" / "to_database").glob("part-*"))
+    content = first.read_bytes()
+    first.unlink()
+    with raises(RecoveryError, first.name, "snapshot 1 ", "is gone", "--from"):
+        begin(job)
+    first.write_bytes(content)
+    with job.world(1, Random(1)) as world:
+        finish(world)
+    expected = Counter([row for share in range(2) for row in share_of(share)])
+    assert in_database(of_sqlite, job.results / "it.db", "one") == expected
+
+
+@COMMITS
+def test_the_folder_of_a_job_may_be_moved(tmp_path: Path, commit: str) -> None:
+    """With rows in it that wait for a table."""
+    job = Job(tmp_path, windows(of_sqlite, commit))
+    with job.world(2, Random(1)) as world:
+        world.step(20)
+        world.take(copied=True)
+        world.step(20)
+        world.take()
+    moved = tmp_path / "elsewhere" / "job"
+    moved.parent.mkdir()
+    shutil.move(job.folder.path, moved)
+    was, job.folder = job.folder, JobFolder(moved)
+    with job.world(1, Random(1)) as world:
+        finish(world)
+    assert not was.path.exists()
+    assert in_database(of_sqlite, job.results / "it.db", "all_rows") == all_rows()
+    assert in_database(of_sqlite, job.results / "it.db", "windows") == expected_windows(2)
+
+
+def test_a_note_of_what_has_appeared_may_be_lost(tmp_path: Path) -> None:
+    """Also where the database has what it is about, and its files are gone."""
+    job = Job(tmp_path, windows(of_sqlite))
+    with job.world(2, Random(1)) as world:
+        world.step(20)
+        world.take(copied=True)
+        world.step(200)
+    assert not list((job.folder.path / "outbox" / "to_database").glob("part-*"))
+    (job.folder.path / "last.json").unlink()
+    with job.world(1, Random(1)) as world:
+        finish(world)
+    assert in_database(of_sqlite, job.results / "it.db", "all_rows") == all_rows()
+
+
+def test_what_waits_for_a_table_as_soon_as_times_are_finished_is_missed_with_its_folder(tmp_path: Path) -> None:
+    job = cut_twice(tmp_path, windows(of_sqlite, "finished"))
+    shutil.rmtree(job.folder.path / "finished")
+    with raises(RecoveryError, "to_database", "finished", "is gone", "put it back"):
+        begin(job)
 
 
 def test_sinks_are_told_apart_by_their_tables(tmp_path: Path) -> None:

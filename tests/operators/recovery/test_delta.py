@@ -211,7 +211,7 @@ def test_a_table_that_is_not_as_it_was_left_is_refused(tmp_path: Path) -> None:
 def test_what_is_appended_is_not_taken_back(tmp_path: Path) -> None:
     job = cut_twice(tmp_path)
     (job.folder.path / "snapshot-000002" / "manifest.json").write_bytes(b"")
-    with raises(RecoveryError, "snapshot 1", "up to snapshot 2", "remove"):
+    with raises(RecoveryError, "snapshot 1", "up to snapshot 2", "write"):
         begin(job)
     for inserted in job.folder.path.glob("outbox/*/inserted.json"):
         inserted.write_text("1")  # as if it had died before it said so

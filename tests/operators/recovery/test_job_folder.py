@@ -4,6 +4,7 @@ in between."""
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from tests.errors import raises
 from tokenring import Batch, RecoveryError, Schema
 from tokenring.operators.recovery import JobFolder, Snapshot
-from tokenring.operators.recovery.folder import MANIFEST
+from tokenring.operators.recovery.folder import MANIFEST, write_manifest
 from tokenring.operators.recovery.tables import read_table, write_table
 
 NUMBERS = Schema(number="int64?", text="string")
@@ -126,6 +127,75 @@ def test_nothing_begins_anew_where_results_have_appeared(tmp_path: Path) -> None
         (job.path / "snapshot-000001").rmdir()
         with raises(RecoveryError, "snapshots are gone"):
             job.newest()
+
+
+def test_a_newest_snapshot_that_is_gone_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unless somebody went back behind it, and was told so then."""
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        for number in (1, 2, 3):
+            taken(job, number, results)
+        shutil.rmtree(job.path / "snapshot-000003")
+        found = job.newest()
+        assert found is not None
+        assert found.number == 2
+        said = capsys.readouterr().err
+        assert "snapshot 3 of" in said
+        assert "snapshot 2 is used instead" in said
+    job.go_back(1)
+    with job.locked():
+        assert job.newest() is not None
+        taken(job, 4, results)
+        assert job.newest() is not None
+    assert capsys.readouterr().err == ""
+    assert results_in(results) == ["results 1", "results 4"]
+
+
+def test_a_note_of_what_has_appeared_may_be_lost(tmp_path: Path) -> None:
+    """Results appear once more, those that are there no second time. A damaged one is refused, with that cure."""
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        for number in (1, 2):
+            taken(job, number, results)
+        (job.path / "last.json").write_bytes(b"{")
+        with raises(RecoveryError, "last.json", "remove that file"):
+            job.newest()
+        (job.path / "last.json").unlink()
+        found = job.newest()
+        assert found is not None
+        job.deliver(found)
+        assert results_in(results) == ["results 1", "results 2"]
+        assert job.last == 2
+
+
+def test_a_folder_may_be_moved(tmp_path: Path) -> None:
+    """With results in it that have not appeared yet, and are to go elsewhere from there."""
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        taken(job, 1, job.path / "outbox" / "a sink")
+        snapshot = taken(job, 2, job.path / "outbox" / "another", delivers=False)
+        [part] = snapshot.manifest["parts"]
+        Path(part["made"]).rename(job.path / "outbox" / ".made")
+        (snapshot.folder / MANIFEST).unlink()
+        told = {name: value for name, value in snapshot.manifest.items() if name != "sum"}
+        write_manifest(snapshot.folder, {**told, "parts": [{**part, "made": str(job.path / "outbox" / ".made")}]})
+    moved = JobFolder(tmp_path / "elsewhere" / "job")
+    moved.path.parent.mkdir()
+    shutil.move(job.path, moved.path)
+    with moved.locked():
+        found = moved.newest()
+        assert found is not None
+        moved.deliver(found)
+        assert results_in(moved.path / "outbox" / "another") == ["results 2"]
+    moved.path.rename(tmp_path / "again")
+    moved = JobFolder(tmp_path / "again")
+    with moved.locked():
+        (moved.path / "snapshot-000002" / MANIFEST).write_bytes(b"")
+        found = moved.newest()
+        assert found is not None
+        assert results_in(moved.path / "outbox" / "a sink") == ["results 1"]
+        assert results_in(moved.path / "outbox" / "another") == []
+    assert not job.path.exists()
 
 
 def test_results_appear_once_whatever_was_done_before(tmp_path: Path) -> None:

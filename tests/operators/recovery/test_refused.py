@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import Fact, raises
+from tests.operators.migrate.own_sums import sums
 from tests.operators.recovery.test_instants import ROW, source, windows
 from tests.operators.recovery.worlds import Job
 from tokenring.engine import Broadcast, Exchange, GraphError, RecoveryError, Schema, Token, UsageError
@@ -99,6 +100,10 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
     "state in a loop": (kept_in_a_loop, ("mine", "is in a loop")),
     "state behind outputs": (output_first, ("mine", "before its outputs", "recovery=")),
     "an operator of one's own": (own_operator, ("mine", "state_moves(builder, tables)")),
+    "state that is not taken out": (
+        lambda scope, results: sums(select(source(scope), key=col("at"), value=col("v")), on_out=list),
+        ("sums", "take_out returned 0 of 1 tables", "run without recovery="),
+    ),
     "tumbling_average": (
         lambda scope, results: tumbling_average(select(source(scope), "at", "v"), "at", "v", 4),
         ("tumbling_average", "does not say what it keeps"),

@@ -52,6 +52,8 @@ def health(process: int, only_ready: bool, only_live: bool, within: float, json_
 def _print(found: Health) -> None:
     ending = {"": "", "finish": ", finishing", "stop": ", stopping"}[found.ending]
     click.echo(f"{'ready' if found.ready else 'not ready'}, {'live' if found.live else 'not live'}{ending}")
+    if found.launcher_is_stopped:
+        click.echo(f"launcher (pid {found.launcher}) is stopped: `kill -CONT {found.launcher}` lets it go on")
     for one in found.workers:
         process = f" (pid {one.process})" if one.process else ""
         built = f"{one.built} of {one.declared} dataflows built"
