@@ -11,7 +11,7 @@ from tokenring.engine import Notify, Pipeline, Schema, SchemaError, Stream
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
 from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
-from tokenring.operators.collections.refused import span_back, whole_number
+from tokenring.operators.collections.refused import no_method, span_back, whole_number
 from tokenring.operators.collections.saved import exported
 from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
@@ -37,6 +37,13 @@ class Arranged:
     ) -> None:
         self.sealed, self.schema, self.keys, self.trace = sealed, schema, keys, trace
         self._made = made
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            made, stream = vars(self).get("_made"), type(vars(self).get("sealed", vars(self).get("_sealed")))
+            others = [(made, ".collection()"), (stream, ".collection().changes()")]
+            raise no_method("an arrangement", name, Arranged, others, ".collection()")
 
     def collection(self) -> Collection:
         """The rows as a collection again, their updates added up."""

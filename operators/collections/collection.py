@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import build_arranging, spread_by_key
 from tokenring.operators.collections.functions import Function
 from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
-from tokenring.operators.collections.refused import require_whole, whole_number
+from tokenring.operators.collections.refused import no_method, require_whole, whole_number
 from tokenring.operators.collections.row_operators import Rows
 from tokenring.operators.collections.saved import handed_out_once
 from tokenring.operators.collections.streams import as_often, in_rounds, next_round, schema_of_updates, schema_of_words
@@ -57,6 +57,12 @@ class Collection(Rows):
     """The arrangement that they are the rows of, if there is one."""
     _first_arranged: Arranged | None = None
     """The first arrangement that was made of them, in memory."""
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            stream = type(vars(self).get("stream"))
+            raise no_method("a Collection", name, Collection, [(Arranged, ".arrange(key)"), (stream, ".changes()")])
 
     def arrange(
         self, key: str | Sequence[str], name: str = "arrange", *, folder: str | os.PathLike[str] | None = None

@@ -1,4 +1,4 @@
-"""What collections refuse: what their operators cannot take."""
+"""What collections refuse: what their operators cannot take, and methods that they do not have."""
 
 from tokenring.faces import later
 
@@ -10,10 +10,12 @@ with later(__name__):
         span_back,
         whole_number,
     )
+    from tokenring.operators.collections.refused.elsewhere import no_method
 
 __all__ = [
     "as_null",
     "became_nullable",
+    "no_method",
     "require_whole",
     "span_back",
     "whole_number",
