@@ -15,8 +15,9 @@ ROOMS = {
     "operators": (
         *("migrate", "recovery", "leaving", "state.cells", "state", "state.moving", "expressions.machine"),
         *("expressions.stages", "expressions", "rows", "time", "mechanisms", "flow", "folds.sets", "folds.called"),
-        *("folds", "folds.moving", "folds.own", "collections.words", "collections.updates"),
-        *("collections.compiled", "collections.totals", "collections.sharing", "collections.saved", "collections"),
+        *("folds", "folds.moving", "folds.own", "collections.words", "collections.refused"),
+        *("collections.updates", "collections.compiled", "collections.totals", "collections.sharing"),
+        *("collections.saved", "collections"),
         *("running", "sessions", "aggregates", "ranking", "joins.kept", "joins.compiled", "joins", "sources"),
         *("staging", "sinks", "capture", "graphs", "paper", "fluent"),
     ),

@@ -1,5 +1,5 @@
 """Says on stderr when a run stands still for good: nothing moves, and an operator keeps a token for which nothing more
-can arrive, or the program waits for a probe that an input holds back.
+can arrive, or leaves messages where they are; or the program waits for a probe that an input holds back.
 
 Looked at by a worker that has slept in vain, and now and then by one that steps, so that it costs a run nothing.
 """
@@ -10,7 +10,7 @@ import sys
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
-from tokenring.engine.data import OutputPort
+from tokenring.engine.data import Operator, OutputPort
 from tokenring.engine.explain.asked import Asked
 from tokenring.engine.explain.hold import HeldToken
 from tokenring.engine.explain.inspection import Inspection
@@ -18,7 +18,7 @@ from tokenring.engine.explain.place import of_port
 from tokenring.engine.explain.why import compiled_tokens, explain, live_tokens, tokens_of
 from tokenring.engine.progress import ProgressChannel
 from tokenring.engine.running import Phase, Probe, Schedule
-from tokenring.engine.times import MAX_TIME, coordinates
+from tokenring.engine.times import MAX_TIME, coordinates, from_coordinates
 from tokenring.engine.tokens import LostTokens
 
 if TYPE_CHECKING:
@@ -69,9 +69,11 @@ class StallWatch:
             gc.collect()
             if self._lost.waiting:
                 return  # what was lost is told of and released, and time goes on
-            forgotten = self._forgotten()
+            forgotten, untaken = self._forgotten(), self._untaken()
             if forgotten:
                 self._said = _say(_told(self._inspection.index, forgotten))
+            elif untaken:
+                self._said = _say(_told_of_untaken(self._inspection.index, untaken))
             elif not self._said_who_waits:
                 self._asked.listen()
 
@@ -100,6 +102,31 @@ class StallWatch:
                     found.setdefault(port, []).append((time, operator.declared_at))
         return found
 
+    def _untaken(self) -> list[str]:
+        """Messages that operators leave at their inputs though nothing else can come to them, in words."""
+        inspection, found = self._inspection, []
+        for dataflow in inspection.dataflows.running:
+            for operator in dataflow.operators:
+                left = [port for port in operator.inputs if len(port.inbox.queue)]
+                if not left or dataflow.phase is not Phase.RUNS:
+                    continue
+                own = {port.location for ports in (operator.inputs, operator.outputs) for port in ports}
+                last = from_coordinates((MAX_TIME,) * left[0].depth)
+                if _comes_from(inspection, dataflow, operator, last, own):
+                    what = ", ".join([f"{len(port.inbox.queue)} at input {port.index}" for port in left])
+                    found.append(f"  operator {operator.name!r} does not take the messages that wait: {what}")
+        return found
+
+
+def _comes_from(
+    inspection: Inspection, dataflow: "RunningDataflow", operator: Operator, last: Any, own: set[int]
+) -> bool:
+    """Whether all that can still come to an operator up to a time is from locations of its own."""
+    return all(
+        {held.location for held in explain(inspection, of_port(dataflow, port), last, ()).pointstamps} <= own
+        for port in operator.inputs
+    )
+
 
 def _is_forgotten(inspection: Inspection, dataflow: "RunningDataflow", port: OutputPort, time: Any) -> bool:
     operator = port.operator
@@ -110,10 +137,7 @@ def _is_forgotten(inspection: Inspection, dataflow: "RunningDataflow", port: Out
     own = {output.location for output in operator.outputs}
     # In a loop it may wait for later rounds, of which nobody but itself may be the cause.
     last = time if operator.inputs[0].depth == 1 else (time[0], *[MAX_TIME] * (len(time) - 1))
-    return all(
-        {held.location for held in explain(inspection, of_port(dataflow, port), last, ()).pointstamps} <= own
-        for port in operator.inputs
-    )
+    return _comes_from(inspection, dataflow, operator, last, own)
 
 
 def _say(text: str) -> bool:
@@ -142,6 +166,15 @@ def _counted(inspection: Inspection, operator: Any) -> list[int]:
     ports = [*operator.inputs, *operator.outputs]
     entries = inspection.tracker.entries
     return [port.location for port in ports if any(count > 0 for _, count in entries.at(port.location))]
+
+
+def _told_of_untaken(worker: int, untaken: list[str]) -> str:
+    lines = [f"tokenring: worker {worker}: nothing has moved for {STALLED_S:g} s, and nothing more can arrive at:"]
+    lines += [*untaken[:_NAMED], *([f"  and {len(untaken) - _NAMED} operators more"] if untaken[_NAMED:] else [])]
+    lines.append("  Later operators wait, and the run cannot end. A logic takes all messages of its inputs in the end,")
+    lines.append("  those that it needs no more, too: for reference, batch in rows; compiled, take() until it gives 0.")
+    lines.append(f"  All that is held: tokenring why {os.getppid()}\n")
+    return "\n".join(lines)
 
 
 def _told(worker: int, forgotten: dict[OutputPort, list[tuple[Any, str]]]) -> str:

@@ -28,7 +28,7 @@ class Code(NamedTuple):
         """The function; a file is read anew each time. UsageError if it cannot be imported, or has none of the name."""
         try:
             found: Any = _imported(Path(self.where)) if self.where.endswith(".py") else _module(self.where)
-        except Exception as error:
+        except BaseException as error:  # SystemExit too: who asked hears of it, and the group goes on
             raise UsageError(f"{self.where} cannot be imported: {type(error).__name__}: {error}") from error
         for part in self.function.split("."):
             if not hasattr(found, part):

@@ -26,7 +26,7 @@ def declare(worker: Worker, name: str, code: Code) -> tuple[Scope, Alarm]:
         worker.declare(scope, function)
     except TokenRingError:
         raise
-    except Exception as error:
+    except BaseException as error:  # SystemExit too: who asked hears of it, and the group goes on
         at = traceback.extract_tb(error.__traceback__)[-1]
         raise UsageError(f"{code} raised {type(error).__name__}: {error} ({at.filename}:{at.lineno})") from error
     scope.close()

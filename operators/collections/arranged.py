@@ -11,6 +11,7 @@ from tokenring.engine import Notify, Pipeline, Schema, SchemaError, Stream
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
 from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
+from tokenring.operators.collections.refused import no_method, span_back, whole_number
 from tokenring.operators.collections.saved import exported
 from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
@@ -18,6 +19,7 @@ from tokenring.operators.collections.totals import table_of_rows, totals_of
 from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
+from tokenring.operators.durations import Span
 from tokenring.operators.folds import require_other_names
 from tokenring.operators.migrate import made_again
 from tokenring.operators.time import require_integer_times
@@ -35,6 +37,13 @@ class Arranged:
     ) -> None:
         self.sealed, self.schema, self.keys, self.trace = sealed, schema, keys, trace
         self._made = made
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            made, stream = vars(self).get("_made"), type(vars(self).get("sealed", vars(self).get("_sealed")))
+            others = [(made, ".collection()"), (stream, ".collection().changes()")]
+            raise no_method("an arrangement", name, Arranged, others, ".collection()")
 
     def collection(self) -> Collection:
         """The rows as a collection again, their updates added up."""
@@ -108,7 +117,7 @@ class Arranged:
         """The first rows of each key, in the order of its values, column after column; the last if `rows` is below 0.
         NaN, and behind it null, come last either way.
         """
-        return self._reduced(name, FIRST, self._values, rows)
+        return self._reduced(name, FIRST, self._values, whole_number(name, "rows", rows, None))
 
     def reduce(self, function: Function, schema: Schema, name: str = "reduce") -> Arranged:
         """For each key that is there, the rows with the columns of `schema` that a Python function makes of its rows:
@@ -134,11 +143,13 @@ class Arranged:
 
     # For others
 
-    def export(self, name: str, history: int = 0) -> View:
+    def export(self, name: str, history: Span = 0) -> View:
         """Give the arrangement a name, by which other dataflows of the group import it while it runs, and everybody
         reads it at a time. The latest finished time can be read, and those up to `history` before it: what was earlier
-        is forgotten. GraphError for a name that is taken, and in loops.
+        is forgotten; a number in the unit of times, or, of instants, a duration, such as "1d". GraphError for a name
+        that is taken, and in loops.
         """
+        back = span_back(f"export {name!r}: history", history)
         sealed = self.looked_up.sealed
         scope = sealed.scope
         require_integer_times(scope, f"{name!r} is exported", "leave() the loop first, and arrange there")
@@ -147,7 +158,7 @@ class Arranged:
             declared.require_new(name)
         rejected = scope.kept(Rejected)
         trace, reader = self.trace.shared()
-        view = View(views, name, self.schema, self.keys, trace, reader, rejected, history)
+        view = View(views, name, self.schema, self.keys, trace, reader, rejected, back)
         rejected.is_read_by(view, sealed)
         view.dataflow = scope.graph.name
         scope.kept(Views).add(view)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine import GraphError, Loop, Notify, Pipeline, Schema, SchemaError, Stream, UsageError
+from tokenring.engine import GraphError, Loop, Notify, Pipeline, Schema, SchemaError, Stream
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import build_arranging, spread_by_key
 from tokenring.operators.collections.functions import Function
 from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
+from tokenring.operators.collections.refused import no_method, require_whole, whole_number
 from tokenring.operators.collections.row_operators import Rows
 from tokenring.operators.collections.saved import handed_out_once
-from tokenring.operators.collections.streams import as_often, next_round, schema_of_updates, schema_of_words
+from tokenring.operators.collections.streams import as_often, in_rounds, next_round, schema_of_updates, schema_of_words
 from tokenring.operators.collections.totaling import totaled
 from tokenring.operators.collections.totals import (
     columns_folded,
@@ -30,7 +31,7 @@ from tokenring.operators.collections.trace import Trace, folder_of_batches
 from tokenring.operators.collections.updates import PARTS, Parts
 from tokenring.operators.collections.upserts import to_upserts
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED, Entering, kinds_table
-from tokenring.operators.expressions import col, lit
+from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, CountDistinct, require_other_names
 from tokenring.operators.migrate import made_again
 from tokenring.operators.rows import select
@@ -56,6 +57,12 @@ class Collection(Rows):
     """The arrangement that they are the rows of, if there is one."""
     _first_arranged: Arranged | None = None
     """The first arrangement that was made of them, in memory."""
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            stream = type(vars(self).get("stream"))
+            raise no_method("a Collection", name, Collection, [(Arranged, ".arrange(key)"), (stream, ".changes()")])
 
     def arrange(
         self, key: str | Sequence[str], name: str = "arrange", *, folder: str | os.PathLike[str] | None = None
@@ -217,8 +224,7 @@ class Collection(Rows):
             counted = self.aggregate(self.schema.names, name, **{_TIMES_THERE: Count()})
             often = as_often(counted.stream, self.schema, _TIMES_THERE, self.depth, most, f"{name}.function")
             return Collection(often, self.schema)
-        if most < 1:
-            raise UsageError(f"operator {name!r}: rows are there once at least, not {most} times: keep none by filter")
+        most = whole_number(name, "most", most, 1)
         return self.arrange(self.schema.names, f"{name}.arrange").first(most, name).collection()
 
     def top(
@@ -228,8 +234,7 @@ class Collection(Rows):
         """The k rows of each key with the largest values in the columns of `order`, the first one first; with the
         smallest, or as `largest` says of each. Among equals, those go first whose other columns are so. With "" for a
         key, of all rows. NaN, and behind it null, come last."""
-        if k < 1:
-            raise UsageError(f"operator {name!r}: k must be 1 or more, not {k}")
+        k = whole_number(name, "k", k, 1)
         columns, downwards = in_order(name, self.schema, names_of(order), largest)
         rows = self.with_columns(**{_ALL: lit(0)}) if not names_of(key) else self
         keys = rows._keys(names_of(key) or (_ALL,), name)
@@ -251,11 +256,18 @@ class Collection(Rows):
     # Loops
 
     def enter(self, loop: Loop, at_round: Any = 0) -> Collection:
-        """The rows in a loop, from its first round on, or from one that an expression says of each row."""
+        """The rows in a loop, from its first round on, or from one that an expression says of each row: UsageError (as
+        OperatorError) where that is below 0."""
+        if not isinstance(at_round, Expression):
+            at_round = whole_number("enter", "at_round", at_round, 0)
         entered = loop.enter(self.stream)
         columns = {name: col(name) for name in (*self.schema.names, *TIMES[: self.depth])}
         columns |= {TIMES[self.depth]: lit(at_round), TIMES_ADDED: col(TIMES_ADDED)}
-        return Collection(select(entered, **columns), self.schema)
+        rows = select(entered, **columns)
+        if isinstance(at_round, Expression):
+            require_whole("operator 'enter': at_round", rows.schema, TIMES[self.depth], "a round")
+            rows = in_rounds(rows, "enter")
+        return Collection(rows, self.schema)
 
     def leave(self, loop: Loop) -> Collection:
         """What the rows of a loop come to in its last round."""

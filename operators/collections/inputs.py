@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from tokenring.engine import (
+    MAX_TIME,
     Batch,
     GraphError,
     InputHandle,
@@ -128,6 +129,10 @@ class _Input(InputHandle):
                 f"array of one a row, not {time!r}"
             )
         own = [self._whole(each, rows, "times") for each in given]
+        beyond = np.logical_or.reduce([mine > MAX_TIME for mine in own])
+        if beyond.any():
+            first = from_coordinates(tuple([int(mine[beyond][0]) for mine in own]))
+            raise TimeRegressionError(f"cannot send on {self.describe()} at {first}: the last time is {MAX_TIME}")
         early = np.logical_or.reduce([mine < at for mine, at in zip(own, now, strict=True)])
         if early.any():
             first = from_coordinates(tuple([int(mine[early][0]) for mine in own]))

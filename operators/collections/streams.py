@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import (
+    MAX_TIME,
     Batch,
     InputPort,
     MultiplicityOverflowError,
@@ -22,10 +23,12 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled, array_at, batch_at
 from tokenring.engine.times import coordinates
 from tokenring.operators.collections import compiled as kernels
+from tokenring.operators.collections.refused import as_null, became_nullable, require_whole
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.expressions import Expression
 from tokenring.operators.migrate import made_again, state_moves
 from tokenring.operators.rows import passing_on, select
+from tokenring.operators.time import require_own_time
 
 ORDER = "@order"
 """Where rows of one time have an order: by worker, then as they came."""
@@ -73,8 +76,14 @@ def stamped(
     positions = [stream.schema.position(column) for column in data.names]
     at = None if time is None else stream.schema.position(time)
     often = None if times is None else stream.schema.position(times)
+    if time is not None:
+        require_own_time(f"operator {name!r}: time={time!r}", stream.schema, time)
+    if times is not None:
+        require_whole(f"operator {name!r}: times={times!r}", stream.schema, times, "how often a row is added")
 
     def early(found: int, begins: int) -> TimeRegressionError:
+        if found > MAX_TIME:
+            return TimeRegressionError(f"operator {name!r}: an update at {found}: the last time is {MAX_TIME}")
         return TimeRegressionError(
             f"operator {name!r}: an update at {found} came at time {begins}: no update is earlier than its message; "
             f"send it before the input advances"
@@ -91,9 +100,9 @@ def stamped(
                     continue
                 own = [np.full(batch.rows, coordinate) for coordinate in coordinates(reference.time)]
                 if at is not None:
-                    is_early = batch.columns[at] < reference.time
-                    if is_early.any():
-                        raise early(batch.columns[at][is_early][0], reference.time)
+                    is_wrong = (batch.columns[at] < reference.time) | (batch.columns[at] > MAX_TIME)
+                    if is_wrong.any():
+                        raise early(batch.columns[at][is_wrong][0], reference.time)
                     own = [batch.columns[at]]
                 diff = np.ones(batch.rows, np.int64) if often is None else batch.columns[often]
                 order = [] if first is None else [np.arange(number, number + batch.rows)]
@@ -209,8 +218,7 @@ def later_by(stream: Stream, by: Expression, name: str) -> Stream:
     """Updates of the root scope, each later by what an expression says of its row."""
     schema, at, span = stream.schema, stream.schema.position(TIMES[0]), "@by"
     asked = select(stream, *schema.names, **{span: by})
-    if str(asked.schema.kind(span)) != "int64":
-        raise SchemaError(f"operator {name!r}: by is {asked.schema.kind(span)}; a number of units of time is int64")
+    require_whole(f"operator {name!r}: by", asked.schema, span, "a number of units of time")
 
     def apply(batch: Batch) -> Batch:
         spans = batch.columns[-1]
@@ -225,12 +233,38 @@ def later_by(stream: Stream, by: Expression, name: str) -> Stream:
     return asked.apply(name, schema, apply)
 
 
-def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
-    """Updates with the columns of `data`: the stream's words as they are, null where it has no such column."""
-    schema = schema_of_updates(data, depth)
-    found = [stream.schema.positions.get(column) for column in schema.names]
+def in_rounds(stream: Stream, name: str) -> Stream:
+    """Updates of a loop whose rounds are what an expression says of each row; UsageError where that is no round."""
+    schema, at = stream.schema, stream.schema.position(TIMES[stream.scope.depth - 1])
 
     def apply(batch: Batch) -> Batch:
+        rounds = batch.columns[at]
+        is_wrong = (rounds < 0) | (rounds > MAX_TIME)
+        if is_wrong.any():
+            raise UsageError(
+                f"operator {name!r}: at_round is {rounds[is_wrong][0]} for row {is_wrong.argmax()} of a batch; rounds "
+                f"are from 0 to {MAX_TIME}"
+            )
+        return batch
+
+    return stream.apply(name, schema, apply)
+
+
+def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
+    """Updates with the columns of `data`: the stream's words as they are, null where it has no such column. SchemaError
+    (as OperatorError) for a number that would be null."""
+    schema = schema_of_updates(data, depth)
+    found = [stream.schema.positions.get(column) for column in schema.names]
+    became = became_nullable(stream.schema, schema)
+
+    def apply(batch: Batch) -> Batch:
+        for column in became:
+            kind = schema.kind(column)
+            is_null = kind.nulls(batch.words(column))
+            if is_null.any():
+                one = batch.filter(is_null)
+                row = {each: one[each].tolist()[0] for each in stream.schema.names if each in data.positions}
+                raise SchemaError(f"operator {name!r}: {as_null(column, kind)}; such a row is {row}")
         columns = [
             np.repeat(kind.null_word(), batch.rows) if at is None else batch.columns[at]
             for at, kind in zip(found, schema.kinds, strict=True)

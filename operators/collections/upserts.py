@@ -23,6 +23,7 @@ from tokenring.engine import (
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import send_sealed, spread_by_key
 from tokenring.operators.collections.joins import Columns, names_of
+from tokenring.operators.collections.refused import as_null, became_nullable
 from tokenring.operators.collections.rights import Rights
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import ORDER, numbered, schema_of_updates, schema_of_words, stamped
@@ -200,7 +201,8 @@ def to_upserts(arranged: Arranged, time: str, deleted: str, name: str) -> Stream
     kinds = {each: kind if each in keys else f"{kind.removesuffix('?')}?" for each, kind in data.spec().items()}
     schema = Schema.of(kinds | {time: "int64", deleted: "bool"})
     reader = trace.read()
-    nulls = np.array([[kind.null] for kind in schema.kinds[len(keys) : len(data)]], np.int64)
+    nulls = np.array([kind.null for kind in schema.kinds[len(keys) : len(data)]], np.int64)[:, None]
+    became = became_nullable(data, schema)
     in_turn = [*range(len(keys)), len(data), len(data) + 1, *range(len(keys), len(data))]
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
@@ -221,6 +223,13 @@ def to_upserts(arranged: Arranged, time: str, deleted: str, name: str) -> Stream
                     )
                 made = np.ascontiguousarray(made[:, : replaced.made])
                 is_gone = made[-1] == 1
+                for column in became:
+                    is_null = (made[data.position(column)] == schema.kind(column).null) & ~is_gone
+                    if is_null.any():
+                        row = is_null.argmax()
+                        said = key_in_words(data.select(keys), made[: len(keys), row])
+                        why = as_null(column, schema.kind(column))
+                        raise SchemaError(f"operator {name!r}: at {made[len(data), row]} {said}: {why}")
                 made[len(keys) : len(data), is_gone] = nulls
                 output.give(reference, batch_of(schema, made))
             reader.since = both(trace.upper, elements_of(sealed.frontier)) if trace.upper else []

@@ -25,18 +25,25 @@ with later(__name__, keep=True):
 
 _MEANT = {
     "agg": "aggregate",
+    "antijoin": "join(..., how='anti')",
     "concat": "union",
     "concatenate": "union",
     "drop": "drop_columns",
     "drop_duplicates": "distinct",
+    "enter": "loop.enter(stream)",
     "flat_map": "flat_map_rows",
     "foreach": "for_each",
+    "full_join": "join(..., how='full')",
     "group_by": "aggregate",
     "groupby": "aggregate",
     "key_by": "exchange",
+    "leave": "loop.leave(stream)",
+    "left_join": "join(..., how='left')",
     "map": "map_rows",
     "merge": "union",
     "output": "for_each",
+    "right_join": "join(..., how='right')",
+    "semijoin": "join(..., how='semi')",
     "stateful_map": "scan",
     "to_sql": "to_database",
     "unique": "distinct",
@@ -135,6 +142,11 @@ class Stream(engine.Stream):
 
 def _cure(name: str, there: Iterable[str]) -> str:
     if name in _MEANT:
-        return f"; here it is {_MEANT[name]!r}"
+        return f"; here it is {_MEANT[name]}" if "(" in _MEANT[name] else f"; here it is {_MEANT[name]!r}"
+    from tokenring.operators.collections import Arranged, Collection
+
+    for other, way in ((Collection, ".collection()"), (Arranged, ".collection().arrange(key)")):
+        if not name.startswith("_") and hasattr(other, name):
+            return f"; collections have it: say {way}.{name}(...)"
     near = engine.did_you_mean(name, [each for each in there if not each.startswith("_")])
     return near or "; for a function of a stream, your own or a library's, say stream.pipe(function, ...)"

@@ -118,7 +118,7 @@ class Worker(engine.Worker):
 
     def declare(self, scope: engine.Scope, function: Callable[[Any], Any]) -> None:
         """Let a function that came from outside declare a dataflow; if it returns a collection, or an arrangement, that
-        is exported by the dataflow's name.
+        is exported by the dataflow's name. UsageError for anything else but nothing, or a view, which has its own name.
         """
         if self.saving is not None:
             self.saving.begin(scope, is_installed=True)
@@ -127,6 +127,12 @@ class Worker(engine.Worker):
             made = made.arrange(made.schema.names)
         if isinstance(made, collections.Arranged):
             made.export(scope.graph.name)
+        elif made is not None and not isinstance(made, collections.View):
+            raise UsageError(
+                f"dataflow {scope.graph.name!r}: its function returned {type(made).__name__}, which nobody could read: "
+                f"return one collection or arrangement, which is exported by the dataflow's name, or nothing (export "
+                f"several by names of their own; make a stream a .collection(), or lead it to a sink)"
+            )
         if self.saving is not None:
             migrate.saving_of(scope).require_saved()
 

@@ -8,6 +8,7 @@ import numpy as np
 from tokenring.engine import GraphError, Schema, SchemaError, ScopeOf, Time, TimeRegressionError
 
 _TIMES = ("int64", "timestamp")
+_CASTS = {"date": 'cast("timestamp")', "uint64": 'cast("int64")'}
 
 
 def require_total_order(operator: str, scope: ScopeOf[Any]) -> None:
@@ -30,10 +31,8 @@ def require_own_time(what: str, schema: Schema, column: str) -> None:
     """SchemaError, saying `what` the column is for, if it holds no times, or may be null; the column is there."""
     kind = schema.kind(column)
     if kind.nullable or kind.family not in _TIMES:
-        may_be_one = kind.family in _TIMES
-        cure = f"; say with_columns({column}=col({column!r}).fill_null(...)) before" if may_be_one else ""
-        if kind.is_date:
-            cure = f'; say with_columns({column}=col({column!r}).cast("timestamp")) before'
+        cured = "fill_null(...)" if kind.family in _TIMES else _CASTS.get(str(kind))
+        cure = f"; say with_columns({column}=col({column!r}).{cured}) before" if cured else ""
         raise SchemaError(f"{what} is {kind}; it must be int64 or timestamp, without nulls{cure}")
 
 

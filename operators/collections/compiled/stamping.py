@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tokenring.engine import MAX_TIME
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
@@ -68,7 +69,7 @@ def stamp(world: int, me: int) -> int:
         if state.time_at >= 0:
             times = column_of(message, state.time_at)
             for row in range(rows):
-                if times[row] < time_of(message):
+                if times[row] < time_of(message) or times[row] > MAX_TIME:
                     fail(world, me, -1, times[row], time_of(message), 0)
                     return FAILED
             point_to(made, data, columns[state.time_at])

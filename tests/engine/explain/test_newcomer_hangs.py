@@ -83,6 +83,41 @@ def test_a_source_that_forgets_is_told_of(monkeypatch: pytest.MonkeyPatch, capfd
     assert "A source drops its token when it has no more to send" in said
 
 
+def test_messages_that_nobody_takes_are_told_of(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Once nothing more can come: until then the operator may wait for that."""
+    monkeypatch.setattr(tokenring.engine.explain.stall, "STALLED_S", 0.2)
+
+    def program(worker: Worker) -> None:
+        contexts: list[Any] = []
+
+        def construct(context: Any) -> Any:
+            contexts.append(context)
+            return lambda rows: list(rows) if worker._stall._said else None
+
+        with worker.dataflow("newcomer's") as scope:
+            handle, stream = scope.new_input(BID, "bids")
+            stream.sink("never takes", construct, Exchange("auction"))
+        handle.send(ROWS)
+        end = time.monotonic() + 0.5
+        worker.step_while(lambda: time.monotonic() < end)
+        assert not worker._stall._said, "the input is open"
+        handle.close()
+        worker.step_while(lambda: not worker._stall._said)
+        contexts[0].activate()
+
+    execute(program, workers=2)
+    said = capfd.readouterr().err
+    for worker in range(2):
+        assert re.search(
+            rf"tokenring: worker {worker}: nothing has moved for 0\.2 s, and nothing more can arrive at:\n"
+            r"  operator 'never takes' does not take the messages that wait: [12] at input 0\n"
+            r"  Later operators wait, .*\n.*take\(\) until it gives 0\.\n.*tokenring why \d+\n",
+            said,
+        ), said
+
+
 def test_who_waits_with_reason_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -249,6 +249,16 @@ def fed(worker: tr.Worker, feed: Callable[..., None], key: str | None) -> None:
             None,
             ("operator 'fed' output 0", "rows at 4", "at 5"),
         ),
+        (
+            lambda handle: handle.insert({"k": [1], "v": [2]}, 2**62),
+            None,
+            ("operator 'fed' output 0", f"at {2**62}", f"the last time is {2**62 - 1}"),
+        ),
+        (
+            lambda handle: handle.upsert({"k": [1], "v": [2]}, [2**62]),
+            "k",
+            ("operator 'fed' output 0", f"at {2**62}", f"the last time is {2**62 - 1}"),
+        ),
         (lambda handle: handle.insert({"k": [1]}), None, ("operator 'fed' output 0", "'v' is missing")),
         (
             lambda handle: handle.update({"k": [1], "v": [1]}, [1.5]),
@@ -273,6 +283,40 @@ def fed(worker: tr.Worker, feed: Callable[..., None], key: str | None) -> None:
 def test_what_cannot_be_fed_is_told_of(feed: Callable[..., None], key: str | None, cure: Fact) -> None:
     with raises(tr.TokenRingError, cure):
         tr.execute(lambda worker: fed(worker, feed, key), workers=1)
+
+
+def test_times_of_rows_are_none_beyond_the_last() -> None:
+    rows = pa.table({"k": [1], "at": [2**62]})
+    with raises(tr.OperatorError, "operator 'updates'", f"an update at {2**62}", f"the last time is {2**62 - 1}"):
+        tr.run(lambda scope: scope.read_arrow(rows).collection("at").changes().collect(), workers=1)
+
+
+def test_rows_of_keys_alone_are_upserts() -> None:
+    def program(worker: tr.Worker) -> list[Any]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(ROW)
+            made = rows.to_upserts("k v").collect()
+        handle.insert({"k": [1, 2], "v": [3, 4]})
+        handle.remove({"k": [1], "v": [3]}, 2)
+        worker.run()
+        return sorted(rows_of(made))
+
+    assert tr.execute(program, workers=1) == [[(1, 3, 0, False), (1, 3, 2, True), (2, 4, 0, False)]]
+
+
+@pytest.mark.parametrize(("kind", "null"), [("int64", -(2**63)), ("uint64", 2**64 - 1)])
+def test_the_number_that_would_be_null_is_no_upsert(kind: str, null: int) -> None:
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k", v=kind))
+            rows.to_upserts("k").collect()
+        handle.insert({"k": [3], "v": [7]})
+        handle.remove({"k": [3], "v": [7]}, 2)
+        handle.insert({"k": [4], "v": np.array([null], kind)}, 5)
+        worker.run()
+
+    with raises(tr.OperatorError, "operator 'to_upserts'", "at 5 key k=4", "column 'v'", str(null), f"null in {kind}?"):
+        tr.execute(program, workers=1)
 
 
 def test_a_key_of_several_rows_is_no_upsert() -> None:
@@ -303,6 +347,24 @@ def test_a_key_of_several_rows_is_no_upsert() -> None:
         (
             lambda stream: stream.count("k").collection(key="k"),
             ("operator 'updates'", "'count'", "same k", "as_rows(stream)"),
+        ),
+        *[
+            (
+                lambda stream, kind=kind: stream.with_columns(at=tr.col("v").cast(kind)).collection(time="at"),
+                ("operator 'updates'", "time='at'", f" {kind};", "int64 or timestamp", *cast),
+            )
+            for kind, cast in (("float64", []), ("string", []), ("uint64", ['cast("int64")']))
+        ],
+        *[
+            (
+                lambda stream, kind=kind: stream.with_columns(n=tr.col("v").cast(kind)).collection(times="n"),
+                ("operator 'updates'", "times='n'", f" {kind};", "int64, without nulls", 'cast("int64")'),
+            )
+            for kind in ("float64", "string", "uint64", "timestamp")
+        ],
+        (
+            lambda stream: stream.select("k", at=tr.when(tr.col("v") > 1).then(tr.col("v"))).collection("at", key="k"),
+            ("time='at'", "int64?", "int64 or timestamp", "fill_null"),
         ),
         (
             lambda stream: stream.collection().to_upserts("k", time="v"),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tokenring as tr
@@ -154,6 +155,19 @@ def test_text_that_is_missing_is_null() -> None:
 def test_what_cannot_meet_is_refused_when_it_is_built(wrong: Callable[..., Any], cure: Fact) -> None:
     with raises(tr.SchemaError, cure):
         run([[], []], wrong, 1, 0)
+
+
+@pytest.mark.parametrize("how", ["left", "full"])
+@pytest.mark.parametrize(("kind", "null"), [("int64", -(2**63)), ("uint64", 2**64 - 1)])
+def test_the_number_that_would_be_null_joins_no_rows_that_may_miss(kind: str, null: int, how: str) -> None:
+    def make(scope: tr.Scope) -> Any:
+        left = scope.read_arrow(pa.table({"k": [1, 2]})).collection()
+        right = scope.read_arrow(pa.table({"k": [1], "v": pa.array([null], kind)})).collection()
+        return getattr(left, f"{how}_join")(right, "k").changes().collect()
+
+    said = (f"operator '{how}_join.columns'", "column 'v'", f"{null}, the number that stands for null in {kind}?")
+    with raises(tr.OperatorError, *said, f"'k': 1, 'v': {null}"):
+        tr.run(make, workers=1)
 
 
 def test_rows_of_several_scopes_do_not_meet() -> None:

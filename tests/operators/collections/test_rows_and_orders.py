@@ -171,6 +171,19 @@ def test_a_row_is_never_there_earlier() -> None:
         run([[(1, 2, 3, 1)]], lambda rows: rows.delay(tr.col("v") - 5), 1, 0)
 
 
+def in_loop(rows: tr.Collection, at_round: Any) -> tr.Collection:
+    with rows.stream.scope.loop() as loop:
+        return rows.enter(loop, at_round).leave(loop)
+
+
+def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
+    updates = [(1, 2, 3, 1), (2, 0, 4, 1)]
+    assert sorted(run([updates], lambda rows: in_loop(rows, tr.col("v") + 1), 1, 0)) == updates
+    for round_, said in (("-2", tr.col("v") - 2), ("4611686018427387904", tr.col("v") + 2**62)):
+        with raises(tr.OperatorError, "operator 'enter'", "at_round", round_, "row 0", "from 0 to"):
+            run([[(1, 0, 3, 1)]], lambda rows, said=said: in_loop(rows, said), 1, 0)
+
+
 @pytest.mark.parametrize(
     ("wrong", "cure"),
     [
@@ -184,7 +197,24 @@ def test_a_row_is_never_there_earlier() -> None:
             lambda rows: rows.iterate(lambda inner, loop: inner.delay(1)),
             ("operator 'delay'", "not in loop", "leave()"),
         ),
-        (lambda rows: rows.threshold(0), ("operator 'threshold'", "not 0 times", "filter")),
+        (lambda rows: rows.threshold(0), ("operator 'threshold'", "most", "1 or more", "not 0")),
+        (lambda rows: rows.threshold("3"), ("operator 'threshold'", "most", "whole number", "not '3'")),
+        (lambda rows: rows.top("k", "v", 1.5), ("operator 'top'", "k must", "whole number", "not 1.5")),
+        (lambda rows: rows.top("k", "v", True), ("operator 'top'", "k must", "whole number", "not True")),
+        (lambda rows: rows.arrange("k").first(0), ("operator 'first'", "rows", "above or below 0", "not 0")),
+        (lambda rows: rows.arrange("k").first(1.5), ("operator 'first'", "rows", "whole number", "not 1.5")),
+        (lambda rows: rows.arrange("k").export("x", history=-5), ("export 'x'", "history", "0 or more", "-5")),
+        (lambda rows: rows.arrange("k").export("x", history="1 day"), ("export 'x'", "history", "'1h'", "'1 day'")),
+        (lambda rows: in_loop(rows, -1), ("operator 'enter'", "at_round", "0 or more", "-1")),
+        (lambda rows: in_loop(rows, "v"), ("operator 'enter'", "at_round", "whole number", "'v'")),
+        (
+            lambda rows: in_loop(rows, tr.col("v").cast("float64")),
+            ("operator 'enter'", "at_round", "float64", "a round is int64", 'cast("int64")'),
+        ),
+        (
+            lambda rows: in_loop(rows, tr.when(tr.col("v") > 1).then(5)),
+            ("operator 'enter'", "at_round", "int64?", "a round is int64", "fill_null"),
+        ),
         (lambda rows: rows.top("k", "v", 0), ("operator 'top'", "1 or more", "not 0")),
         (lambda rows: rows.top("k", "w"), ("operator 'top'", "column 'w'", "columns are k, v")),
         (lambda rows: rows.top("k", "v", largest=[True, False]), ("operator 'top'", "1 columns", "2 ways")),

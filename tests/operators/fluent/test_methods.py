@@ -186,12 +186,36 @@ def test_what_is_no_program_is_refused_before_anything_starts(launch: Any, progr
         ("filtr", ("Stream has no 'filtr'", "did you mean 'filter'")),
         ("key_by", ("'key_by'", "'exchange'")),
         ("frobnicate", ("'frobnicate'", "stream.pipe(function, ...)")),
+        ("left_join", ("'left_join'", "here it is join(..., how='left')")),
+        ("threshold", ("'threshold'", "say .collection().threshold(...)")),
+        ("export", ("'export'", "say .collection().arrange(key).export(...)")),
+        ("_absent", ("'_absent'", "stream.pipe(function, ...)")),
     ],
 )
 def test_a_method_that_is_not_there_names_the_one_that_is_meant(name: str, said: Fact) -> None:
     _, stream = Scope("names").new_input(SCHEMA)
     with raises(NoSuchMethodError, said):
         getattr(stream, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "of_rows", "of_arranged"),
+    [
+        ("collect", "say .changes().collect(...)", "say .collection().changes().collect(...)"),
+        ("export", "say .arrange(key).export(...)", None),
+        ("left_join", None, "say .collection().left_join(...)"),
+        ("union", "here it is .concat(...)", "here it is .collection().concat(...)"),
+        ("map_rows", "here it is .map_batches(", "here it is .collection().map_batches("),
+        ("agregate", "did you mean 'aggregate'", "did you mean 'aggregate'"),
+        ("_absent", "has no '_absent'", "has no '_absent'"),
+    ],
+)
+def test_collections_and_arrangements_name_it_too(name: str, of_rows: str | None, of_arranged: str | None) -> None:
+    rows = Scope("names").new_input(SCHEMA)[1].collection()
+    for what, said in ((rows, of_rows), (rows.arrange(SCHEMA.names[0]), of_arranged)):
+        if said is not None:
+            with raises(NoSuchMethodError, f"has no '{name}'", said):
+                getattr(what, name)
 
 
 @pytest.mark.parametrize("name", ["read_pandas", "read_polars", "from_pandas", "read_table", "from_arrow"])

@@ -17,6 +17,7 @@ from tokenring.engine.install import code_of, install, remove
 from tokenring.operators.collections import query, views_of
 
 FUNCTIONS = """
+import sys
 import time
 
 import tokenring as tr
@@ -49,6 +50,27 @@ def fed(scope):
 
 def empty(scope):
     pass
+
+
+def two(scope):
+    return by_name(scope), by_name(scope)
+
+
+def told(scope):
+    return by_name(scope).changes()
+
+
+def number(scope):
+    by_name(scope)
+    return 0
+
+
+def leaves(scope):
+    sys.exit("no such day")
+
+
+def interrupts(scope):
+    raise KeyboardInterrupt
 """
 
 
@@ -108,6 +130,11 @@ def test_nothing_is_left_of_what_came_and_went(group: Serving, file: Path) -> No
         ("fed", "nobody could feed the input 'input'"),
         ("empty", "declares nothing"),
         ("non", "has no function 'non'"),
+        ("two", "returned tuple, which nobody could read"),
+        ("told", "returned Stream, which nobody could read"),
+        ("number", "returned int, which nobody could read"),
+        ("leaves", "raised SystemExit: no such day"),
+        ("interrupts", "raised KeyboardInterrupt"),
     ],
 )
 def test_what_cannot_be_installed_is_one_line_and_the_group_goes_on(
@@ -115,6 +142,14 @@ def test_what_cannot_be_installed_is_one_line_and_the_group_goes_on(
 ) -> None:
     said = group.tokenring("install", f"{file}:{function}", "--name", "never")
     assert said.returncode == 2 and cure in said.stderr and said.stderr.count("\n") == 1
+    assert views_of(group_of(group.launcher), WATCHDOG_S).installed == []
+
+
+def test_a_file_that_ends_its_process_when_it_is_imported_cannot_be_installed(group: Serving, tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text("import sys\n\nsys.exit(2)\n")
+    with raises(UsageError, "program.py", "cannot be imported", "SystemExit"):
+        install(group_of(group.launcher), code_of(f"{path}:main"), "never", WATCHDOG_S)
     assert views_of(group_of(group.launcher), WATCHDOG_S).installed == []
 
 

@@ -1,0 +1,22 @@
+"""What collections refuse: what their operators cannot take, and methods that they do not have."""
+
+from tokenring.faces import later
+
+with later(__name__):
+    from tokenring.operators.collections.refused.arguments import (
+        as_null,
+        became_nullable,
+        require_whole,
+        span_back,
+        whole_number,
+    )
+    from tokenring.operators.collections.refused.elsewhere import no_method
+
+__all__ = [
+    "as_null",
+    "became_nullable",
+    "no_method",
+    "require_whole",
+    "span_back",
+    "whole_number",
+]
