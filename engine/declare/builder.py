@@ -77,6 +77,12 @@ class OperatorBuilder(Generic[Made_co]):
             self._spec.closed.add(port)
         self._spec.outputs.append(schema)
         for input_port, summary in (summaries or {}).items():
+            if input_port not in range(len(self._spec.inputs)):
+                there = ", ".join(map(str, range(len(self._spec.inputs)))) or "none"
+                raise GraphError(
+                    f"operator {self._spec.name!r}: output {port} has a summary for input {input_port!r}, and the "
+                    f"inputs declared so far are {there}: name one of them, or declare inputs first"
+                )
             if summary is not None and (len(summary.delays) != self._spec.depth or summary.then):
                 raise GraphError(
                     f"operator {self._spec.name!r}: {summary!r} is for times of another scope; times here have "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -25,15 +25,17 @@ from tokenring.engine.times import coordinates, from_coordinates
 from tokenring.operators.collections.collection import Collection
 from tokenring.operators.collections.joins import Columns, names_of
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
-from tokenring.operators.collections.streams import schema_of_updates, stamped
+from tokenring.operators.collections.streams import ORDER, schema_of_updates, stamped
 from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.upserts import GONE, from_upserts
-from tokenring.operators.collections.words import TIMES
+from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.migrate import Table, saving_of
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_integer_times, require_total_order
 
 _MOST = 2**63 - 1  # times that a row is there
+_OWN = {*TIMES, TIMES_ADDED, GONE, ORDER, "@all", "@by", "@there", "@when"}
+"""What collections call columns of their own, which are beside those of rows."""
 Given = Batch | Mapping[str, Any]
 
 
@@ -52,6 +54,7 @@ def collection(
     for a column of times in a loop, in any loop under recovery, and for updates, such as counts so far.
     """
     require_rows(name, stream)
+    _require_none_of_ours(name, [each for each in stream.schema.names if each not in (time, times, deleted)])
     if time is not None or key is not None:
         what = f"operator {name!r}: rows are there at times of their own"
         require_integer_times(stream.scope, what, "make the collection outside, and enter(loop)")
@@ -64,6 +67,15 @@ def collection(
     hidden = {time, times} - {None}
     data = Schema.of({each: kind for each, kind in stream.schema.spec().items() if each not in hidden})
     return _entering(Collection(stamped(stream, data, time, times, name), data), name)
+
+
+def _require_none_of_ours(name: str, columns: Sequence[str]) -> None:
+    """SchemaError for a column of rows that is called as one that collections keep beside them."""
+    for clash in [column for column in columns if column in _OWN]:
+        raise SchemaError(
+            f"operator {name!r}: collections have a column {clash!r} of their own; call yours otherwise before, as in "
+            f'.rename({{{clash!r}: "other"}})'
+        )
 
 
 def _entering(rows: Collection, name: str) -> Collection:
@@ -236,6 +248,7 @@ def new_collection(
     rows; or, with `key`, of which there is one row each, `upsert` and `delete`. Each worker has its own handle, for
     rows of any key. SchemaError for a key that is not among the columns.
     """
+    _require_none_of_ours(name, schema.names)
     if key is None:
         handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, scope.depth))
     else:

@@ -1,5 +1,6 @@
 """Nodes of expressions: an operation, what it is applied to, how it is said, and the name that a result is given."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,12 @@ _MEANT = {
     "strftime": "format_time",
 }
 """What other libraries call it."""
+
+
+MOST_WITHIN = 500
+"""How many operations may stand within each other: beyond, making a program of them takes seconds."""
+_CALLS = 10_000
+"""How deep Python's stack may then be: what walks through an expression calls itself for each, several times."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,21 @@ def with_aliased(operator: str, aliased: tuple[Any, ...], columns: dict[str, Any
 class Node:
     """A tree over columns ("column", with the name as value) and constants ("constant", with the value)."""
 
-    __slots__ = ("arguments", "operation", "value")
+    __slots__ = ("_depth", "arguments", "operation", "value")
 
     def __init__(self, operation: str, arguments: "tuple[Node, ...]" = (), value: Any = None) -> None:
         self.operation = operation
         self.arguments = arguments
         self.value = value
+        self._depth: int = 1 + max([argument._depth for argument in arguments], default=0)
+        if self._depth > MOST_WITHIN // 10 and sys.getrecursionlimit() < _CALLS:
+            sys.setrecursionlimit(_CALLS)
+        if self._depth > MOST_WITHIN:
+            raise SchemaError(
+                f"an expression has more than {MOST_WITHIN} operations within each other, the last {operation!r}; "
+                f"say is_in([...]) of a column that is compared to many constants; or compute a part of it before, by "
+                f"with_columns; or join terms by halves, (a + b) + (c + d)"
+            )
 
     def alias(self, name: str) -> Alias:
         """The expression as a column of that name, whatever it is: `select((col("price") * 89).alias("name"))`."""

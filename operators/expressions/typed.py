@@ -340,10 +340,12 @@ class _Typing:
             if term.operation != "constant" or term.kind != value.kind or term.nullable:
                 raise self._refuse(f"{term.text} is no constant of kind {value.kind}, which {value.text} is")
         if value.kind in TEXTS or value.kind in ("float64", "bool"):
-            found = Term("constant", "bool", False, (), 0, "False")
-            for term in constants:
-                found = self._logical(tree, "or", found, self._comparison(tree, "==", value, term))
-            return found
+            found = [self._comparison(tree, "==", value, term) for term in constants]
+            while len(found) > 1:  # by halves: what walks through terms calls itself for each within another
+                pairs = zip(found[::2], found[1::2], strict=False)
+                odd = found[len(found) // 2 * 2 :]
+                found = [*[self._logical(tree, "or", *pair) for pair in pairs], *odd]
+            return found[0] if found else Term("constant", "bool", False, (), 0, "False")
         return self._make(tree, "in", "bool", (value,), tuple(sorted({term.value for term in constants})))
 
 

@@ -18,7 +18,7 @@ from tokenring.operators.joins.kept import (
     Reach,
     joined_on,
     require_how,
-    require_time,
+    require_times,
 )
 from tokenring.operators.joins.narrowed import narrowed, number_of, proved_unique, refuse_once, require_unique
 from tokenring.operators.time import split_late, with_late
@@ -92,13 +92,12 @@ def interval_join(
     on = joined_on(name, on, left_on, right_on)
     if unique is None:
         unique = proved_unique((left, right), on, how)
-    require_time(name, left.schema, left_time, "for the left side's time")
-    require_time(name, right.schema, right_time, "for the right side's time")
+    of_left = left.schema, left_time, "for the left side's time"
+    require_times(name, (of_left, (right.schema, right_time, "for the right side's time")))
     until = upper if isinstance(upper, str) and (upper in left.schema.positions or not is_span(upper)) else None
     if until is not None:
-        require_time(name, left.schema, until, "of the left side for upper=")
-    kinds = {str(left.schema.kind(left_time)), str(right.schema.kind(right_time))}
-    kind = "timestamp" if "timestamp" in kinds else "int64"
+        require_times(name, (of_left, (left.schema, until, "of the left side for upper=")))
+    kind = str(left.schema.kind(left_time))
     least = span_of(lower, kind, f"operator {name!r}: lower")
     most = least if until else span_of(upper, kind, f"operator {name!r}: upper")
     if least > most:
@@ -109,8 +108,8 @@ def interval_join(
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, where=where)
     refuse_once(plan, how, unique)
     waits_for_left, waits_for_right = plan.how.alone
-    of_left = Reach(left_time, least, most, until, 1, until is None and not waits_for_left)
-    of_right = Reach(right_time, due=1 - least, together=not waits_for_right)
-    needs = plan.crossing(LEFT, *of_left.columns), plan.crossing(RIGHT, *of_right.columns)
-    joined: Any = declare(plan, sides, needs, Extents(of_left, of_right, exact=False), number_of(unique))
+    reach_left = Reach(left_time, least, most, until, 1, until is None and not waits_for_left)
+    reach_right = Reach(right_time, due=1 - least, together=not waits_for_right)
+    needs = plan.crossing(LEFT, *reach_left.columns), plan.crossing(RIGHT, *reach_right.columns)
+    joined: Any = declare(plan, sides, needs, Extents(reach_left, reach_right, exact=False), number_of(unique))
     return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined

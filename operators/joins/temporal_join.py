@@ -12,7 +12,7 @@ from tokenring.operators.joins.kept import (
     On,
     joined_on,
     require_how,
-    require_time,
+    require_times,
 )
 from tokenring.operators.joins.versioned import declare_versioned
 from tokenring.operators.time import split_late, with_late
@@ -69,8 +69,8 @@ def temporal_join(
         )
     require_how(name, how)
     on = joined_on(name, on, left_on, right_on)
-    require_time(name, rows.schema, time, "for the rows' time")
-    require_time(name, versions.schema, version_time, "for the versions' time")
+    times = (rows.schema, time, "for the rows' time"), (versions.schema, version_time, "for the versions' time")
+    require_times(name, times)
     rows, late_rows = split_late(rows, name, ".rows", lambda times: times + 1, time, late)
     versions, late_versions = split_late(versions, name, ".versions", lambda times: times + 1, version_time, late)
     plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, how=how)

@@ -9,7 +9,7 @@ from tokenring.engine.compiled import CompiledStage
 from tokenring.operators.expressions import col
 from tokenring.operators.joins.compiled import expanding
 from tokenring.operators.joins.driver import declare
-from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_time
+from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_times
 from tokenring.operators.rows import select
 from tokenring.operators.time import Sliding, Tumbling, behind_window, checked_window, split_late, whole, with_late
 
@@ -33,7 +33,8 @@ def windowed_join(
     window = checked_window(name, window, left.schema)
     if isinstance(window, Tumbling) and window.zone is not None:
         raise SchemaError(f"operator {name!r}: windows of joins have no zone; join on a column of local time")
-    require_time(name, right.schema, right_time, "for the right side's time")
+    times = (left.schema, window.time, "for the window's time"), (right.schema, right_time, "for the right side's time")
+    require_times(name, times)
     for side, schema in (("left", left.schema), ("right", right.schema)):
         for clash in {START, END} & set(schema.names):
             raise SchemaError(

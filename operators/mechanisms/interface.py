@@ -23,6 +23,7 @@ from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.drivers import CompiledLogic
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 from tokenring.operators.migrate import Table
+from tokenring.operators.time import position_of
 
 Edge = tuple[AnyStream, Pact]
 """An input: where its rows come from, and how they are spread."""
@@ -56,6 +57,19 @@ def require_one_form(name: str, python: object | None, compiled: object | None) 
             f"operator {name!r}: it has {'no logic' if compiled is None else 'two'}; give one in Python, or compiled= "
             f"for the worker's inner loop"
         )
+
+
+def require_times(name: str, schemas: Sequence[Schema], times: Sequence[str]) -> None:
+    """GraphError, naming the source, where there is not a time for each output; SchemaError for a column that is not
+    there, or holds no times."""
+    if len(times) != len(schemas):
+        raise GraphError(
+            f"source {name!r}: times names each output's column of times, {len(schemas)} in all, not {times!r}; give "
+            f'"" for an output whose rows have none'
+        )
+    for schema, column in zip(schemas, times, strict=True):
+        if column:
+            position_of(f"source {name!r}", schema, column)
 
 
 class Mechanism(ABC):

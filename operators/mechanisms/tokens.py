@@ -37,6 +37,7 @@ from tokenring.operators.mechanisms.interface import (
     Ports,
     Progress,
     require_one_form,
+    require_times,
     taken_by,
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
@@ -113,6 +114,7 @@ class Tokens(Mechanism):
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """
         require_one_form(name, constructor, compiled)
+        require_times(name, schemas, times)
         is_each = (each_time or self.sends_each_time) and not self.one_at_a_time
         columns = times if is_each else ("",) * len(times)
         if compiled is not None:

@@ -46,6 +46,7 @@ from tokenring.operators.mechanisms.interface import (
     Ports,
     Progress,
     require_one_form,
+    require_times,
     taken_by,
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
@@ -84,6 +85,7 @@ class Watermarks(Mechanism):
     ) -> tuple[Stream, ...]:
         """See Mechanism."""
         require_one_form(name, constructor, compiled)
+        require_times(name, schemas, times)
         columns = times if each_time else ("",) * len(times)
         marks = [Marks() for _ in schemas]
         if compiled is not None:

@@ -21,6 +21,8 @@ from tokenring.operators.state import HeapedColumns, joined, require_rows, updat
 from tokenring.operators.time import Sliding, Tumbling, check_order, order_words
 
 _ALL = "all"
+_MOST_IN_BLOCKS = 1 << 20
+"""So many rows of a key have their places in a block from the first on, which takes as much memory."""
 
 
 @overload
@@ -104,6 +106,12 @@ def top(
         if all_ties:
             return _tied_that_change(stream, name, key, best, k, largest)
         return first_that_change(stream, name, key, (best, *others), k, largest)
+    if k > _MOST_IN_BLOCKS and window is None and not all_ties:
+        raise SchemaError(
+            f"operator {name!r}: k={k} rows would have their places kept for each key, however few it has; that is for "
+            f"k up to {_MOST_IN_BLOCKS}: say a lower one, or changes=True, or emit='final' with ties='all', which keep "
+            f"the rows that there are"
+        )
     if rank in stream.schema.positions:
         raise SchemaError(f"operator {name!r}: there is a column {rank!r} already; give the rank another name by rank=")
     rank = unnamed("rank") if rank is None else rank

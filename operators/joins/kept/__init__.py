@@ -29,7 +29,7 @@ with later(__name__):
         pairs_of,
         present,
         require_how,
-        require_time,
+        require_times,
     )
     from tokenring.operators.joins.kept.kernels import (
         A_PLACE,
@@ -124,7 +124,7 @@ __all__ = [
     "present",
     "probe",
     "require_how",
-    "require_time",
+    "require_times",
     "take_chains",
     "time_at",
     "versions_tables",

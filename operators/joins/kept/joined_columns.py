@@ -148,10 +148,21 @@ def require(operator: str, schema: Schema, name: str, what: str) -> None:
         raise SchemaError(f"operator {operator!r}: {schema.missing(name, what)}")
 
 
-def require_time(operator: str, schema: Schema, name: str, what: str) -> None:
-    """SchemaError if a column is not there, or cannot be a time."""
-    require(operator, schema, name, what)
-    require_own_time(f"operator {operator!r}: {name!r} {what}", schema, name)
+def require_times(operator: str, sides: Sequence[tuple[Schema, str, str]]) -> None:
+    """SchemaError if a column of two that are compared is not there or cannot be a time, or one is of instants and the
+    other of bare numbers. sides: schema, column, and what it is for."""
+    for schema, name, what in sides:
+        require(operator, schema, name, what)
+        require_own_time(f"operator {operator!r}: {name!r} {what}", schema, name)
+    (left, of_left, _), (right, of_right, _) = sides
+    kinds = left.kind(of_left), right.kind(of_right)
+    if kinds[0].is_instant != kinds[1].is_instant:
+        bare = of_right if kinds[0].is_instant else of_left
+        raise SchemaError(
+            f"operator {operator!r}: {of_left!r} {sides[0][2]} is {kinds[0]}, and {of_right!r} {sides[1][2]} is "
+            f'{kinds[1]}; say with_columns({bare}=col({bare!r}).cast("timestamp")) before if those are ns since 1970, '
+            f"and multiply them first if they are not"
+        )
 
 
 def require_how(operator: str, how: str, among: Sequence[str] = ("inner", "left")) -> None:

@@ -165,6 +165,21 @@ def test_a_summary_of_another_scope() -> None:
     refused(GraphError, ("operator 'late'", "PathSummary(1)", "2 coordinate"), declare)
 
 
+def test_a_summary_is_of_an_input_that_there_is() -> None:
+    def declare(scope: Scope, stream: Stream) -> None:
+        builder = scope.operator("forward")
+        builder.input(stream)
+        builder.output(VALUE, {0: PathSummary(1)})
+        for port in (4, -1):
+            with raises(GraphError, "operator 'forward'", f"input {port}", "are 0:", "declare inputs"):
+                builder.output(VALUE, {port: None})
+        with raises(GraphError, "operator 'none'", "are none:"):
+            scope.operator("none").output(VALUE, {0: PathSummary(1)})
+        raise GraphError("declared")
+
+    refused(GraphError, "declared", declare)
+
+
 def in_a_loop(act: Callable[[Any, Any, InputPort, OutputPort], Any], summary: PathSummary | None = None) -> str:
     """What an operator in a loop raises that does `act(token at (0, 2), reference at (0, 0), input, output)`."""
 

@@ -376,3 +376,21 @@ def test_what_is_no_collection_is_refused(wrong: Callable[..., Any], cure: Fact)
     stream = tr.Scope("wrong").new_input(ROW)[1]
     with raises(tr.TokenRingError, cure):
         wrong(stream)
+
+
+@pytest.mark.parametrize("column", ["@times", "@0", "@gone", "@order", "@when"])
+def test_a_column_that_is_called_as_one_of_theirs_is_refused(column: str) -> None:
+    """Others that begin so, as in what logs send, are columns like any."""
+    said = (f"column {column!r} of their own", "call yours otherwise", f".rename({{{column!r}:")
+
+    def declare(scope: tr.Scope) -> Any:
+        stream = scope.read_arrow(pa.table({"k": [1], column: [2], "@timestamp": [3]}))
+        for key in (None, "k"):
+            with raises(tr.SchemaError, "operator 'updates'", *said):
+                stream.collection(key=key)
+            with raises(tr.SchemaError, "operator 'input'", *said):
+                scope.new_collection(stream.schema, key=key)
+        return stream.rename({column: "other"}).collection().changes().collect()
+
+    expected = {"k": 1, "other": 2, "@timestamp": 3, "time": 0, "times": 1}
+    assert tr.run(declare, workers=1).to_pylist() == [expected]

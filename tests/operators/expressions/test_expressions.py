@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 
 from tests.errors import raises
 from tests.long_form import examples
-from tokenring.engine import Batch, Schema, Scope, Stream, UsageError
+from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, UsageError
 from tokenring.operators import Expression, col, filter, greatest, least, lit, select, when, with_columns
 from tokenring.operators.expressions.fuse import Part
+from tokenring.operators.expressions.node import MOST_WITHIN
 
 KINDS = {
     "i": "int64",
@@ -398,6 +400,26 @@ def test_a_set_of_constants_is_told_in_one_order() -> None:
     assert repr(col("n").is_in({"b", "a", "c"})) == "n.is_in('a', 'b', 'c')"
     assert repr(col("n").is_in(frozenset(["c", "a", "b"]))) == "n.is_in('a', 'b', 'c')"
     assert repr(col("n").is_in(["b", "a"])) == "n.is_in('b', 'a')"
+
+
+@pytest.mark.parametrize("sign", ["|", "+"])
+def test_hundreds_of_operations_may_stand_within_each_other_and_more_are_refused(sign: str) -> None:
+    """Python's stack would end, who knows where."""
+    batch = Batch(Schema("n"), {"n": [0, 398, 399]})
+    terms = [col("n") == n if sign == "|" else col("n") + n for n in range(MOST_WITHIN)]
+    two = operator.or_ if sign == "|" else operator.add
+    _, found = run(lambda stream: select(stream, a=reduce(two, terms[:399])), batch)
+    expected = [True, True, False] if sign == "|" else [399 * n + sum(range(399)) for n in (0, 398, 399)]
+    assert listed(found, ["a"]) == [(value,) for value in expected]
+    with raises(SchemaError, "more than 500 operations", repr(sign), "is_in([...])", "with_columns", "by halves"):
+        reduce(two, terms)
+
+
+def test_one_of_many_texts_stands_not_within_as_many_operations() -> None:
+    batch = Batch(Schema(s="string?"), {"s": ["0", "1998", "2000", None]})
+    values = [str(n) for n in range(1999)]
+    _, found = run(lambda stream: select(stream, a=col("s").is_in(values), b=col("s").is_in([])), batch)
+    assert listed(found, ["a", "b"]) == [(True, False), (True, False), (False, False), (None, False)]
 
 
 DAY = 86_400 * SECOND

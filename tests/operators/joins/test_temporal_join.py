@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from tests.operators.joins.reference import (
     messages,
 )
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
-from tokenring.operators import enrich, temporal_join
+from tokenring.operators import Tumbling, enrich, interval_join, join, temporal_join
 
 OURS = COLUMNS | {"code": "left.key"}
 A, B = Schema("at k a"), Schema("since k b", name="string")
@@ -175,6 +176,32 @@ def test_keys_are_not_said_to_come_once(unique: str) -> None:
         return left
 
     with bench([A, B], refused):
+        pass
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_instants_and_bare_numbers_are_not_compared(swapped: bool) -> None:
+    """By no join that goes by rows' own times."""
+    mine, theirs = ("since", "at") if swapped else ("at", "since")
+    upper: Any = 1 if swapped else "1s"
+
+    def refused(*sides: Stream) -> Stream:
+        left, right = sides[::-1] if swapped else sides
+        declared: list[Callable[[], Any]] = [
+            lambda: temporal_join(left, right, on="k", time=mine, version_time=theirs, name="j"),
+            lambda: interval_join(left, right, on="k", left_time=mine, right_time=theirs, upper=upper, name="j"),
+            lambda: join(left, right, on="k", window=Tumbling(mine, upper), right_time=theirs, name="j"),
+        ]
+        said = ("operator 'j'", "'at' for ", "'since' for ", "since=col('since').cast(\"timestamp\")")
+        for declare in declared:
+            with raises(SchemaError, *said):
+                declare()
+        both = sides[0]
+        with raises(SchemaError, "'last' of the left side for upper= is int64", "last=col('last').cast"):
+            interval_join(both, both, on="k", left_time="at", right_time="at", upper="last")
+        return left
+
+    with bench([Schema(k="int64", at="timestamp", last="int64"), Schema(k="int64", since="int64")], refused):
         pass
 
 

@@ -13,7 +13,18 @@ from tests.engine.helpers import build, simulated
 from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
-from tokenring.engine import COMPLETE, Batch, Exchange, GraphError, Notify, Schema, Stream, Time, TimeRegressionError
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    Exchange,
+    GraphError,
+    Notify,
+    Schema,
+    SchemaError,
+    Stream,
+    Time,
+    TimeRegressionError,
+)
 from tokenring.operators import Count, Tumbling, aggregate, no_op, word_count
 from tokenring.operators.mechanisms import MECHANISMS, mechanism_of, use
 from tokenring.operators.mechanisms.logic import Give
@@ -254,6 +265,20 @@ def test_no_operator_has_two_forms(name: str) -> None:
             with raises(GraphError, *says):
                 way.source(scope, "spy", (WORDS,), both["make"], ("at",), compiled=both.get("compiled"))
         return way.probe(stream)
+
+    with simulated() as group:
+        build(group, declare)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_source_names_columns_of_times_that_there_are(name: str) -> None:
+    def declare(worker: Any, scope: Any) -> Any:
+        way = use(scope, name)
+        with raises(SchemaError, "source 'spy'", "column 'att'", "word, at", "did you mean 'at'"):
+            way.source(scope, "spy", (WORDS,), Spy, ("att",))
+        with raises(GraphError, "source 'spy'", "each output's column of times, 1 in all", "('at', '')"):
+            way.source(scope, "spy", (WORDS,), Spy, ("at", ""))
+        return way.probe(way.new_input(scope, WORDS, "at")[1])
 
     with simulated() as group:
         build(group, declare)

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tokenring import Stream, run
+from tests.errors import raises
+from tokenring import SchemaError, Stream, run
 
 ROWS = 6_000
 RANDOM = np.random.default_rng(7)
@@ -97,3 +98,17 @@ def test_nothing_to_rank(workers: int) -> None:
     table = TABLE.set_column(4, "score", pa.nulls(ROWS, pa.int64()))
     for of in (TABLE.slice(0, 0), table):
         assert ours(lambda rows: rows.top("word", order="score", k=2, emit="final"), workers, of) == []
+
+
+def test_of_a_billion_rows_a_key_places_are_not_kept_ahead() -> None:
+    """Refused where they would be; where only what there is is kept, they may be asked for."""
+    table = pa.table({"k": [1, 1, 2], "v": [3, 4, 5]})
+    said = ("operator 'top'", "k=1000000000", "for each key", "up to 1048576", "ties='all'")
+
+    def declare(rows: Stream) -> Stream:
+        for emit in ("batch", "each", "final"):
+            with raises(SchemaError, *said):
+                rows.top("k", order="v", k=10**9, emit=emit)
+        return rows.top("k", order="v", k=10**9, emit="final", ties="all")
+
+    assert len(ours(declare, 1, table)) == 3
