@@ -35,7 +35,7 @@ from tests.random_programs.rows import (
     scrambled,
     span_of,
 )
-from tests.random_programs.values import HUGE, NAN, TINY
+from tests.random_programs.values import HUGE, NAN
 
 Rows = list[Row]
 
@@ -118,9 +118,9 @@ def marks(value: float | None) -> int:
     return sum([(value >= mark) << at for at, mark in enumerate(MARKS)])
 
 
-def total(floats: Iterable[float]) -> float:
-    """NaN is always the same one."""
-    found = sum(floats, 0.0)
+def total(rows: Rows) -> float:
+    """The sum of weights, in eighths; NaN is always the same one."""
+    found = sum([int(w * 8) / 8 if -1e6 <= w <= 1e6 else w for row in rows if (w := row.w) != HUGE], 0.0)
     return found if found == found else NAN
 
 
@@ -163,7 +163,7 @@ def totals(rows: Rows, key: str, folds: str, at: int | None = None, start: int =
             marks(greatest([row.w for row in some]) if some else None), marks(0.0 if threes > 1 else None),
             *letters_of(last),
         ]  # fmt: skip
-        w = total([row.w for row in rows if row.w not in (HUGE, TINY)])
+        w = total(rows)
         s = next((row.s for row in in_order if row.s is not None), None)
     made = nothing(k=len(rows), s=s, w=w, v=sum(values) % 5, at=latest if at is None else at, id=digest(*found))
     return made._replace(**of_names(key, of_key(rows[0], key.split())))
@@ -747,7 +747,7 @@ def kept_total(rows: Rows, key: str) -> Row:
     if key in ("w", "v"):
         found += [len(set(keys)), len({row.w for row in some}), len(texts and set(texts))]
     s = texts[0].decode() if texts else None
-    return nothing(s=s, w=total([row.w for row in rows if row.w not in (HUGE, TINY)]), id=digest(*found))
+    return nothing(s=s, w=total(rows), id=digest(*found))
 
 
 FOLDS = ("words", "all")

@@ -15,7 +15,7 @@ from tests.random_programs.rows import Row, Step, columns_of
 from tests.random_programs.trial import EPOCHS, Sent, Trial
 from tests.random_programs.values import NAN
 
-CASES = {"streams": 48, "collections": 72, "migration": 12, "recovery": 9}
+CASES = {"streams": 40, "collections": 60, "migration": 12, "recovery": 9}
 assert CASES.keys() == set(KINDS)
 
 
