@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from random import Random
@@ -12,12 +13,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scripts.storms.setting import Setting
+from tests.random_programs.rows import with_one_nan
 from tokenring.engine import Schema, TokenRingError, Worker, execute
 from tokenring.engine.errors import SharedMemoryError
 from tokenring.operators import collect, read_json_lines, read_parquet
 
 SCHEMA = Schema("id", price="float64", name="string")
-ROWS = {"id": list(range(300)), "price": [i / 4 for i in range(300)], "name": [f"naïve \\ {i % 7}" for i in range(300)]}
+ROWS = {
+    "id": [*range(297), 2**63 - 1, -(2**63), 1 - 2**63],
+    "price": [*[i / 4 for i in range(296)], -0.0, 5e-324, -1.7e308, 2.0**53 + 2],
+    "name": [*[f"naïve \\ {i % 7}" for i in range(297)], "", "long " * 250, "long " * 250 + "\u2028"],
+}
+NO_NUMBERS = [math.nan, -math.nan, math.inf, -math.inf]
+"""Prices that JSON has not."""
 NASTY = (b"\0", b"\n", b"NaN", b"null", b"1e400", b"\xff\xfe", b'"', b"{", b"}", b"99999999999999999999", b"-0", b"\\u")
 
 
@@ -74,7 +82,8 @@ def _staged(setting: Setting, random: Random) -> tuple[str, str]:
 def _parquet(setting: Setting, random: Random) -> tuple[str, str]:
     file = setting.new("rows.parquet")
     compression = random.choice(("none", "snappy", "zstd"))
-    pq.write_table(pa.table(ROWS), file, row_group_size=100, write_page_checksum=True, compression=compression)
+    table = pa.table(ROWS | {"price": ROWS["price"][4:] + NO_NUMBERS})
+    pq.write_table(table, file, row_group_size=100, write_page_checksum=True, compression=compression)
     what, data = tampered(file.read_bytes(), random)
     file.write_bytes(data)
     try:
@@ -112,7 +121,10 @@ def _judged(setting: Setting, file: Path, seen: Any, read: Any) -> str:
         except (TokenRingError, SharedMemoryError) as error:
             print(f"refused: {type(error).__name__}: {error}")
             return
-        print("the same" if seen is not None and found == seen else f"seen {str(seen)[:80]}, found {str(found)[:80]}")
+        is_same = seen is not None and {*seen} == {*found} and all([
+            with_one_nan(found[name]) == with_one_nan(values) for name, values in seen.items()
+        ])  # fmt: skip
+        print("the same" if is_same else f"seen {str(seen)[:80]}, found {str(found)[:80]}")
 
     ending = setting.call(run)
     file.unlink()

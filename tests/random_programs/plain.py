@@ -13,22 +13,29 @@ from tests.random_programs.rows import (
     LAST,
     LETTERS,
     LOWER,
+    MARKS,
+    NO_FLOAT,
     NO_ID,
     OF_NUMBERS,
     PRIME,
     REFS,
+    SMALL,
     SPAN,
     UPPER,
     WINDOWS,
     Row,
     Step,
     Value,
+    folds_of,
     key_of,
+    kinds_of,
     named_of,
     on_of,
+    order_of,
     scrambled,
     span_of,
 )
+from tests.random_programs.values import HUGE, NAN
 
 Rows = list[Row]
 
@@ -60,7 +67,7 @@ def at_the_end(rows: Iterable[Row]) -> Value:
 def digest(*values: int) -> int:
     found = 0
     for value in values:
-        found = (found * FACTOR + value) % PRIME
+        found = (found * FACTOR + value % PRIME) % PRIME
     return scrambled(found)
 
 
@@ -86,7 +93,7 @@ def named(row: Row, key: str, *more: int) -> int:
     for name in key.split():
         if name == "s":
             s = None if row.s is None else row.s.lower()
-            values += [77] * 5 if s is None else [len(s), *[s.count(letter) for letter in LETTERS]]
+            values += [77] * 5 if s is None else letters_of(s)
         else:
             value = getattr(row, name)
             values.append(1_000 if value is None else value)
@@ -100,6 +107,31 @@ def of_names(key: str, values: tuple[Any, ...]) -> dict[str, Any]:
 # --- aggregates
 
 
+def greatest(floats: Iterable[float], choose: Any = max) -> float:
+    """NaN if there is nothing else."""
+    return choose([one for one in floats if one is not NAN], default=NAN)
+
+
+def marks(value: float | None) -> int:
+    """See steps.marks."""
+    value = NO_FLOAT if value is None else value
+    return sum([(value >= mark) << at for at, mark in enumerate(MARKS)])
+
+
+def total(rows: Rows) -> float:
+    """The sum of weights, in eighths; NaN is always the same one."""
+    found = sum([int(w * 8) / 8 if -1e6 <= w <= 1e6 else w for row in rows if (w := row.w) != HUGE], 0.0)
+    return found if found == found else NAN
+
+
+def letters_of(text: str) -> list[int]:
+    return [len(text), *[text.lower().count(letter) for letter in LETTERS]]
+
+
+def filled(value: int | None) -> int:
+    return 77 if value is None else value
+
+
 def totals(rows: Rows, key: str, folds: str, at: int | None = None, start: int = 0) -> Row:
     """See steps.totals."""
     values, in_order = [row.v for row in rows], sorted(rows, key=lambda row: row.id)
@@ -111,8 +143,28 @@ def totals(rows: Rows, key: str, folds: str, at: int | None = None, start: int =
     if folds == "all":
         known = [row.k for row in rows if row.k is not None]
         names = {row.s for row in rows if row.s is not None}
-        found += [len(set(values)), len(names), len(known), sum(known) if known else 7, sum(v % 2 for v in values)]
-        w, s = max(row.w for row in rows), next((row.s for row in in_order if row.s is not None), None)
+        small = [k for k in known if -SMALL < k < SMALL]
+        found += [
+            len(set(values)), len(names), len(known), sum(small) if small else 7, sum(v % 2 for v in values),
+        ]
+        w, s = greatest([row.w for row in rows]), next((row.s for row in in_order if row.s is not None), None)
+    if folds == "more":
+        known = [row for row in in_order if row.k is not None]
+        keys: list[Any] = [row.k for row in known]
+        small = [k for k in keys if -SMALL < k < SMALL]
+        some, threes = [row for row in rows if row.v > 1], keys.count(3)
+        last = next((row.s for row in reversed(in_order) if row.v > 1 and row.s is not None), "none")
+        found += [
+            min(keys, default=77), max(keys, default=77), filled(keys[0] if keys else None),
+            next((row.k for row in reversed(known) if row.v > 1), 77), known[0].v if known else 77,
+            len(set(keys)), len({row.w for row in some}), len({row.s for row in some} - {None}),
+            marks(sum(small) / len(small) if small else None), marks(greatest([row.w for row in rows])),
+            marks(greatest([row.w for row in rows], min)), marks(in_order[-1].w),
+            marks(greatest([row.w for row in some]) if some else None), marks(0.0 if threes > 1 else None),
+            *letters_of(last),
+        ]  # fmt: skip
+        w = total(rows)
+        s = next((row.s for row in in_order if row.s is not None), None)
     made = nothing(k=len(rows), s=s, w=w, v=sum(values) % 5, at=latest if at is None else at, id=digest(*found))
     return made._replace(**of_names(key, of_key(rows[0], key.split())))
 
@@ -148,7 +200,7 @@ def windows(name: str, folds: str, all_rows: bool = False) -> Callable[..., Valu
             late = [(time, [row]) for time, rows in a for row in rows if is_late(name, time, row, lateness)]
             a = [(time, [row]) for time, rows in a for row in rows if not is_late(name, time, row, lateness)]
         found = [
-            totals(inside, key, folds, end + lateness, start + 100 + 7 * end)
+            totals(inside, key, folds_of(step, folds), end + lateness, start + 100 + 7 * end)
             for rows in by_key(rows_of(a), key).values()
             for start, end, inside in windows_of(name, rows)
         ]
@@ -159,8 +211,8 @@ def windows(name: str, folds: str, all_rows: bool = False) -> Callable[..., Valu
 
 def final(folds: str, all_rows: bool = False) -> Callable[..., Value]:
     def answer(step: Step, number: int, a: Value) -> Value:
-        key = "" if all_rows else key_of(step)
-        return at_the_end([totals(rows, key, folds) for rows in by_key(rows_of(a), key).values()])
+        key, said = "" if all_rows else key_of(step), folds_of(step, folds)
+        return at_the_end([totals(rows, key, said) for rows in by_key(rows_of(a), key).values()])
 
     return answer
 
@@ -184,7 +236,7 @@ def in_order(answer: Callable[[Rows, int], Rows], batches: bool) -> Callable[[Va
 def running(folds: str, emit: str) -> Callable[..., Value]:
     def answer(step: Step, number: int, a: Value) -> Value:
         key = key_of(step)
-        return in_order(lambda rows, new: [totals(rows, key, folds)], emit == "batch")(a, key)
+        return in_order(lambda rows, new: [totals(rows, key, folds_of(step, folds))], emit == "batch")(a, key)
 
     return answer
 
@@ -197,6 +249,46 @@ def kinds(step: Step, number: int, a: Value) -> Value:
             n = len({row.v for row in inside})
             made = nothing(v=n, at=end, id=digest(max(row.id for row in inside), n))
             found.append(made._replace(**of_names(key, which)))
+    return each(found)
+
+
+def of_kind(row: Row, kind: str, empty: int) -> Any:
+    """See steps.of_kind."""
+    if row.v == empty:
+        return None
+    match kind:
+        case "float64":
+            return row.w
+        case "bool":
+            return row.v % 2
+        case "timestamp":
+            return 5 if row.k is None else row.k
+    return row.v
+
+
+def word_of(value: Any, kind: str) -> int:
+    """See steps.word_of."""
+    return marks(value) if kind == "float64" else filled(value)
+
+
+def other_keys(step: Step, number: int, a: Value) -> Value:
+    kinds, name = kinds_of(step), [*WINDOWS, "session"][step.constants[2] % 3]
+    groups: dict[tuple[Any, Any], Rows] = {}
+    for row in rows_of(a):
+        groups.setdefault((of_kind(row, kinds[0], 0), of_kind(row, kinds[1], 1)), []).append(row)
+    found = []
+    for (x, y), rows in groups.items():
+        for _, end, inside in windows_of(name, rows):
+            ordered = sorted(inside, key=lambda row: row.id)
+            values = [(row, value) for row in ordered if (value := of_kind(row, kinds[2], 2)) is not None]
+            some = [value for row, value in values if row.v > 1]
+            of_z = [greatest([value for _, value in values], min) if values else None]
+            of_z += [greatest(some) if some else None, values[0][1] if values else None]
+            last = y if any([row.v > 1 for row in inside]) else None
+            words = [word_of(x, kinds[0]), word_of(y, kinds[1]), *[word_of(z, kinds[2]) for z in of_z]]
+            known = 0 if x is None else len(inside)
+            numbers = len(inside), ordered[-1].id, end, len({*some}), known
+            found.append(nothing(at=end, id=digest(*numbers, *words, word_of(last, kinds[1]))))
     return each(found)
 
 
@@ -220,11 +312,14 @@ def mixed(row: Row) -> int:
     return row.id * 7919 % PRIME
 
 
-def ranking(rows: Rows, k: int, ties: bool) -> list[tuple[int, Row]]:
-    ordered = sorted(rows, key=lambda row: (-row.v, row.id))
+def ranking(rows: Rows, k: int, ties: bool, order: tuple[str, bool]) -> list[tuple[int, Row]]:
+    """Null and NaN have no rank."""
+    name, largest = order
+    ranked = [(-value if largest else value, row) for row in rows if (value := getattr(row, name)) not in (None, NAN)]
+    ranked.sort(key=lambda one: (one[0], one[1].id))
     if not ties:
-        return list(enumerate(ordered[:k], 1))
-    ranks = [(1 + sum(other.v > row.v for other in rows), row) for row in ordered]
+        return [(rank, row) for rank, (_, row) in enumerate(ranked[:k], 1)]
+    ranks = [(1 + sum(other < value for other, _ in ranked), row) for value, row in ranked]
     return [(rank, row) for rank, row in ranks if rank <= k]
 
 
@@ -234,27 +329,28 @@ def with_ranks(ranks: Iterable[tuple[int, Row]]) -> Rows:
 
 def top(which: str) -> Callable[..., Value]:
     def answer(step: Step, number: int, a: Value) -> Value:
-        key, k, ties = key_of(step), 1 + step.constants[1] % 2, which.endswith("all")
+        key, k, ties, order = key_of(step), 1 + step.constants[1] % 2, which.endswith("all"), order_of(step)
         if which.startswith("window"):
             name = ("tumbling", "sliding")[step.constants[2] % 2]
             return each([
                 made
                 for rows in by_key(rows_of(a), key).values()
                 for _, end, inside in windows_of(name, rows)
-                for made in with_ranks(
-                    [(rank, row._replace(at=end, id=digest(row.id, end))) for rank, row in ranking(inside, k, ties)]
-                )
+                for made in with_ranks([
+                    (rank, row._replace(at=end, id=digest(row.id, end)))
+                    for rank, row in ranking(inside, k, ties, order)
+                ])
             ])  # fmt: skip
         if which in ("batch", "each"):
 
             def changed(rows: Rows, new: int) -> Rows:
-                before, now = ranking(rows[:-new], k, False), ranking(rows, k, False)
+                before, now = ranking(rows[:-new], k, False, order), ranking(rows, k, False, order)
                 first = next((at for at, one in enumerate(now) if before[at : at + 1] != [one]), len(now))
                 return with_ranks(now[first:])
 
             return in_order(changed, which == "batch")(a, key)
-        found = [made for rows in by_key(rows_of(a), key).values() for made in with_ranks(ranking(rows, k, ties))]
-        return at_the_end(found)
+        groups = by_key(rows_of(a), key).values()
+        return at_the_end([made for rows in groups for made in with_ranks(ranking(rows, k, ties, order))])
 
     return answer
 
@@ -618,6 +714,42 @@ def kept_by_text(step: Step, number: int, a: Value) -> Value:
     return each([row._replace(id=named(row, "k s v", row.at, times + 1_000_000)) for row, times in rows])
 
 
+def kept_totals(step: Step, number: int, a: Value) -> Value:
+    key, rows = key_of(step), rows_of(a)
+    found: Rows = []
+    before: Counter[Row] = Counter()
+    for time in sorted({row.at for row in rows}):
+        groups = by_key([row for row in rows if row.at <= time], key)
+        now = Counter([kept_total(some, key)._replace(**of_names(key, which)) for which, some in groups.items()])
+        for row in now.keys() | before.keys():
+            if times := now[row] - before[row]:
+                found.append(row._replace(at=time, id=digest(row.id, time, times + 1_000_000)))
+        before = now
+    return each(found)
+
+
+def kept_total(rows: Rows, key: str) -> Row:
+    """See steps.KEPT."""
+    values, in_order = [row.v for row in rows], sorted(rows, key=lambda row: row.id)
+    known, some = [row for row in in_order if row.k is not None], [row for row in rows if row.v > 1]
+    keys: list[Any] = [row.k for row in known]
+    small = [k for k in keys if -SMALL < k < SMALL]
+    texts = sorted([row.s.encode() for row in rows if row.s is not None])
+    last = max([row.s for row in some if row.s is not None], key=str.encode, default="none")
+    found = [
+        len(rows), sum(values), max(values), min(values), in_order[-1].id, len(known), sum(small) if small else 7,
+        sum(v % 2 for v in values), min(keys, default=77), max(keys, default=77), known[0].v if known else 77,
+        marks(sum(small) / len(small) if small else None), marks(greatest([row.w for row in rows])),
+        marks(greatest([row.w for row in rows], min)), marks(in_order[-1].w),
+        marks(greatest([row.w for row in some]) if some else None), marks(0.0 if keys.count(3) > 1 else None),
+        *letters_of(last),
+    ]  # fmt: skip
+    if key in ("w", "v"):
+        found += [len(set(keys)), len({row.w for row in some}), len(texts and set(texts))]
+    s = texts[0].decode() if texts else None
+    return nothing(s=s, w=total(rows), id=digest(*found))
+
+
 FOLDS = ("words", "all")
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
@@ -660,6 +792,7 @@ PLAIN: dict[str, Callable[..., Value]] = {
     **{f"{name} {folds}": windows(name, folds) for name in ("tumbling", "sliding", "session") for folds in FOLDS},
     **{f"{name} of all": windows(name, "words", True) for name in ("tumbling", "sliding")},
     "kinds": kinds,
+    "other keys": other_keys,
     "reduce": reduced,
     "final words": final("words"),
     "final all": final("all"),
@@ -690,6 +823,7 @@ PLAIN: dict[str, Callable[..., Value]] = {
     "components": components,
     "collections": collections,
     "kept by text": kept_by_text,
+    "kept totals": kept_totals,
     "latest": latest,
     "latest of running": latest_of_running,
 }

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from tests.operators.recovery.worlds import Job, World
 from tests.random_programs import trial
-from tests.random_programs.rows import ROW, Row, Value
+from tests.random_programs.rows import ROW, Row, Value, columns_of, with_one_nan
 from tests.random_programs.steps import STEPS, declared, numbers_of
 from tests.random_programs.streams import at_own_times, stamped
 from tests.random_programs.trial import INPUTS, Found, Trial
@@ -98,11 +98,12 @@ class Recovered(Trial):
             lives = random.randint(1, _MOST_LIVES)
             for life in range(lives):
                 workers = random.randint(1, _MOST_WORKERS) if life else self.workers
-                settings = {"queue_bytes": random.choice([8192, 1 << 16])}
+                settings = {"queue_bytes": self.queue_bytes(random)}
                 job.bins = 0 if self.has_rights or self.is_slow else random.choice([0, _BINS])
                 with job.world(workers, random, **settings) as world:
                     live(world, random, is_last=life == lives - 1)
-            return [job.rows(name) for name in self.names()]
+            found = [job.rows(name) for name in self.names()]
+            return [Counter([with_one_nan(row) for row in rows.elements()]) for rows in found]
 
     @property
     def has_rights(self) -> bool:
@@ -123,9 +124,9 @@ class Recovered(Trial):
         values: list[Any] = [self._source(scope, number, results, files) for number in range(INPUTS)]
         for number, step in zip(numbers_of(self.steps, INPUTS), self.steps, strict=True):
             values.append(declared(step, number or 0, [values[one] for one in step.of]))
-        for number in self.looked_at:
+        for number, is_untimed in self.times_looked_at():
             commit: Any = Random(f"{self.order} {number}").choice(["snapshot", "finished"])
-            rows = stamped(values[number])
+            rows = stamped(values[number], always=0 if is_untimed else None)
             if scope.graph.behind(rows.source, rows.stage)[0] & saving_of(scope).in_groups:
                 commit = "snapshot"  # another is refused
             _SINKS[number % len(_SINKS)](rows, results / f"value{number}", commit=commit)
@@ -133,7 +134,7 @@ class Recovered(Trial):
     def _source(self, scope: Any, number: int, results: Path, files: Path) -> Any:
         if self.source == "Parquet":
             rows = read_parquet(scope, files / f"input{number}.parquet", schema=_TIMED, time="epoch", batch_rows=3)
-            return drop_columns(at_own_times(rows, "epoch"), "epoch")
+            return drop_columns(rows if self.untimed[number] else at_own_times(rows, "epoch"), "epoch")
 
         def function(share: int, shares: int) -> Iterator[dict[str, list[Any]]]:
             assert shares == self.workers
@@ -146,7 +147,8 @@ class Recovered(Trial):
         else:
             disorder = 0 if self.source == "in order" else _DISORDER
             rows = from_generator(scope, _TIMED, function, time="epoch", disorder=disorder, name=name)
-        return drop_columns(rows if self.source == "in order" else at_own_times(rows, "epoch"), "epoch")
+        as_sent = self.source == "in order" or self.untimed[number]
+        return drop_columns(rows if as_sent else at_own_times(rows, "epoch"), "epoch")
 
     def _write_files(self, folder: Path) -> None:
         for number in range(INPUTS):
@@ -165,7 +167,7 @@ def drawn(kind: str, seed: object, does: str = "", most: int = 0) -> Trial:
     if kind != "recovery":
         return found
     is_ordered = any([STEPS[step.does].in_order for step in found.steps])
-    source = SOURCES[0] if is_ordered else Random(found.order).choice(SOURCES)
+    source = SOURCES[0] if is_ordered else Random(found.order).choice(SOURCES[1:] if any(found.untimed) else SOURCES)
     return Recovered(**{one.name: getattr(found, one.name) for one in fields(found)}, source=source)
 
 
@@ -177,8 +179,7 @@ def _cut(rows: Piece, random: Random) -> Iterator[Piece]:
 
 
 def _columns(rows: Piece) -> dict[str, list[Any]]:
-    flat = [(epoch, *row) for epoch, row in rows]
-    return {name: [row[at] for row in flat] for at, name in enumerate(_TIMED.names)}
+    return {"epoch": [epoch for epoch, _ in rows]} | columns_of([row for _, row in rows])
 
 
 def live(world: World, random: Random, is_last: bool) -> None:

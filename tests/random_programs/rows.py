@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from tests.random_programs.values import HUGE, NAN
 from tokenring.engine import Schema
 
 ROW = Schema.of({"k": "int64?", "s": "string?", "w": "float64", "v": "int64", "at": "int64", "id": "int64"})
@@ -22,6 +24,17 @@ class Row(NamedTuple):
     id: int
 
 
+def columns_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """Rows as they are sent: NaN has either sign."""
+    columns = {name: [getattr(row, name) for row in rows] for name in ROW.names}
+    return columns | {"w": [math.copysign(one.w, (-1) ** one.id) if one.w is NAN else one.w for one in rows]}
+
+
+def with_one_nan(values: Iterable[Any]) -> tuple[Any, ...]:
+    """A row that was found, to be compared."""
+    return tuple([NAN if value != value else value for value in values])
+
+
 Message = tuple[int, list[Row]]
 """A time, and the rows that are sent together at it."""
 Value = list[Message]
@@ -36,6 +49,8 @@ NO_ID = PRIME - 7
 SPAN = 1 << 12
 """Times of steps that send at times which nobody knows lie in spans of their own, one behind the other."""
 REFS = 128
+OF_KINDS = ("float64", "bool", "timestamp", "date", "decimal(9, 2)")
+"""Kinds of what is made of a row, or null, to be a key and a value."""
 KEYS = ("k", "s", "w", "k s", "k v", "s k", "v")
 NAMED = ("k", "s", "k s", "k v", "s k", "v")
 """Keys that `named` makes an id of."""
@@ -44,6 +59,11 @@ OF_NUMBERS = " of numbers"
 LETTERS = "abcd"
 ONS = (("k",), ("s",), ("w",), ("k", "s"), ("w", "k"))
 """Columns that are equal in both rows of a pair."""
+MARKS = (-math.inf, -2.25, 0.0, 1e-300, 1.5, HUGE, math.inf)
+NO_FLOAT = 77.5
+"""In the place of null, where a float becomes a whole number that says which of MARKS it reaches."""
+SMALL = 2**40
+"""Keys below are added up: sums of others are beyond 64 bits."""
 WINDOWS = {"tumbling": (4, 4), "sliding": (6, 2)}
 """width, every."""
 GAP, LOWER, UPPER = 3, -1, 2
@@ -57,23 +77,31 @@ def scrambled(found: Any) -> Any:
 
 class Step(NamedTuple):
     """does: the name of a step in STEPS and PLAIN; of: the values that it is done to, by number; limit: unit and bound
-    of a flow limit around it; plan: of collections."""
+    of a flow limit around it; plan: of collections; as_sent: whether rows stay in the messages in which they come, at
+    times that nobody knows, in place of each at its own."""
 
     does: str
     of: tuple[int, ...]
     constants: tuple[int, ...]
     limit: tuple[str, int] | None = None
     plan: Any = None
+    as_sent: bool = False
 
     def told(self, number: int) -> str:
         """The step as one line, and what is in it."""
         limit = f", limited to {self.limit[1]} {self.limit[0]}" if self.limit else ""
         within = f"\n{self.plan.told('    ')}" if self.plan else ""
-        return f"{number} = {self.does} {self.of} {self.constants}{limit}{within}"
+        as_sent = ", as sent" if self.as_sent else ""
+        return f"{number} = {self.does} {self.of} {self.constants}{as_sent}{limit}{within}"
 
 
 LAST = 2**62 - 1
 """The time at which is sent what is sent once, in the end: behind it there is none."""
+
+
+def folds_of(step: Step, folds: str) -> str:
+    """Which aggregates: in the place of all at times others, since queues would be too small for all."""
+    return "more" if folds == "all" and step.constants[3] % 2 else folds
 
 
 def _chosen(step: Step, those: Sequence[Any]) -> Any:
@@ -84,6 +112,17 @@ def _chosen(step: Step, those: Sequence[Any]) -> Any:
 def key_of(step: Step) -> str:
     """The key's columns."""
     return _chosen(step, KEYS)
+
+
+def kinds_of(step: Step) -> tuple[str, str, str]:
+    """What two columns of a key are, and one of values."""
+    x, y, _, z = [OF_KINDS[one % len(OF_KINDS)] for one in step.constants]
+    return x, y, z
+
+
+def order_of(step: Step) -> tuple[str, bool]:
+    """What ranks go by, and whether the greatest is the first."""
+    return ("v", "v", "w", "k")[step.constants[3] % 4], step.constants[3] < 8
 
 
 def named_of(step: Step) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.random_programs.rows import Step
-from tests.random_programs.steps import numbers_of
+from tests.random_programs.steps import is_possible
 from tests.random_programs.trial import EPOCHS, INPUTS, Trial, wrong_of
 
 _MOST_SECONDS = 60.0
@@ -50,7 +50,7 @@ def _smaller(trial: Trial) -> Iterator[Trial]:
         yield from [replace(trial, looked_at=(one,)) for one in trial.looked_at]
     for at in reversed(range(len(trial.steps))):
         without = _without(trial, at)
-        if None not in numbers_of(without.steps, INPUTS) and without.looked_at:
+        if is_possible(without.steps, without.untimed) and without.looked_at:
             yield without
     if trial.bins:
         yield replace(trial, bins=0, moves=())

@@ -12,25 +12,34 @@ from tests.random_programs.rows import (
     GAP,
     LETTERS,
     LOWER,
+    MARKS,
+    NO_FLOAT,
     NO_ID,
     OF_NUMBERS,
     PRIME,
     REFS,
     ROW,
+    SMALL,
     SPAN,
     UPPER,
     WINDOWS,
     Step,
+    folds_of,
     key_of,
+    kinds_of,
     named_of,
     on_of,
+    order_of,
     scrambled,
     span_of,
 )
 from tests.random_programs.streams import at_own_times, numbered, settled, sums, twice
+from tests.random_programs.values import HUGE
 from tokenring import operators
 from tokenring.engine import Exchange, Schema, Stream
 from tokenring.operators import (
+    ArgMax,
+    ArgMin,
     Count,
     CountDistinct,
     First,
@@ -43,6 +52,7 @@ from tokenring.operators import (
     Sliding,
     Sum,
     Tumbling,
+    Variance,
     aggregate,
     as_rows,
     col,
@@ -90,7 +100,7 @@ def digest(*values: Any) -> Any:
     """What becomes of whole numbers below 2^40 or so: an id."""
     found = lit(0)
     for value in values:
-        found = (found * FACTOR + value) % PRIME
+        found = (found * FACTOR + value % PRIME) % PRIME
     return scrambled(found)
 
 
@@ -103,8 +113,7 @@ def named(stream: Stream, key: str, *more: Any) -> Any:
     values: list[Any] = []
     for name in key.split():
         if name == "s":
-            s = col("s").lower()
-            values += [n.fill_null(77) for n in (s.length(), *[s.count_of(letter) for letter in LETTERS])]
+            values += [n.fill_null(77) for n in letters_of(col("s"))]
         else:
             values.append(fill(stream, name, 1_000))
     return digest(*values, *more)
@@ -128,11 +137,29 @@ WORDS: dict[str, Any] = dict(
     n=Count(), total=Sum("v"), most=Max("v"), least=Min("v"), mean=Mean("v"), first=First("v", order="id"),
     last=Last("v", order="id"), latest=Max("at"), greatest=Max("id"),
 )  # fmt: skip
+_SMALL, _SOME = (col("k") < SMALL) & (col("k") > -SMALL), col("v") > 1
+_EIGHTHS = when(col("w").between(-1e6, 1e6)).then((col("w") * 8.0).cast("int64") / 8).otherwise(col("w"))
+"""Sums of which are exact, and so the same in any order."""
 ALL: dict[str, Any] = WORDS | dict(
-    kinds=CountDistinct("v"), names=CountDistinct("s"), heavy=Max("w"), known=Count("k"), ks=Sum("k"),
+    kinds=CountDistinct("v"), names=CountDistinct("s"), heavy=Max("w"), known=Count("k"), ks=Sum("k", where=_SMALL),
     odd=Count(where=col("v") % 2 == 1), texts=First("s", order="id"),
 )  # fmt: skip
-FOLDS = {"words": WORDS, "all": ALL}
+MORE: dict[str, Any] = WORDS | dict(
+    texts=First("s", order="id"), last_text=Last("s", order="id", where=_SOME),
+    least_k=Min("k"), most_k=Max("k"), first_k=First("k", order="id"), last_k=Last("k", order="id", where=_SOME),
+    mean_k=Mean("k", where=_SMALL), of_first=ArgMin("v", when(col("k").is_not_null()).then(col("id"))),
+    keys=CountDistinct("k"), weights=CountDistinct("w", where=_SOME), some_names=CountDistinct("s", where=_SOME),
+    heavy=Max("w"), light=Min("w"), newest=ArgMax("w", "id"), heavy_of_some=Max(when(_SOME).then(col("w"))),
+    total_w=Sum(_EIGHTHS, where=col("w") != HUGE), spread=Variance("k", where=col("k") == 3),
+)  # fmt: skip
+FILLED = ("least_k", "most_k", "first_k", "last_k", "of_first")
+MARKED = ("mean_k", "heavy", "light", "newest", "heavy_of_some", "spread")
+FOLDS = {"words": WORDS, "all": ALL, "more": MORE}
+KEPT: dict[str, Any] = {name: fold for name, fold in (ALL | MORE).items() if type(fold) not in (First, Last)} | dict(
+    texts=Min("s"), last_text=Max("s", where=_SOME)
+)
+SETS = ("keys", "weights", "names")
+"""Of different values: of collections beside others where the key is never null."""
 
 
 def window_of(name: str) -> Any:
@@ -144,6 +171,19 @@ def _lengths(name: str) -> tuple[int, ...]:
     return (width,) if width == every else (width, every)
 
 
+def letters_of(text: Any) -> list[Any]:
+    return [text.length(), *[text.lower().count_of(letter) for letter in LETTERS]]
+
+
+def marks(stream: Stream, name: str) -> Any:
+    """Which of MARKS a float reaches, as bits: of a NaN none."""
+    value = fill(stream, name, NO_FLOAT)
+    found = lit(0)
+    for at, mark in enumerate(MARKS):
+        found = found + (value >= mark).cast("int64") * 2**at
+    return found
+
+
 def totals(stream: Stream, key: str, folds: str, at: Any = "latest", start: Any = 0) -> Stream:
     """The results of WORDS or ALL as rows."""
     names = ("n", "total", "most", "least", "first", "last", "latest", "greatest")
@@ -152,12 +192,17 @@ def totals(stream: Stream, key: str, folds: str, at: Any = "latest", start: Any 
     if folds == "all":
         values += [col("kinds"), col("names"), col("known"), col("ks").fill_null(7), col("odd")]
         more = {"w": "heavy", "s": "texts"}
+    if folds == "more":
+        values += [fill(stream, name, 77) for name in FILLED]
+        values += [col("keys"), col("weights"), col("some_names"), *[marks(stream, name) for name in MARKED]]
+        values += letters_of(col("last_text").fill_null("none"))
+        more = {"w": fill(stream, "total_w", 0.0), "s": "texts"}
     more |= {name: name for name in key.split()}
     return row(stream, **({"k": "n", "v": col("total") % 5, "at": at, "id": digest(*values)} | more))
 
 
 def in_windows(step: Step, number: int, stream: Stream, name: str, key: str, folds: str) -> Stream:
-    lateness = 3 * (step.constants[1] % 2)
+    lateness, folds = 3 * (step.constants[1] % 2), folds_of(step, folds)
     more: dict[str, Any] = {"window": window_of(name), "lateness": lateness}
     if step.constants[2] % 2:
         found, late = aggregate(settled(stream), key, **more, **FOLDS[folds]), None
@@ -166,7 +211,7 @@ def in_windows(step: Step, number: int, stream: Stream, name: str, key: str, fol
     end = col("window_end")
     made = totals(found, key, folds, end + lateness, col("window_start") + 100 + 7 * end)
     if name == "session":
-        made = at_own_times(made)
+        made = put(step, made)
     if late is None:
         return made
     return operators.union(made, settled(whole(with_columns(late, id=digest(col("id"), 5)))))
@@ -178,8 +223,8 @@ def windows(name: str, folds: str, all_rows: bool = False) -> Callable[..., Stre
 
 def final(folds: str, all_rows: bool = False) -> Callable[..., Stream]:
     def build(step: Step, number: int, a: Stream) -> Stream:
-        key = "" if all_rows else key_of(step)
-        return totals(aggregate(a, key, emit="final", **FOLDS[folds]), key, folds)
+        key, said = "" if all_rows else key_of(step), folds_of(step, folds)
+        return totals(aggregate(a, key, emit="final", **FOLDS[said]), key, said)
 
     return build
 
@@ -188,12 +233,12 @@ def running(folds: str, emit: str, all_rows: bool = False) -> Callable[..., Stre
     """Each change, or in the end the last."""
 
     def build(step: Step, number: int, a: Stream) -> Stream:
-        key = "" if all_rows else key_of(step)
+        key, said = "" if all_rows else key_of(step), folds_of(step, folds)
         if emit != "last":
-            return totals(as_rows(aggregate(a, key, emit=emit, **FOLDS[folds])), key, folds)
-        changes = with_columns(as_rows(aggregate(a, key, **FOLDS[folds])), one=lit(0))
+            return totals(as_rows(aggregate(a, key, emit=emit, **FOLDS[said])), key, said)
+        changes = with_columns(as_rows(aggregate(a, key, **FOLDS[said])), one=lit(0))
         last = operators.last_by(changes, key or "one", order="n", emit="final")
-        return totals(last, key, folds)
+        return totals(last, key, said)
 
     return build
 
@@ -203,6 +248,42 @@ def kinds(step: Step, number: int, a: Stream) -> Stream:
     found = aggregate(a, key, window=Tumbling("at", 4), kinds=CountDistinct("v"), greatest=Max("id"))
     keys = {name: name for name in key.split()}
     return row(found, **({"v": "kinds", "at": "window_end", "id": digest(col("greatest"), col("kinds"))} | keys))
+
+
+def of_kind(kind: str, empty: int) -> Any:
+    """Of a row what is of a kind, and null where v is so much."""
+    is_there = when(col("v") != empty)
+    match kind:
+        case "float64":
+            return is_there.then(col("w"))
+        case "bool":
+            return is_there.then(col("v") % 2 == 1)
+        case "timestamp":
+            return is_there.then(col("k").fill_null(5).cast("timestamp"))
+    return is_there.then(col("v").cast(kind))
+
+
+def word_of(stream: Stream, name: str, kind: str) -> Any:
+    """A whole number that tells values of a kind apart."""
+    if kind == "float64":
+        return marks(stream, name)
+    return col(name).cast("int64").fill_null(77)
+
+
+def other_keys(step: Step, number: int, a: Stream) -> Stream:
+    """Keys, and values, of kinds that rows have not, by windows."""
+    kinds, name, where = kinds_of(step), [*WINDOWS, "session"][step.constants[2] % 3], col("v") > 1
+    columns = {name: of_kind(kind, at) for at, (name, kind) in enumerate(zip("xyz", kinds, strict=True))}
+    found = aggregate(
+        with_columns(a, **columns), "x y", window=window_of(name), n=Count(), most_id=Max("id"), least=Min("z"),
+        most=Max("z", where=where), first=First("z", order="id"), last=Last("y", order="id", where=where),
+        kinds=CountDistinct("z", where=where), known=Count("x"),
+    )  # fmt: skip
+    of = dict(zip(["x", "y", "least", "most", "first", "last"], (*kinds, kinds[2], kinds[2], kinds[1]), strict=True))
+    words = [word_of(found, name, kind) for name, kind in of.items()]
+    numbers = [col(name) for name in ("n", "most_id", "window_end", "kinds", "known")]
+    made = row(found, at="window_end", id=digest(*numbers, *words))
+    return put(step, made) if name == "session" else made
 
 
 def reduced(step: Step, number: int, a: Stream) -> Stream:
@@ -224,15 +305,15 @@ def top(which: str) -> Callable[..., Stream]:
     """which: final, all (with ties, in the end), window, window all, each or batch."""
 
     def build(step: Step, number: int, a: Stream) -> Stream:
-        key, k = key_of(step), 1 + step.constants[1] % 2
+        key, k, (order, largest) = key_of(step), 1 + step.constants[1] % 2, order_of(step)
         ties = "all" if which.endswith("all") else "id"
         if which.startswith("window"):
             name = ("tumbling", "sliding")[step.constants[2] % 2]
-            found = operators.top(a, key, order="v", k=k, ties=ties, window=window_of(name))
+            found = operators.top(a, key, order=order, k=k, largest=largest, ties=ties, window=window_of(name))
             ended = with_columns(found, at=col("window_end"), id=digest(col("id"), col("window_end")))
             return ranked(ended)
         emit = "final" if which in ("final", "all") else which
-        found = operators.top(a, key, order="v", k=k, ties=ties, emit=emit)
+        found = operators.top(a, key, order=order, k=k, largest=largest, ties=ties, emit=emit)
         if k == 1 and "rank" not in found.schema.names:
             found = with_columns(found, rank=lit(1))
         return ranked(as_rows(found))
@@ -338,7 +419,7 @@ def unique(how: str, in_time: bool = False) -> Callable[..., Stream]:
         rid = when(col("rv").is_not_null()).then(col(key[0])) if found.schema.kind("rv").nullable else col(key[0])
         made = paired(with_columns(found, rid=rid), 6 if in_time else None)
         if in_time:
-            return at_own_times(made)
+            return put(step, made)
         return unknown(made, number) if where and how != "inner" else made
 
     return build
@@ -353,8 +434,8 @@ def windowed(how: str) -> Callable[..., Stream]:
         found = operators.join(a, other(b), on=on, how=how, window=window, right_time="rat", columns=list(columns))
         if once:
             made = with_columns(found, at=col("end"), id=digest(col("id"), col("end")))
-            return at_own_times(select(made, *a.schema.names))
-        return at_own_times(paired(_with_text(found, on), col("end"), col("end")))
+            return put(step, select(made, *a.schema.names))
+        return put(step, paired(_with_text(found, on), col("end"), col("end")))
 
     return build
 
@@ -378,8 +459,8 @@ def interval(how: str) -> Callable[..., Stream]:
             columns=list(columns),
         )
         if once:
-            return at_own_times(select(with_columns(found, at=col("at") + 6), *a.schema.names))
-        return at_own_times(paired(_with_text(found, on), 6))
+            return put(step, select(with_columns(found, at=col("at") + 6), *a.schema.names))
+        return put(step, paired(_with_text(found, on), 6))
 
     return build
 
@@ -401,11 +482,10 @@ def with_version(which: str, how: str) -> Callable[..., Stream]:
         elif which == "enrich":
             found = operators.enrich(a, versions(b, names), on=on, how=how, columns=columns)
         else:
-            found = at_own_times(
-                operators.temporal_join(
-                    a, versions(b, names), on=on, time="at", version_time="rat", how=how, columns=columns
-                )
+            found = operators.temporal_join(
+                a, versions(b, names), on=on, time="at", version_time="rat", how=how, columns=columns
             )
+            found = put(step, found)
         v = fill(found, "rv", 9)
         return whole(select(with_columns(found, v=(3 * col("v") + v) % 5, id=digest(col("id"), v)), *a.schema.names))
 
@@ -453,7 +533,7 @@ def running_average(step: Step, number: int, a: Stream) -> Stream:
 
 def word_count(step: Step, number: int, a: Stream) -> Stream:
     found = operators.word_count(numbers(a), "k", "at")
-    return at_own_times(row(found, k="k", at="at", id=digest(col("k"), col("at"), col("count"))))
+    return put(step, row(found, k="k", at="at", id=digest(col("k"), col("at"), col("count"))))
 
 
 def components(step: Step, number: int, a: Stream) -> Stream:
@@ -467,7 +547,7 @@ def components(step: Step, number: int, a: Stream) -> Stream:
 def condition(step: Step) -> Any:
     a = step.constants
     return (
-        (col("v") + col("k").fill_null(3)) % 3 != a[1] % 3, col("k") >= a[1] % 6,
+        (col("v") + col("k").fill_null(3) % 3) % 3 != a[1] % 3, col("k") >= a[1] % 6,
         col("s").is_null() | (col("s").length() > 1), ~col("s").is_in(["a", "dd"]),
     )[a[0] % 4]  # fmt: skip
 
@@ -476,7 +556,7 @@ def mapped(step: Step, number: int, a: Stream) -> Stream:
     c = step.constants
     v, k = col("v"), col("k")
     return with_columns(
-        a, k=when(v != c[0] % 5).then((k * (1 + c[1]) + v) % 12), v=(v * c[2] + col("id") % 7) % 5,
+        a, k=when(v != c[0] % 5).then((k % 12 * (1 + c[1]) + v) % 12), v=(v * c[2] + col("id") % 7) % 5,
         s=when(v > 2).then(col("s").upper() + "x").otherwise(col("s")), id=digest(col("id"), c[3]),
     )  # fmt: skip
 
@@ -511,7 +591,7 @@ def rounds(step: Step, number: int, a: Stream) -> Stream:
     def around(rows: Stream) -> Stream:
         def body(rows: Stream) -> tuple[Stream, Stream]:
             more = operators.filter(rows, "v", ">", 0)
-            again = with_columns(more, k=(col("k") * 3 + col("v")) % 5, v=col("v") - 1)
+            again = with_columns(more, k=(col("k") % 5 * 3 + col("v")) % 5, v=col("v") - 1)
             return operators.exchange(operators.map_batches(again, rows.schema, twice), "k v"), rows
 
         return operators.iterate(rows, body)
@@ -537,7 +617,7 @@ def collections(step: Step, number: int, a: Stream, b: Stream) -> Stream:
     made = run_plan(step.plan, Views(keys), [come_and_go(stream, keys) for stream in (a, b)])
     changes = made.changes()
     often = digest(col("k"), col("v"), col("time"), col("times") + 1_000_000)
-    return at_own_times(row(changes, k="k", v="v", at="time", id=often))
+    return put(step, row(changes, k="k", v="v", at="time", id=often))
 
 
 def kept_by_text(step: Step, number: int, a: Stream) -> Stream:
@@ -547,7 +627,23 @@ def kept_by_text(step: Step, number: int, a: Stream) -> Stream:
     best = rows.top(["k", "s"], "v", 2).concat(rows.antijoin(rows.filter(col("v") > 1), ["k", "s"]))
     changes = best.changes(times="often")
     often = named(changes, "k s v", col("time"), col("often") + 1_000_000)
-    return at_own_times(row(changes, k="k", s="s", v="v", at="time", id=often))
+    return put(step, row(changes, k="k", s="s", v="v", at="time", id=often))
+
+
+def kept_totals(step: Step, number: int, a: Stream) -> Stream:
+    """What aggregates of a collection's rows come to at each time."""
+    key = key_of(step)
+    sets = SETS if key in ("w", "v") else ()
+    folds = {name: fold for name, fold in KEPT.items() if name in sets or not isinstance(fold, CountDistinct)}
+    rows = collection(with_columns(a, time=col("at")), time="time")
+    found = rows.aggregate(key, **folds).changes(times="often")
+    values = [col(name) for name in ("n", "total", "most", "least", "greatest", "known")]
+    values += [fill(found, "ks", 7), col("odd")]
+    values += [fill(found, name, 77) for name in FILLED if name in folds] + [marks(found, name) for name in MARKED]
+    values += letters_of(col("last_text").fill_null("none")) + [col(name) for name in sets]
+    often = digest(digest(*values), col("time"), col("often") + 1_000_000)
+    columns = {"s": "texts", "w": fill(found, "total_w", 0.0)} | {name: name for name in key.split()}
+    return put(step, row(found, at="time", id=often, **columns))
 
 
 class Times(Enum):
@@ -560,7 +656,8 @@ class Times(Enum):
 class Operator(NamedTuple):
     """build: of the step, its number and its streams, the result. settled: whether its rows are not to be late.
     in_order: whether what it sends depends on the order of arrival. keeps_order: whether it hands messages on. sources:
-    whether its other side is an input, whose ids are small. ends: whether nothing comes behind it."""
+    whether its other side is an input, whose ids are small. ends: whether nothing comes behind it. timed: whether it
+    goes by the times of messages. put: whether its rows are put at their own times, or, as sent, are not."""
 
     build: Callable[..., Stream | Latest]
     times: Times
@@ -570,9 +667,18 @@ class Operator(NamedTuple):
     keeps_order: bool = False
     sources: bool = False
     ends: bool = False
+    timed: bool = False
+    put: bool = False
 
 
 SAME, OWN, LAST, UNKNOWN = Times
+
+
+def put(step: Step, stream: Stream) -> Stream:
+    """Rows whose own times are those of their messages or later ones, at these, or as they are."""
+    return stream if step.as_sent else at_own_times(stream)
+
+
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
 
@@ -584,7 +690,9 @@ STEPS: dict[str, Operator] = {
     "filter": stateless(lambda step, number, a: operators.filter(a, condition(step))),
     "map": stateless(mapped),
     "flat": stateless(flat),
-    "delay": stateless(lambda step, number, a: operators.delay(a, 1 + step.constants[0] % 3))._replace(times=OWN),
+    "delay": stateless(lambda step, number, a: operators.delay(a, 1 + step.constants[0] % 3))._replace(
+        times=OWN, timed=True
+    ),
     "branch": Operator(branched, SAME, settled=False),
     "exchange": Operator(lambda step, number, a: operators.exchange(a, key_of(step)), SAME, settled=False),
     "broadcast": Operator(lambda step, number, a: operators.broadcast(a), SAME, settled=False),
@@ -594,11 +702,12 @@ STEPS: dict[str, Operator] = {
     ),
     "own times": Operator(lambda step, number, a: at_own_times(a), OWN),
     **{
-        f"{name} {folds}": Operator(windows(name, folds), OWN, settled=False)
-        for name in ("tumbling", "sliding", "session") for folds in FOLDS
+        f"{name} {folds}": Operator(windows(name, folds), OWN, settled=False, put=name == "session")
+        for name in ("tumbling", "sliding", "session") for folds in ("words", "all")
     },
     **{f"{name} of all": Operator(windows(name, "words", True), OWN, settled=False) for name in WINDOWS},
     "kinds": Operator(kinds, OWN),
+    "other keys": Operator(other_keys, OWN),
     "reduce": Operator(reduced, OWN),
     "final words": Operator(final("words"), LAST),
     "final all": Operator(final("all"), LAST),
@@ -608,7 +717,7 @@ STEPS: dict[str, Operator] = {
     "running of all": Operator(running("words", "last", True), LAST),
     **{
         f"{emit} {folds}": Operator(running(folds, emit), SAME, in_order=True)
-        for emit in ("batch", "each") for folds in FOLDS
+        for emit in ("batch", "each") for folds in ("words", "all")
     },
     "distinct": Operator(distinct, UNKNOWN),
     "last_by": Operator(last_by("final"), LAST),
@@ -621,23 +730,24 @@ STEPS: dict[str, Operator] = {
     "tumbling_average": Operator(tumbling_average, OWN),
     "tumbling_average here": Operator(tumbling_average_here, OWN, in_order=True),
     "average_of_last": Operator(average_of_last, UNKNOWN),
-    "word_count": Operator(word_count, OWN),
+    "word_count": Operator(word_count, OWN, put=True),
     "best_offers": Operator(best_offers, UNKNOWN, 2, sources=True),
     "look_up": Operator(look_up, OWN, 2),
     **{f"join {how}": Operator(join(how), UNKNOWN if how == "semi" else SAME, 2) for how in HOWS},
     **{f"unique {how}": Operator(unique(how), UNKNOWN, 2, sources=True) for how in HOWS[:4]},
-    **{f"windowed {how}": Operator(windowed(how), OWN, 2) for how in HOWS},
-    **{f"interval {how}": Operator(interval(how), OWN, 2) for how in HOWS},
-    **{f"interval unique {how}": Operator(unique(how, True), OWN, 2, sources=True) for how in HOWS[:4]},
+    **{f"windowed {how}": Operator(windowed(how), OWN, 2, put=True) for how in HOWS},
+    **{f"interval {how}": Operator(interval(how), OWN, 2, put=True) for how in HOWS},
+    **{f"interval unique {how}": Operator(unique(how, True), OWN, 2, sources=True, put=True) for how in HOWS[:4]},
     **{
-        f"{which} {how}": Operator(with_version(which, how), OWN, 2)
+        f"{which} {how}": Operator(with_version(which, how), OWN, 2, timed=which != "temporal", put=which == "temporal")
         for which in ("temporal", "enrich", "table") for how in HOWS[:2]
     },
-    "loop": Operator(loop, UNKNOWN),
+    "loop": Operator(loop, UNKNOWN, timed=True),
     "rounds": Operator(rounds, SAME, settled=False),
-    "components": Operator(components, UNKNOWN),
-    "collections": Operator(collections, OWN, 2),
-    "kept by text": Operator(kept_by_text, OWN),
+    "components": Operator(components, UNKNOWN, timed=True),
+    "collections": Operator(collections, OWN, 2, put=True),
+    "kept by text": Operator(kept_by_text, OWN, put=True),
+    "kept totals": Operator(kept_totals, OWN, put=True),
     "latest": Operator(lambda step, number, a: operators.latest(a, "k"), OWN, in_order=True, ends=True),
     "latest of running": Operator(
         lambda step, number, a: operators.latest(aggregate(a, "k", n=Count(), total=Sum("v")), "k"), OWN,
@@ -659,7 +769,7 @@ STEPS |= {
         *("temporal left", "enrich left"),
     )
 }
-TEXTS_INTERNED = ("collections", "kept by text")
+TEXTS_INTERNED = ("collections", "kept by text", "kept totals")
 """Steps that are refused where there is no text space."""
 UNSAVED = ("latest", "latest of running", "tumbling_average", "tumbling_average here")
 """Steps that cannot be saved, or whose rows stay in workers."""
@@ -688,6 +798,22 @@ def numbers_of(steps: Sequence[Step], inputs: int) -> list[int | None]:
         numbers.append((0 if one else number) if is_possible else None)
         is_last.append(True if times == Times.LAST else one)
     return numbers
+
+
+def untimed(steps: Sequence[Step], given: Sequence[bool]) -> list[bool | None]:
+    """Of the inputs and each step, whether nobody knows at which times its messages are, which are its rows' own or
+    earlier ones; None of a step that would go by these."""
+    found: list[bool | None] = [*given]
+    for step in steps:
+        is_given, operator = any([found[one] is not False for one in step.of]), STEPS[step.does]
+        now = step.as_sent or (is_given and operator.times in (Times.SAME, Times.UNKNOWN))
+        found.append(None if is_given and operator.timed else now)
+    return found
+
+
+def is_possible(steps: Sequence[Step], given: Sequence[bool]) -> bool:
+    """Whether it is known when each step sends, and what it goes by. given: see untimed."""
+    return None not in (*numbers_of(steps, len(given)), *untimed(steps, given))
 
 
 def declared(step: Step, number: int, given: list[Stream]) -> Stream | Latest:

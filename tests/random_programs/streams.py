@@ -37,12 +37,12 @@ def settled(stream: Stream) -> Stream:
     return _answered(stream, "settled", give)
 
 
-def stamped(stream: Stream) -> Stream:
-    """Rows with the time of their message before them."""
+def stamped(stream: Stream, always: int | None = None) -> Stream:
+    """Rows with the time of their message, or the same one always, before them."""
     schema = Schema.of({"time": "int64"} | stream.schema.spec())
 
     def give(output: OutputPort, reference: Any, batch: Batch) -> None:
-        times = np.full(batch.rows, reference.time)
+        times = np.full(batch.rows, reference.time if always is None else always)
         heaps = (None, *batch.heaps) if schema.has_text else ()
         output.give(reference, Batch.wrap(schema, (times, *batch.columns), batch.rows, heaps, batch))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import replace
 from random import SystemRandom
 
@@ -9,10 +11,11 @@ import pytest
 
 from tests.long_form import LONG, examples
 from tests.random_programs import KINDS, STEPS, complaint, drawn
-from tests.random_programs.rows import Row, Step
+from tests.random_programs.rows import Row, Step, columns_of
 from tests.random_programs.trial import EPOCHS, Sent, Trial
+from tests.random_programs.values import NAN
 
-CASES = {"streams": 48, "collections": 72, "migration": 12, "recovery": 9}
+CASES = {"streams": 40, "collections": 60, "migration": 12, "recovery": 9}
 assert CASES.keys() == set(KINDS)
 
 
@@ -35,6 +38,29 @@ def seeds(count: int) -> list[str]:
 def test_programs_come_to_what_plain_python_does(kind: str) -> None:
     for seed in seeds(CASES[kind]):
         assert not wrong_of(kind, seed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_at_the_edges_are_drawn(kind: str) -> None:
+    """Keys that fall, that never repeat, and near the ends of int64; texts that do not, and long ones; NaN, infinities
+    and both zeros; rows at times that nobody knows."""
+    seen = Counter([edge for seed in range(60) for edge in _edges(drawn(kind, seed, most=1))])
+    assert len(seen) == 8 and min(seen.values()) > 1, seen
+
+
+def _edges(trial: Trial) -> set[str]:
+    rows = [one.row for one in trial.sent]
+    keys = [row.k for row in rows if row.k is not None]
+    texts = [row.s for row in rows if row.s is not None]
+    signs = {math.copysign(1, w) for row, w in zip(rows, columns_of(rows)["w"], strict=True) if row.w is NAN}
+    found = {
+        "falling": keys == sorted(keys, reverse=True), "never again": len({*keys}) == len(keys),
+        "ends": any([abs(key) > 2**62 for key in keys]), "texts never again": len({*texts}) == len(texts),
+        "long": any([len(text) > 1_000 for text in texts]), "nan": len(signs) == 2,
+        "infinite": any([math.isinf(row.w) for row in rows]),
+        "as sent": any(trial.untimed) or any([step.as_sent for step in trial.steps]),
+    }  # fmt: skip
+    return {edge for edge, is_there in found.items() if is_there and len(rows) > 3}
 
 
 @pytest.mark.parametrize("does", STEPS)

@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
+from reprlib import Repr
 from typing import Any
 
 from tests.engine.helpers import simulated
 from tests.random_programs.collections import LARGE, SMALL, Size, random_plan
 from tests.random_programs.plain import answer_of
-from tests.random_programs.rows import OF_NUMBERS, ROW, Row, Step, Value
-from tests.random_programs.steps import SAVED, STEPS, TEXTS_INTERNED, Times, declared, numbers_of
+from tests.random_programs.rows import OF_NUMBERS, ROW, Row, Step, Value, columns_of, with_one_nan
+from tests.random_programs.steps import SAVED, STEPS, TEXTS_INTERNED, Times, declared, is_possible, numbers_of, untimed
+from tests.random_programs.values import drawn_values
 from tokenring.engine import Worker, execute
 from tokenring.operators import Latest, RowwiseWarning, for_each
 from tokenring.operators.migrate import HeldBackWarning, use_bins
@@ -30,7 +32,9 @@ KINDS = ("streams", "collections", "migration", "recovery")
 _MOST_ROWS, _MOST_MESSAGES, _KEYS = 7, 3, 12
 _MOST_MADE, _MOST_MADE_AS_SAID = 500, 4_000
 _WATCHDOG_SECONDS = 240.0
-_NAMES = ["a", "", "ä name that is longer than eight bytes", "b", "c", "dd", "e e", None]
+
+_repr = Repr()
+_repr.maxstring, _repr.maxtuple, _repr.maxdict = 60, 9, 50
 
 Found = list[Counter[tuple[Any, ...]]]
 """Of each value that is looked at how often each (time, *row) is there."""
@@ -54,7 +58,7 @@ class Trial:
     name: the arguments with which `python -m tests.random_programs` plays it again. bins: 0 for none; moves: (time,
     bin, worker).  ends: in which epoch each input ends. looked_at: the values that
     are compared, by number, inputs first. doubted: how many of all trials are run under exhaustive checks, which take
-    long."""
+    long. untimed: of each input, whether its rows come at their own times or before, nobody knows when."""
 
     name: str
     steps: tuple[Step, ...]
@@ -66,6 +70,7 @@ class Trial:
     order: str
     looked_at: tuple[int, ...] = field(default=())
     doubted: float = 0.03
+    untimed: tuple[bool, ...] = (False,) * INPUTS
 
     def values(self) -> list[Value]:
         """What each value is to be."""
@@ -99,7 +104,15 @@ class Trial:
     def expected(self) -> Found:
         """What is to be seen."""
         values = self.values()
-        return [Counter((time, *row) for time, rows in values[number] for row in rows) for number in self.looked_at]
+        return [
+            Counter((0 if is_untimed else time, *row) for time, rows in values[number] for row in rows)
+            for number, is_untimed in self.times_looked_at()
+        ]
+
+    def times_looked_at(self) -> list[tuple[int, bool]]:
+        """The values that are compared, and whether nobody knows at which times their messages are."""
+        of_all = untimed(self.steps, self.untimed)
+        return [(number, of_all[number] is not False) for number in self.looked_at]
 
     def found(self) -> Found:
         """What is seen where workers step in a random order, some of them long after the others."""
@@ -107,7 +120,7 @@ class Trial:
         due = [[(epoch, number) for epoch in range(EPOCHS) for number in range(INPUTS + 1)]] * self.workers
         due = [list(one) for one in due]
         checks = "exhaustive" if random.random() < self.doubted else ""
-        settings = {"queue_bytes": random.choice([8192, 1 << 16]), "checks": checks}
+        settings = {"queue_bytes": self.queue_bytes(random), "checks": checks}
         with self.as_said(), simulated(self.workers, **settings) as group:
             parts = []
             for worker in group.workers:
@@ -126,6 +139,12 @@ class Trial:
                 else:
                     group.workers[index].step()
             return together([seen for _, seen in parts])
+
+    def queue_bytes(self, random: Random) -> int:
+        """Of each queue; the state of many aggregates wants larger ones, and so do long texts."""
+        is_wide = any([" all" in step.does for step in self.steps])
+        is_long = any([len(one.row.s or "") > 1_000 for one in self.sent])
+        return random.choice([1 << (15 if is_long else 14 if is_wide else 13), 1 << 16])
 
     def in_processes(self) -> Found:
         """What is seen of workers that are processes."""
@@ -152,11 +171,11 @@ class Trial:
             for number, step in zip(numbers_of(self.steps, INPUTS), self.steps, strict=True):
                 values.append(declared(step, number or 0, [values[one] for one in step.of]))
             seen: list[Any] = []
-            for number in self.looked_at:
+            for number, is_untimed in self.times_looked_at():
                 value = values[number]
                 seen.append(value if isinstance(value, Latest) else [])
                 if not isinstance(value, Latest):
-                    for_each(value, _noting(seen[-1]), name=f"value{number}")
+                    for_each(value, _noting(seen[-1], is_untimed), name=f"value{number}")
         return [handle for handle, _ in inputs], seen
 
     def send(self, handles: list[Any], worker: int, epoch: int, number: int) -> None:
@@ -170,7 +189,7 @@ class Trial:
             return
         for (*which, _), rows in self.messages:
             if which == [number, epoch, worker]:
-                handles[number].send(dict(zip(ROW.names, map(list, zip(*rows, strict=True)), strict=True)))
+                handles[number].send(columns_of(rows))
 
     def told(self) -> str:
         """The trial in words."""
@@ -182,7 +201,7 @@ class Trial:
     def rows_told(self) -> str:
         """Its rows, a line each."""
         lines = [
-            f"worker {one.worker}, epoch {one.epoch}, input {one.input}.{one.message}: {tuple(one.row)}"
+            f"worker {one.worker}, epoch {one.epoch}, input {one.input}.{one.message}: {_repr.repr(tuple(one.row))}"
             for one in self.sent
         ]
         return "\n".join(lines)
@@ -195,10 +214,10 @@ class Trial:
             yield
 
 
-def _noting(seen: list[tuple[Any, ...]]) -> Any:
+def _noting(seen: list[tuple[Any, ...]], is_untimed: bool) -> Any:
     def note(time: int, batch: Any) -> None:
         columns = [batch[name].tolist() for name in batch.schema.names]
-        seen.extend((time, *row) for row in zip(*columns, strict=True))
+        seen.extend((0 if is_untimed else time, *row) for row in zip(*columns, strict=True))
 
     return note
 
@@ -215,7 +234,10 @@ def _rows_of(seen: list[Any]) -> list[list[tuple[Any, ...]]]:
 
 def together(parts: list[list[Any]]) -> Found:
     """What all workers have seen."""
-    return [Counter([tuple(row) for part in some for row in part]) for some in zip(*map(_rows_of, parts), strict=True)]
+    return [
+        Counter([with_one_nan(row) for part in some for row in part])
+        for some in zip(*map(_rows_of, parts), strict=True)
+    ]
 
 
 def wrong_of(trial: Trial, in_processes: bool = False) -> str:
@@ -228,7 +250,8 @@ def wrong_of(trial: Trial, in_processes: bool = False) -> str:
         return f"{type(error).__name__}: {error}\n{trial.told()}"
     for name, seen, expected in zip(trial.names(), found, trial.expected(), strict=True):
         if seen != expected:
-            return f"{name} too often {dict(seen - expected)}, too seldom {dict(expected - seen)}\n{trial.told()}"
+            often, seldom = _repr.repr(dict(seen - expected)), _repr.repr(dict(expected - seen))
+            return f"{name} too often {often}, too seldom {seldom}\n{trial.told()}"
     return ""
 
 
@@ -242,7 +265,8 @@ def drawn(kind: str, seed: object, does: str = "", most: int = 0) -> Trial:
     random = Random(name)
     size = SMALL
     if kind == "collections":
-        does, size = "collections", LARGE if random.random() < 0.1 else SMALL
+        size = LARGE if random.random() < 0.1 else SMALL
+        does = "kept totals" if size is SMALL and random.random() < 0.2 else "collections"
     elif not does and kind in ("migration", "recovery"):
         does = random.choice(sorted(_steps_of(kind)))
     operator = STEPS.get(does)
@@ -260,6 +284,7 @@ def drawn(kind: str, seed: object, does: str = "", most: int = 0) -> Trial:
     trial = Trial(
         name=name, steps=(), sent=(), workers=workers, bins=bins, moves=tuple(moves),
         ends=(EPOCHS, random.choice([EPOCHS, EPOCHS, 3])), order=f"{random.random()}",
+        untimed=(kind == "recovery" and not (in_order or is_late) and random.random() < 0.5,) * INPUTS,
     )  # fmt: skip
     trial = replace(trial, sent=tuple(_rows(random, trial, feeders, size, is_late)))
     most = most or {"streams": 7, "collections": 1, "migration": 2, "recovery": 3}[kind]
@@ -269,7 +294,7 @@ def drawn(kind: str, seed: object, does: str = "", most: int = 0) -> Trial:
 
 
 def _rows(random: Random, trial: Trial, feeders: list[int], size: Size, is_late: bool) -> Iterator[Sent]:
-    ids, keys = 0, size.keys if size is LARGE else _KEYS
+    ids, keys, values = 0, size.keys if size is LARGE else _KEYS, drawn_values(random)
     most = size.rows // (2 * EPOCHS * len(feeders)) if size is LARGE else _MOST_ROWS
     for number in range(INPUTS):
         for worker in feeders:
@@ -280,9 +305,8 @@ def _rows(random: Random, trial: Trial, feeders: list[int], size: Size, is_late:
                         at = epoch + random.randrange(4)
                         if is_late and random.random() < 0.3:
                             at = max(0, epoch - random.randrange(9))
-                        k = None if random.random() < 0.1 else random.randrange(keys)
-                        w = random.choice([0.0, -0.0, 1.5, -2.25, 1e300])
-                        row = Row(k, random.choice(_NAMES), w, random.randrange(5), at, ids)
+                        k, s, w = values.key(random, keys, ids), values.text(random, ids), values.float(random, ids)
+                        row = Row(k, s, w, random.randrange(5), at, ids)
                         yield Sent(worker, number, epoch, message, row)
 
 
@@ -352,5 +376,5 @@ def _step(
     if does.startswith("collections"):
         constants = (size.keys,)
         plan = random_plan(random, size if trial.name.startswith("collections") else replace(size, most_steps=4))
-    step = Step(does, tuple(of), constants, limit, plan)
-    return step if numbers_of((*trial.steps, step), INPUTS)[-1] is not None else None
+    step = Step(does, tuple(of), constants, limit, plan, operator.put and random.random() < 0.3)
+    return step if is_possible((*trial.steps, step), trial.untimed) else None

@@ -8,6 +8,8 @@ between two steps, it is the frontier behind it that tells the two apart.
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import numpy as np
+
 from tokenring.engine import (
     COMPLETE,
     Batch,
@@ -58,7 +60,8 @@ def told_apart_no_more(scope: Any, upper: Time) -> Time:
 
 def handed_out_once(stream: Stream, time: str, name: str) -> Stream:
     """A stream of changes that leaves collections, with their times in the column `time`: what had left before the
-    snapshot that a run goes on from is left out."""
+    snapshot that a run goes on from is left out. Where a sink goes by the times of messages each time has its own: else
+    times come together as frontiers happen to pass them."""
     scope, saving = stream.scope, saving_of(stream.scope)
     if saving is None:
         return stream
@@ -74,27 +77,32 @@ def handed_out_once(stream: Stream, time: str, name: str) -> Stream:
         until = int(rows.all(0)["until"].max(initial=0))
 
     rows.take_out = lambda: [Batch(_UNTIL, {"until": [max(until, probe.frontier)]})]
-    if not rows.is_resumed:
-        return stream
-    saving.when_found.append(begin)
+    if rows.is_resumed:
+        saving.when_found.append(begin)
     return _only_new(stream, time, lambda: until, f"{name}.new")
 
 
 def _only_new(stream: Stream, time: str, from_time: Callable[[], Time], name: str) -> Stream:
     """The rows from a time on, in messages that are no earlier."""
-    at = stream.schema.position(time)
-    saving_of(stream.scope).patches.add(len(stream.scope.graph.operators))
+    at, saving = stream.schema.position(time), saving_of(stream.scope)
+    saving.patches.add(len(stream.scope.graph.operators))
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
-        until = from_time()
+        until, is_by_times = from_time(), bool(saving.finished)
 
         def logic(rows: InputPort, output: OutputPort) -> None:
             for reference, batch in rows:
                 is_new = batch.columns[at] >= until
                 if is_new.any():
                     new = batch if is_new.all() else batch.filter(is_new)
-                    output.give(reference, new, max(reference.time, until))
+                    if is_by_times:
+                        ascending = new.take(np.argsort(new.columns[at], kind="stable"))
+                        held = reference.retain()
+                        output.give_each(held, ascending, ascending.columns[at])
+                        held.drop()
+                    else:
+                        output.give(reference, new, max(reference.time, until))
 
         return logic
 

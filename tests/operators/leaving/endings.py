@@ -74,7 +74,7 @@ def ended_while(does: str, seed: object, checks: str) -> tuple[Found, Found, int
     )  # fmt: skip
     random = Random(f"{does} {seed}")
     due = [(epoch, number) for epoch in range(EPOCHS) for number in range(INPUTS + 1)]
-    queue_bytes = random.choice([8192, 1 << 16])
+    queue_bytes = trial.queue_bytes(random)
     with trial.as_said(), simulated(trial.workers, queue_bytes=queue_bytes, ring_records=64, checks=checks) as group:
         parts, placements = [], []
         for worker in group.workers:

@@ -28,6 +28,7 @@ from tokenring.operators import (
     Tumbling,
     aggregate,
     col,
+    collection,
     filter,
     interval_join,
     select,
@@ -112,6 +113,33 @@ def expected_sessions(shares: int) -> Rows:
 def test_sessions_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int) -> None:
     """Their messages' times say which they are, so each end has one of its own."""
     cut_often(Job(tmp_path, sessions), seed, ["sessions"], expected_sessions(2))
+
+
+def changes(scope: Any, results: Path) -> None:
+    """Of many times that come to be finished between two looks at the frontier."""
+    kept = collection(source(scope, at_once=5), time="at").aggregate("k", total=Sum("v"))
+    to_arrow_files(kept.changes(time="when"), results / "changes", commit="finished")
+
+
+def expected_changes(shares: int) -> Rows:
+    made: Rows = Counter()
+    for key in KEYS:
+        total: int | None = None
+        for at in range(22):
+            values = [v for when, k, v in expected_rows(shares).elements() if (when, k) == (at, key)]
+            if values and sum(values):
+                made.update([(key, total, at, -1)] if total is not None else [])
+                total = (total or 0) + sum(values)
+                made[key, total, at, 1] += 1
+            elif values and total is None:
+                total = 0
+                made[key, 0, at, 1] += 1
+    return made
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_changes_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int) -> None:
+    cut_often(Job(tmp_path, changes), seed, ["changes"], expected_changes(2))
 
 
 def test_what_is_sent_at_others_times_is_refused(tmp_path: Path) -> None:
