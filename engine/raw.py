@@ -21,9 +21,10 @@ with later(__name__):
         same_octets,
         words_at,
     )
-    from tokenring.shm.memory import MappedFile, TextSpace, prefetch, text_space
+    from tokenring.shm.memory import COPIES_FROM, MappedFile, TextSpace, prefetch, text_space
 
 __all__ = [
+    "COPIES_FROM",
     "Kernel",
     "LENGTH_BITS",
     "LENGTH_MASK",

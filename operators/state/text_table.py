@@ -1,8 +1,8 @@
 """Texts by number, each once, found by their bytes: what stands for a text in keys, in sets, and in collections.
 
 Numbers are slots of cells (cells/), whose tags are the texts' hashes; bytes decide. Of a word that came lately it is
-known which text it is: where its bytes stay, or in one column. Texts lie far apart in memory: of some at a time, what
-is to be looked at is asked for first, which is cells, then words, then bytes.
+known which text it is: where its bytes stay, in one column, and of a copy's until some copy is gone. Texts lie far
+apart in memory: of some at a time, what is to be looked at is asked for first, which is cells, then words, then bytes.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from tokenring.engine import COLUMN, WORDS, boolean, int64, kernel, text_equal, text_hash, void
 from tokenring.engine.columns import text_bytes
 from tokenring.engine.compiled import Record, Words, address_of, record_at, record_of, records_at, signed, unsigned
-from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, copy_text, prefetch, words_at
+from tokenring.engine.raw import COPIES_FROM, LENGTH_BITS, LENGTH_MASK, copy_text, prefetch, text_space, words_at
 from tokenring.operators.state.cells import (
     AHEAD,
     FULL,
@@ -39,6 +39,7 @@ _WATCHED = 256  # rows, of which one has a word that came lately, or no other is
 _READ_AHEAD = 16  # rows whose texts are asked for while others are read
 _SPACE_BYTES = 1 << 63 - LENGTH_BITS
 _NO_WORD = -(2**63)
+_FIRST_COPY = COPIES_FROM << LENGTH_BITS
 _NEVER = 1 << 62
 
 
@@ -47,8 +48,8 @@ class TextTable(Record):
     for ever. `cells`, `cell_count`. `stored`, `hashes`: by number the text's word and its hash; `unused`: numbers that
     are to be used again; `capacity`: how long these are. `lately`: a LateWord for each of some words, `lately_count` of
     them, a power of two. `in_words`: whether the word of the text that is kept stands for a text, not its number.
-    `columns`: how many there were. `given`, `given_bytes`: how many numbers the last column got
-    that are new, and the bytes of their texts. `scratch`: two times AHEAD words."""
+    `columns`: how many there were. `copies_gone`: the address of TextSpace's. `given`, `given_bytes`: how many numbers
+    the last column got that are new, and the bytes of their texts. `scratch`: two times AHEAD words."""
 
     counts: CellCounts
     texts: int
@@ -63,6 +64,7 @@ class TextTable(Record):
     lately_count: int
     in_words: int
     columns: int
+    copies_gone: int
     given: int
     given_bytes: int
     scratch: int
@@ -70,7 +72,7 @@ class TextTable(Record):
 
 class LateWord(Record):
     """A word that came lately, as it counts from the start of the text space, or, less than 0, as it was; what stands
-    for it, and in which column that was."""
+    for it, and in which column that was, or, of a word of a copy, ~how many copies were gone then."""
 
     word: int
     made: int
@@ -140,7 +142,8 @@ def _known_lately(
     others wait as are looked at together, in `scratch`. Returns (the row behind, how many wait)."""
     store = store_of(table)
     base, common, lasting, end = store.base, store.common, table.lasting, store.at
-    lately, now = records_at(table.lately, table.lately_count, LateWord), table.columns
+    lately = records_at(table.lately, table.lately_count, LateWord)
+    now, gone = table.columns, ~words_at(table.copies_gone, 1)[0]
     rows, marks = words_at(table.scratch, AHEAD), words_at(table.scratch + 8 * AHEAD, AHEAD)
     last, waiting = len(column) - 1, 0
     while row <= last and waiting < AHEAD:
@@ -152,7 +155,9 @@ def _known_lately(
             known = _from_start(word, heap, base)
             one = lately[_late_place(known, len(lately))]
             if watches and one.word == known and (
-                0 <= known < common or lasting <= known >> LENGTH_BITS < end or one.column == now
+                0 <= known < common
+                or lasting <= known >> LENGTH_BITS < end
+                or one.column == (gone if known >= _FIRST_COPY else now)
             ):
                 target[row] = one.made
             else:
@@ -170,7 +175,8 @@ def _number_waiting(
     store = store_of(table)
     cells, stored = words_at(table.cells, table.cell_count), words_at(table.stored, table.capacity)
     base, mask = store.base, len(cells) - 1
-    lately, now = records_at(table.lately, table.lately_count, LateWord), table.columns
+    lately = records_at(table.lately, table.lately_count, LateWord)
+    now, gone = table.columns, ~words_at(table.copies_gone, 1)[0]
     rows, marks = words_at(table.scratch, waiting), words_at(table.scratch + 8 * AHEAD, waiting)
     if len(cells) > _SMALL_CELLS:
         _ask_for_texts(cells, stored, table.counts, marks, base)
@@ -199,7 +205,7 @@ def _number_waiting(
             if watches:
                 known = _from_start(word, heap, base)
                 one = lately[_late_place(known, len(lately))]
-                one.word, one.made, one.column = known, made, now
+                one.word, one.made, one.column = known, made, gone if known >= _FIRST_COPY else now
         target[rows[i]] = made
     return True
 
@@ -235,6 +241,15 @@ def _forget(words: Words, numbers: Words) -> None:
         stored[numbers[each]] = NULL
 
 
+_NONE_GONE = np.zeros(1, np.int64)
+
+
+def _copies_gone() -> int:
+    """The address of the count of copies that are gone."""
+    space = text_space()
+    return address_of(_NONE_GONE if space is None else space.copies_gone)
+
+
 class NumberedTexts:
     """The texts that came, by number. Memory: 36 to 72 bytes each, and their bytes where a store keeps them."""
 
@@ -245,6 +260,7 @@ class NumberedTexts:
         self.table = TextTable()
         """As kernels see them."""
         self.table.texts, self.table.lasting, self.table.in_words = store.address, lasting, in_words
+        self.table.copies_gone = _copies_gone()
         self.table.scratch = address_of(shared_scratch(__name__, 2, AHEAD))
         self._have_places(_FIRST_TEXTS)
 

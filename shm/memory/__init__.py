@@ -61,10 +61,11 @@ with later(__name__):
     )
     from tokenring.shm.memory.locks import alone, hold, is_held
     from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
-    from tokenring.shm.memory.text_space import SPACE_BYTES, MappedFile, TextSpace, text_space
+    from tokenring.shm.memory.text_space import COPIES_FROM, SPACE_BYTES, MappedFile, TextSpace, text_space
     from tokenring.shm.memory.untouched import untouched_zeros
 
 __all__ = [
+    "COPIES_FROM",
     "FINISH",
     "LINE_WORDS",
     "Layout",
@@ -74,8 +75,8 @@ __all__ = [
     "NAME_PREFIX",
     "RECORD_WORDS",
     "SHM_FOLDER",
-    "STOP",
     "SPACE_BYTES",
+    "STOP",
     "Segment",
     "TextSpace",
     "WORKER_BARRIERS",
@@ -85,8 +86,8 @@ __all__ = [
     "WORKER_FINISHED",
     "WORKER_FORGOTTEN_EVEN",
     "WORKER_GRAPHS",
-    "WORKER_LOOKS",
     "WORKER_INSTANT_EVEN",
+    "WORKER_LOOKS",
     "WORKER_PROCESS",
     "WORKER_RUNNING",
     "WORKER_SEEN",

@@ -19,6 +19,8 @@ from tokenring.shm.memory.constant_texts import CONSTANT_BYTES, ConstantTexts
 
 SPACE_BYTES = 1 << 63 - LENGTH_BITS
 _COMMON_BYTES = SPACE_BYTES // 2
+COPIES_FROM = SPACE_BYTES - SPACE_BYTES // 8
+"""The offset from which on there is nothing but copies (`copy_of`), in which nobody writes."""
 _LEAST_BYTES = 1 << 36  # that are to be had without memory: a system that counts them has no use for the space
 _NO_ACCESS, _MAP_NORESERVE, _MAP_FIXED = 0, 0x4000, 0x10  # of Linux
 _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
@@ -62,13 +64,14 @@ class _Copy:
 
     def __init__(self, space: "TextSpace", octets: np.ndarray) -> None:
         self._space, self._size = space, max(octets.nbytes, 1)
-        self._offset = space.claim(self._size)
+        self._offset = space.claim(self._size, is_copy=True)
         space.write(self._offset, octets)
         # What numpy makes an array of, and of arrays that are cut out of that, refers to this.
         where = space.address + self._offset, True  # read-only
         self.__array_interface__ = {"version": 3, "shape": (octets.nbytes,), "typestr": "|u1", "data": where}
 
     def __del__(self) -> None:
+        self._space.copies_gone[0] += 1
         self._space.give_back(self._offset, self._size)
 
 
@@ -92,7 +95,11 @@ class TextSpace:
         self._files: dict[tuple[int, ...], MappedFile] = {}
         self._given: list[tuple[int, int]] = []  # back, of which gaps are still to be made
         self._is_looking = False
-        self._gaps = [(_COMMON_BYTES, SPACE_BYTES - _COMMON_BYTES)]  # of the private part: (offset, bytes), ascending
+        self._gaps = [(_COMMON_BYTES, COPIES_FROM - _COMMON_BYTES), (COPIES_FROM, SPACE_BYTES - COPIES_FROM)]
+        """Of the private part: (offset, bytes), ascending."""
+        self.copies_gone = np.zeros(1, np.int64)
+        """How many copies were given back. As long as that is the same, so are the texts of words from COPIES_FROM on
+        of which somebody knows what they are."""
 
     @property
     def common_words(self) -> int:
@@ -152,11 +159,11 @@ class TextSpace:
             return True
         return offset == 0 and len(words) > 0 and int(words.max()) < self.common_words
 
-    def claim(self, size: int) -> int:
+    def claim(self, size: int, is_copy: bool = False) -> int:
         """The offset of so many bytes of this process's own, which are zeros and take memory once they are written to.
-        MemoryError if there is no room. `give_back` ends it."""
+        MemoryError if there is no room. `give_back` ends it. is_copy: among the copies."""
         size = _whole_pages(size)
-        offset = self._take(size)
+        offset = self._take(size, is_copy)
         try:
             _map(self.address + offset, size, _READ_WRITE, _ANONYMOUS | _MAP_FIXED)
         except OSError as error:
@@ -194,23 +201,23 @@ class TextSpace:
         merged = self._gaps[:1]
         for start, length in self._gaps[1:]:
             before, so_long = merged[-1]
-            if before + so_long == start:
+            if before + so_long == start != COPIES_FROM:
                 merged[-1] = before, so_long + length
             else:
                 merged.append((start, length))
         self._gaps = merged
 
-    def _take(self, size: int) -> int:
+    def _take(self, size: int, is_copy: bool = False) -> int:
         self._take_back()
         self._is_looking = True
         try:
-            return self._first_fit(size)
+            return self._first_fit(size, is_copy)
         finally:
             self._is_looking = False
 
-    def _first_fit(self, size: int) -> int:
+    def _first_fit(self, size: int, is_copy: bool) -> int:
         for at, (offset, room) in enumerate(self._gaps):
-            if room >= size:
+            if room >= size and (offset >= COPIES_FROM) == is_copy:
                 if room == size:
                     del self._gaps[at]
                 else:

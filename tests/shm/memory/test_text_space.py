@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tokenring.shm.memory.constant_texts import CONSTANT_BYTES
-from tokenring.shm.memory.text_space import SPACE_BYTES, TextSpace, text_space
+from tokenring.shm.memory.text_space import COPIES_FROM, SPACE_BYTES, TextSpace, text_space
 
 
 def made() -> TextSpace:
@@ -144,6 +144,22 @@ def test_a_copy_lasts_as_long_as_an_array_refers_to_it() -> None:
     assert not copy[1:].flags.writeable
     part = copy[3:][1:7]
     del copy
-    assert space.claim(1) != offset and part.tobytes() == b"ong as"
+    other = space.copy_of(octets)
+    assert space.offset_of(other.ctypes.data) != offset and part.tobytes() == b"ong as"
+    assert space.copies_gone[0] == 0
     del part
-    assert space.claim(1) == offset
+    assert space.copies_gone[0] == 1
+    assert space.offset_of(space.copy_of(octets).ctypes.data) == offset
+
+
+def test_copies_are_apart_from_all_else() -> None:
+    space = TextSpace()
+    whole = list(space._gaps)
+    octets = np.frombuffer(b"text", np.uint8)
+    copies, parts = [space.copy_of(octets) for _ in range(3)], [space.claim(5000) for _ in range(3)]
+    assert all(space.offset_of(copy.ctypes.data) >= COPIES_FROM for copy in copies)
+    assert all(part < COPIES_FROM for part in parts)
+    copies.clear()
+    for part in parts:
+        space.give_back(part, 5000)
+    assert space._gaps == whole, "nor do gaps reach from one to the other"
