@@ -12,7 +12,7 @@ from tokenring.engine.texts import in_text_space
 from tokenring.operators.state import KeptTexts, NumberedTexts
 from tokenring.operators.state.text_table import UNKNOWN
 
-TEXTS = [b"apple", b"", b"a pear, longer than eight bytes", b"apple pie"]
+TEXTS = [b"apple", b"b", b"a pear, longer than eight bytes", b"apple pie"]
 
 
 def copied(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -20,6 +20,15 @@ def copied(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
     starts = np.cumsum([0, *map(len, texts)])[:-1]
     words = starts << LENGTH_BITS | [len(text) for text in texts]
     return words, in_text_space(np.frombuffer(b"".join(texts), np.uint8))
+
+
+def numbered() -> tuple[KeptTexts, NumberedTexts]:
+    """No text yet, and room for some; what was copied before is gone."""
+    gc.collect()
+    kept = KeptTexts()
+    table = NumberedTexts(kept.store)
+    kept.make_room([table.kept], 1000)
+    return kept, table
 
 
 def numbers(table: NumberedTexts, words: np.ndarray, heap: np.ndarray, add: bool = True) -> list[int]:
@@ -30,9 +39,7 @@ def numbers(table: NumberedTexts, words: np.ndarray, heap: np.ndarray, add: bool
 
 def test_words_of_a_copy_are_known_until_one_is_gone() -> None:
     """Here the table has forgotten all that it could find by bytes."""
-    gc.collect()
-    kept = KeptTexts()
-    table = NumberedTexts(kept.store)
+    _kept, table = numbered()
     words, heap = copied(TEXTS)
     assert numbers(table, words, heap) == [0, 1, 2, 3]
     table._cells[:] = 0
@@ -44,9 +51,7 @@ def test_words_of_a_copy_are_known_until_one_is_gone() -> None:
 
 
 def test_what_lies_where_a_copy_was_is_another_text() -> None:
-    gc.collect()
-    kept = KeptTexts()
-    table = NumberedTexts(kept.store)
+    _kept, table = numbered()
     words, heap = copied([b"apple", b"pear!"])
     assert numbers(table, words, heap) == [0, 1]
     before = heap_address(heap)
