@@ -12,7 +12,8 @@ from tokenring.engine.texts import in_text_space
 from tokenring.operators.state import KeptTexts, NumberedTexts
 from tokenring.operators.state.text_table import UNKNOWN
 
-TEXTS = [b"apple", b"b", b"a pear, longer than eight bytes", b"apple pie"]
+TEXTS = [b"apple", b"b", b"a pear, longer than 8 bytes", b"apple pie"]
+"""No two have one place among the words that came lately."""
 
 
 def copied(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
