@@ -253,5 +253,6 @@ def nexmark_source(
         return compiled_source(context, worker, own, outlets, probes[0], batches)
 
     schemas = tuple(cursor.schema for cursor in cursors)
-    times = ("date_time",) * len(schemas)
+    needs_times = pace.each_time or way.sends_each_time  # else a query that does not read them goes without
+    times = tuple(["date_time" if needs_times or "date_time" in each.positions else "" for each in schemas])
     return way.source(scope, "nexmark", schemas, None, times, pace.each_time, compiled), probes.append

@@ -78,6 +78,8 @@ class Mechanism(ABC):
     name: str
     one_at_a_time = False
     """Whether a source must see each of its times pass the probe before it starts the next."""
+    sends_each_time = False
+    """Whether the rows of each time are a message, also where that is not asked for."""
 
     @abstractmethod
     def source(

@@ -98,8 +98,6 @@ class Tokens(Mechanism):
     """Tokens, as the paper proposes them."""
 
     name = "tokens"
-    sends_each_time = False
-    """Whether sources send each distinct time by itself, whatever is asked of them."""
 
     def source(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, Schema, Time, TimeRegressionError, kernel
+from tokenring.engine import COMPLETE, MAX_TIME, Schema, Time, TimeRegressionError, kernel
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
@@ -19,6 +19,7 @@ from tokenring.engine.compiled import (
     record_of,
     records_of,
     rows_of,
+    signed,
     table_at,
     words_at,
 )
@@ -67,7 +68,7 @@ _TOO_LATE, _OVERFLOW = -1, -2
 
 def too_late(plan: Plan, column: str, lateness: int, time: Time, closed: Time) -> TimeRegressionError:
     """What a row raises whose session may have been sent already."""
-    if time + lateness < 0:
+    if time + lateness < 0 or time > MAX_TIME:
         cure = ", allow lateness=... of as much as they lie before"
         return too_early(plan.operator, plan.schema, "a row is of", [column], time, cure)
     return TimeRegressionError(
@@ -145,11 +146,12 @@ def _take(world: int, me: int) -> int:
     state, own = driven(world, me), own_record(world, me, Sessions)
     message = state.message
     rows, at, times = rows_of(message), own.row, column_of(message, own.time)
-    first = COMPLETE - own.gap - own.lateness
+    most = COMPLETE - own.gap - own.lateness
+    first, last = most, signed(0)
     if rows > 0:
-        first, _ = bounds(times)
-    if at == 0 and first + own.lateness < own.closed:
-        fail(world, me, _TOO_LATE, first, own.closed, 0)
+        first, last = bounds(times)
+    if at == 0 and (first + own.lateness < own.closed or last > most):
+        fail(world, me, _TOO_LATE, last if last > most else first, own.closed, 0)
         return FAILED
     keyed = with_key_words(world, own.key_words, message, own.columns, own.by)
     if keyed == 0:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import GraphError, Schema, SchemaError, ScopeOf, Time, TimeRegressionError
+from tokenring.engine import MAX_TIME, GraphError, Schema, SchemaError, ScopeOf, Time, TimeRegressionError
 
 _TIMES = ("int64", "timestamp")
 _CASTS = {"date": 'cast("timestamp")', "uint64": 'cast("int64")'}
@@ -37,9 +37,14 @@ def require_own_time(what: str, schema: Schema, column: str) -> None:
 
 
 def before_times(what: str, is_instant: bool, time: Time, cure: str = "") -> str:
-    """What is said of a row that lies before all times: what: whose time it is. cure: another one."""
+    """What is said of a row that lies before all times, or, where the end of 64 bits was passed, behind them: what:
+    whose time it is. cure: another one."""
     shown, first = (np.datetime64(time, "ns"), "1970") if is_instant else (time, "0")
-    return f"{what} {shown}, and times begin with {first}: leave such rows out{cure}, or move their times"
+    said = f"{what} {shown}, and times begin with {first}"
+    if abs(time) > MAX_TIME:
+        last = np.datetime64(MAX_TIME, "ns") if is_instant else MAX_TIME
+        said = f"{what} {shown} as 64 bits have it, and times are from {first} to {last}"
+    return f"{said}: leave such rows out{cure}, or move their times"
 
 
 def too_early(

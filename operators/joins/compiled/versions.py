@@ -16,6 +16,7 @@ from tokenring.engine.compiled import (
     rows_of,
     send,
     send_at,
+    signed,
     state_as,
     take,
     time_of,
@@ -77,18 +78,21 @@ class Versions(Joining):
 
 @kernel
 def _own_times(world: int, me: int, state: Versions, side: int, message: int) -> tuple[Words, bool]:
-    """The rows' own times; whether none is late, else that is noted."""
+    """The rows' own times; whether none is late, nor one that is no time, else that is noted."""
     time = time_of(message)
     if state.time[side] < 0:
         times = scratch(world, rows_of(message))
         times[:] = time
         return times, True
     times = column_of(message, state.time[side])
-    least = COMPLETE
+    least, greatest = COMPLETE, signed(0)
     for each in times:
-        least = min(least, each)
+        least, greatest = min(least, each), max(greatest, each)
     if least < time:
         fail(world, me, _TOO_LATE, time, least, 0)
+    elif greatest == COMPLETE and side == LEFT:  # it would wait for ever
+        fail(world, me, _TOO_LATE, time, greatest, 0)
+        return times, False
     return times, least >= time
 
 

@@ -1,4 +1,5 @@
-"""Rows whose own times lie before 1970, where times begin: refused by column and instant, or right; nothing else."""
+"""Rows whose own times lie before 1970, where times begin, or at the end of 64 bits: refused by column and instant, or
+right; nothing else."""
 
 from __future__ import annotations
 
@@ -59,6 +60,16 @@ def test_they_are_refused_by_column_and_instant(name: str, ats: list[int], schem
             "1970",
             "leave",
         ):
+            made.close()
+        assert made.rows == []
+
+
+@pytest.mark.parametrize("name", ["session", "session of sets", "top", "join", "temporal_join"])
+def test_a_row_at_the_end_of_64_bits_is_refused_too(name: str) -> None:
+    """It was lost, or said to lie before 1970. pandas calls it the greatest instant."""
+    with bench([SCHEMAS[0]], OPERATORS[name]) as made:
+        made.send({"k": [1, 1], "at": [3 * SECOND, 2**63 - 1]})
+        with raises(OperatorError, {"'at'", "'window_end'"}, "64 bits", "2116-02-20T23:53:38.427387903", "leave"):
             made.close()
         assert made.rows == []
 
