@@ -106,10 +106,9 @@ def _lines(pids: Iterable[int]) -> Lines | None:
 
 
 def _seen(launcher: int, pids: dict[int, int], first: Lines | None, last: Lines | None) -> Health:
+    launcher_is_stopped = is_stopped(launcher)
     if first is None or last is None:
-        return Health(
-            launcher, ready=False, live=False, ending="", workers=(), launcher_is_stopped=is_stopped(launcher)
-        )
+        return Health(launcher, ready=False, live=False, ending="", workers=(), launcher_is_stopped=launcher_is_stopped)
     flags = last.group.reshape(-1)[last.layout.parked :]
     found = []
     for worker, (before, after) in enumerate(zip(first.workers.tolist(), last.workers.tolist(), strict=True)):
@@ -117,7 +116,6 @@ def _seen(launcher: int, pids: dict[int, int], first: Lines | None, last: Lines 
         is_parked = bool(int(flags[worker >> 6]) >> (worker & 63) & 1)
         state = _state(process, after[WORKER_PROCESS], before[WORKER_LOOKS] != after[WORKER_LOOKS], is_parked)
         found.append(WorkerHealth(worker, process, state, after[WORKER_GRAPHS], after[WORKER_BUILT]))
-    launcher_is_stopped = is_stopped(launcher)
     return Health(
         launcher,
         ready=all(0 < one.declared == one.built for one in found),

@@ -69,10 +69,9 @@ class StallWatch:
             gc.collect()
             if self._lost.waiting:
                 return  # what was lost is told of and released, and time goes on
-            forgotten, untaken = self._forgotten(), self._untaken()
-            if forgotten:
+            if forgotten := self._forgotten():
                 self._said = _say(_told(self._inspection.index, forgotten))
-            elif untaken:
+            elif untaken := self._untaken():
                 self._said = _say(_told_of_untaken(self._inspection.index, untaken))
             elif not self._said_who_waits:
                 self._asked.listen()
