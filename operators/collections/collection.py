@@ -17,7 +17,15 @@ from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
 from tokenring.operators.collections.refused import no_method, require_whole, whole_number
 from tokenring.operators.collections.row_operators import Rows
 from tokenring.operators.collections.saved import handed_out_once
-from tokenring.operators.collections.streams import as_often, in_rounds, next_round, schema_of_updates, schema_of_words
+from tokenring.operators.collections.streams import (
+    LATER_BY,
+    ORDER,
+    as_often,
+    in_rounds,
+    next_round,
+    schema_of_updates,
+    schema_of_words,
+)
 from tokenring.operators.collections.totaling import totaled
 from tokenring.operators.collections.totals import (
     columns_folded,
@@ -42,6 +50,8 @@ _ALL = "@all"
 _TIMES_THERE = "@there"
 _WHEN = "@when"
 """The time of an update, before its row."""
+OWN_COLUMNS = {*TIMES, TIMES_ADDED, ORDER, LATER_BY, _ALL, _TIMES_THERE, _WHEN}
+"""What collections call columns of their own, which are beside those of rows."""
 
 
 class Collection(Rows):

@@ -22,20 +22,18 @@ from tokenring.engine import (
     UsageError,
 )
 from tokenring.engine.times import coordinates, from_coordinates
-from tokenring.operators.collections.collection import Collection
+from tokenring.operators.collections.collection import OWN_COLUMNS, Collection
 from tokenring.operators.collections.joins import Columns, names_of
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
-from tokenring.operators.collections.streams import ORDER, schema_of_updates, stamped
+from tokenring.operators.collections.streams import schema_of_updates, stamped
 from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.upserts import GONE, from_upserts
-from tokenring.operators.collections.words import TIMES, TIMES_ADDED
+from tokenring.operators.collections.words import TIMES
 from tokenring.operators.migrate import Table, saving_of
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_integer_times, require_total_order
 
 _MOST = 2**63 - 1  # times that a row is there
-_OWN = {*TIMES, TIMES_ADDED, GONE, ORDER, "@all", "@by", "@there", "@when"}
-"""What collections call columns of their own, which are beside those of rows."""
 Given = Batch | Mapping[str, Any]
 
 
@@ -71,7 +69,7 @@ def collection(
 
 def _require_none_of_ours(name: str, columns: Sequence[str]) -> None:
     """SchemaError for a column of rows that is called as one that collections keep beside them."""
-    for clash in [column for column in columns if column in _OWN]:
+    for clash in [column for column in columns if column in OWN_COLUMNS or column == GONE]:
         raise SchemaError(
             f"operator {name!r}: collections have a column {clash!r} of their own; call yours otherwise before, as in "
             f'.rename({{{clash!r}: "other"}})'

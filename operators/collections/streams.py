@@ -32,6 +32,8 @@ from tokenring.operators.time import require_own_time
 
 ORDER = "@order"
 """Where rows of one time have an order: by worker, then as they came."""
+LATER_BY = "@by"
+"""How much later an update is to be."""
 _MOST = 2**63 - 1
 _FEW = 3  # rows that an error shows
 
@@ -216,9 +218,9 @@ def as_often(
 
 def later_by(stream: Stream, by: Expression, name: str) -> Stream:
     """Updates of the root scope, each later by what an expression says of its row."""
-    schema, at, span = stream.schema, stream.schema.position(TIMES[0]), "@by"
-    asked = select(stream, *schema.names, **{span: by})
-    require_whole(f"operator {name!r}: by", asked.schema, span, "a number of units of time")
+    schema, at = stream.schema, stream.schema.position(TIMES[0])
+    asked = select(stream, *schema.names, **{LATER_BY: by})
+    require_whole(f"operator {name!r}: by", asked.schema, LATER_BY, "a number of units of time")
 
     def apply(batch: Batch) -> Batch:
         spans = batch.columns[-1]
