@@ -135,7 +135,7 @@ def require_values(kind: Kind, words: np.ndarray) -> None:
     """SchemaError where a number that is given is the one that stands for null (int64: the least; uint64: the greatest;
     timestamp: the least), or out of the kind's range.
     """
-    if kind.is_instant or (kind.nullable and kind.family in ("int64", "uint64")):
+    if kind.is_instant or (kind.nullable and kind.null_is_a_number):
         found = words.view(np.int64) == kind.null
         if found.any():
             row = int(np.flatnonzero(found)[0])

@@ -132,6 +132,11 @@ class Kind:
         return self.family == "decimal"
 
     @property
+    def null_is_a_number(self) -> bool:
+        """Whether the word that stands for null is a value where the kind is not nullable."""
+        return self.family in ("int64", "uint64")
+
+    @property
     def range(self) -> tuple[int, int] | None:
         """The least and the greatest word of a value; None where all words are values, but the null's."""
         return (1 - 10**self.precision, 10**self.precision - 1) if self.is_decimal else _RULES[self.family].range

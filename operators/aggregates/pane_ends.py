@@ -35,7 +35,7 @@ def cut_runs(times: Words, at: int, step: int, offset: int, starts: Words, ends:
     runs = 0
     while at < rows and runs < len(ends):
         start = (times[at] - offset) // step * step + offset
-        end = start + step
+        end = min(start, COMPLETE - step) + step
         starts[runs], ends[runs] = at, end
         runs += 1
         while at < rows:
@@ -49,6 +49,16 @@ def cut_runs(times: Words, at: int, step: int, offset: int, starts: Words, ends:
             break
     starts[runs] = at
     return runs, at
+
+
+def too_far(plan: Plan, panes: Panes, time: Time) -> TimeRegressionError:
+    """What a row of this time raises whose window, with its lateness, ends behind the end of 64 bits."""
+    is_instant = plan.schema.kind(panes.time).is_instant
+    shown, last = (np.datetime64(time, "ns"), np.datetime64(COMPLETE, "ns")) if is_instant else (time, COMPLETE)
+    return TimeRegressionError(
+        f"operator {plan.operator!r}: column {panes.time!r}: a row is of {shown}, and windows, with their lateness, "
+        f"end before {last}, where 64 bits end: leave such rows out, or move their times"
+    )
 
 
 def too_late(plan: Plan, panes: Panes, due: Time, closed: Time) -> TimeRegressionError:

@@ -44,7 +44,7 @@ from tokenring.operators.state import (
     push,
     with_key_words,
 )
-from tokenring.operators.time import ends_by_clock, fill_ends, knows, knows_starts
+from tokenring.operators.time import ends_by_clock, fill_ends, knows, knows_starts, longest_of
 
 _ENDS, _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _CHOSEN, _PICKED, _NUMBERS = range(8)
 SCRATCH_ROWS, SCRATCH_WORDS = 8, BLOCK + 8
@@ -52,7 +52,7 @@ _RUNS = 64
 MOST_SENT = 1 << 16
 """Rows that are sent in a call, at most: what came meanwhile is looked at before the next, and what is sent stays in
 memory until the round ends."""
-TOO_LATE, _OVERFLOW = -1, -2
+TOO_LATE, _OVERFLOW, TOO_FAR = -1, -2, -3
 
 
 class PaneTable(Record):
@@ -256,9 +256,43 @@ def _late(world: int, me: int, panes: PaneTable, least: int) -> int:
 
 
 @kernel
+def _latest(panes: PaneTable) -> int:
+    """When the last pane may end whose windows all end, lateness and all, before the end of 64 bits."""
+    return COMPLETE - 1 - panes.lateness - max(panes.width - panes.step, 0)
+
+
+@kernel
+def _is_too_far(panes: PaneTable, message: int) -> bool:
+    """Whether a row's window, by its time, ends behind the end of 64 bits."""
+    if panes.time < 0 or panes.step == 0 or rows_of(message) == 0:
+        return False
+    _, high = bounds(column_of(message, panes.time))
+    if panes.clock != 0:
+        return high >= COMPLETE - panes.lateness - longest_of(panes.clock)
+    most = words_at(panes.scratch, 2)
+    most[0] = high
+    _fill_ends(panes, most[:1], most[1:])
+    return most[1] > _latest(panes)
+
+
+@kernel
+def _too_far(world: int, me: int, panes: PaneTable, message: int) -> int:
+    _, high = bounds(column_of(message, panes.time))
+    fail(world, me, TOO_FAR, high, 0, 0)
+    return FAILED
+
+
+@kernel
 def overflow(world: int, me: int, fold: int) -> int:
     """A sum, of this fold, left its range."""
     fail(world, me, _OVERFLOW, fold, 0, 0)
+    return FAILED
+
+
+@kernel
+def made_null(world: int, me: int, fold: int) -> int:
+    """A result, of this fold, is the number that stands for null."""
+    fail(world, me, _OVERFLOW, fold, 1, 0)
     return FAILED
 
 
@@ -303,6 +337,9 @@ def ask_ends(world: int, me: int) -> int:
         times_asked(world, me, min(rows, 1))[:] = panes.step + panes.lateness
         return DONE
     windows = 1 if panes.every == 0 else panes.width // panes.every + 1
+    if _is_too_far(panes, state.message):  # which is said where they are taken
+        times_asked(world, me, 0)
+        return DONE
     asked, count = times_asked(world, me, rows * windows), 0
     ends = column_of(state.message, panes.time)
     if not _knows_bounds(panes, ends):
@@ -332,6 +369,8 @@ def take_rows(world: int, me: int) -> int:
     message = state.message
     rows, at = rows_of(message), panes.row
     scratch = table_at(panes.scratch, SCRATCH_ROWS, SCRATCH_WORDS)
+    if at == 0 and _is_too_far(panes, message):
+        return _too_far(world, me, panes, message)
     if panes.time >= 0 and not _knows_bounds(panes, column_of(message, panes.time)):
         return NEEDS_ROOM
     if rows > 0 and at == 0:
@@ -393,7 +432,9 @@ def take_runs(world: int, me: int) -> int:
                 return overflow(world, me, wrong)
     while at < len(times):
         runs, stop = cut_runs(times, at, panes.step, panes.offset, starts, ends)
-        low, _ = bounds(ends[:runs])
+        low, high = bounds(ends[:runs])
+        if high > _latest(panes):
+            return _too_far(world, me, panes, message)
         if low + panes.lateness <= panes.closed:
             return _late(world, me, panes, _least_of(panes, message))
         if not _slots_of(panes, message, at, ends[:runs], scratch):

@@ -9,6 +9,7 @@ from tokenring.engine import Schema, kernel
 from tokenring.engine.compiled import (
     AGAIN,
     DONE,
+    FAILED,
     NEEDS_ROOM,
     Words,
     address_of,
@@ -31,6 +32,7 @@ from tokenring.operators.aggregates.panes import (
     heaped,
     least_end,
     list_members,
+    made_null,
     overflow,
     take_rows,
 )
@@ -187,12 +189,15 @@ def _merge_anew(world: int, panes: SlidingPanes, groups: int) -> int:
 
 @kernel
 def _send_some(world: int, me: int, panes: SlidingPanes, end: int) -> int:
-    """Send some of the window at hand, which ends then; how many rows."""
+    """Send some of the window at hand, which ends then; how many rows, -1 if one cannot be."""
     count = min(panes.unsent, MOST_SENT)
     shown = groups_in_use(world, words_at(panes.uses, panes.groups.places), panes.next_sent, count)
     message = new_message(world, me, 0, count)
     position = write_keys(panes, panes.groups, panes.by.count, shown, message, write_bounds(panes, message, end))
-    write_results(panes.merged, shown, message, position)
+    wrong = write_results(panes.merged, shown, message, position)
+    if wrong >= 0:
+        made_null(world, me, wrong)
+        return -1
     give(world, me, end + panes.lateness, message)
     panes.unsent -= count
     panes.next_sent = shown[count - 1] + 1 if panes.unsent > 0 else signed(0)
@@ -219,7 +224,10 @@ def _emit_sliding(world: int, me: int) -> int:
             if told >= 0:
                 return overflow(world, me, told)
             panes.unsent = groups
-        rows += _send_some(world, me, panes, end)
+        sent = _send_some(world, me, panes, end)
+        if sent < 0:
+            return FAILED
+        rows += sent
         if panes.unsent > 0:
             return AGAIN
         panes.done_end = end

@@ -7,7 +7,7 @@ from sortedcontainers import SortedDict, SortedSet
 
 from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, SchemaError, Time
 from tokenring.operators.aggregates.moving_windows import CLOSED, said_of
-from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, too_late
+from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, too_far, too_late
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, of_version, offer
@@ -104,6 +104,9 @@ class WindowRows:
         offer(self)
 
     def _take(self, batch: Batch) -> Time:
+        most = int(batch.columns[self._time].max(initial=0)) if self._time >= 0 else 0
+        if most >= COMPLETE - self._panes.lateness - self._panes.longest:
+            raise too_far(self._plan, self._panes, most)
         ends, least = ends_of(batch, self._time, self._panes)
         if least <= self._closed:
             raise too_late(self._plan, self._panes, least, self._closed)

@@ -19,11 +19,12 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.aggregates.moving_panes import MovingPanes, Sliding
 from tokenring.operators.aggregates.moving_windows import MovingWindows
-from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, too_late
+from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, too_far, too_late
 from tokenring.operators.aggregates.panes import (
     MOST_SENT,
     SCRATCH_ROWS,
     SCRATCH_WORDS,
+    TOO_FAR,
     TOO_LATE,
     PaneTable,
     ask_ends,
@@ -31,6 +32,7 @@ from tokenring.operators.aggregates.panes import (
     close_first,
     heap_of,
     least_end,
+    made_null,
     take_members,
     take_rows,
     take_runs,
@@ -138,7 +140,9 @@ def _emit_windows(world: int, me: int) -> int:
         if members[pane] == 0:
             close_first(panes)
         position = write_keys(panes, panes.keys, panes.by.count, slots, message, write_bounds(panes, message, end))
-        write_results(panes.folds, slots, message, position)
+        wrong = write_results(panes.folds, slots, message, position)
+        if wrong >= 0:
+            return made_null(world, me, wrong)
         forget_state(panes.folds, slots)
         forget_slots(panes.keys, slots)
         give(world, me, time, message)
@@ -221,7 +225,9 @@ class CompiledPanes:
         """What went wrong."""
         if error == TOO_LATE:
             return too_late(self._plan, self._panes, operands[0], operands[1])
-        return self.state.wrong(operands[0])
+        if error == TOO_FAR:
+            return too_far(self._plan, self._panes, operands[0])
+        return self.state.wrong(operands[0], operands[1])
 
 
 def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:

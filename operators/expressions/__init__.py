@@ -28,6 +28,7 @@ with later(__name__):
         greatest,
         least,
         lit,
+        not_null_word,
         when,
         words_as,
     )
@@ -51,6 +52,7 @@ __all__ = [
     "least",
     "lit",
     "may_pass",
+    "not_null_word",
     "said_of_row",
     "typed",
     "when",

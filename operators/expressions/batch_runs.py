@@ -13,6 +13,7 @@ from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.machine import (
     BLOCK,
     FITS,
+    KNOWN,
     OPERATIONS,
     REAL_TO_INT,
     SCRATCH_ROWS,
@@ -142,7 +143,9 @@ class Chain:
 def fault_of(compiled: Compiled, line: int, row: int) -> UsageError:
     """What is said of an instruction that failed at a row."""
     operation, text = int(compiled.program[line, 0]), compiled.texts[line]
-    if operation == OPERATIONS["known"]:
+    if operation == KNOWN and compiled.program[line, 5]:
+        why = "the number that stands for null, where some are null; leave such rows out, or cast them to another kind"
+    elif operation == KNOWN:
         why = "text that is no such number; say .try_cast for null there, or when(…).then(…) around the cast"
     elif operation in _DIVISIONS:
         why = "a division by zero, or beyond 64 bits; say when(… != 0).then(…) around it"

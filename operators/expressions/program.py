@@ -7,7 +7,7 @@ import numpy as np
 
 from tokenring.engine import Schema
 from tokenring.engine.raw import LENGTH_BITS
-from tokenring.operators.expressions.constants import null_word
+from tokenring.operators.expressions.constants import kind_named, null_word
 from tokenring.operators.expressions.machine import (
     AND,
     AND_NULL,
@@ -15,6 +15,7 @@ from tokenring.operators.expressions.machine import (
     COPY,
     FILTER,
     IS_NULL,
+    KNOWN,
     LOAD,
     NOT,
     NOT_NULL,
@@ -30,6 +31,12 @@ from tokenring.operators.expressions.machine import (
 )
 from tokenring.operators.expressions.registers import CONSTANT, NOBODY, Registers, Value
 from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term
+
+_MAKES_NUMBERS = {
+    *(f"{kind}{sign}" for kind in ("int", "uint") for sign in ("+", "-", "*", "//", "%", "least", "greatest")),
+    "float>int",
+}
+"""Operations whose result may be the number that stands for null although no argument is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,8 @@ class Program:
         if operation == "case" or (operation == "text" and term.value == CHOOSE):
             return self._case(term, guard)
         values = [self._lower(argument, guard) for argument in term.arguments]
+        if operation == "not_null_word":
+            return self._no_null(term, values[0], guard)
         if operation in ("and", "or"):
             plain = AND if operation == "and" else OR
             known = AND_NULL if operation == "and" else OR_NULL
@@ -108,6 +117,11 @@ class Program:
         if operation == "is_null":
             return self._is_null(term.arguments[0], values[0])
         result = values[0] if operation == "copy" else self._instruction(term, values, guard)
+        if term.nullable and operation in _MAKES_NUMBERS:
+            there = guard
+            for argument, value in zip(term.arguments, values, strict=True):
+                there = self._where_there(argument, value, there)
+            result = self._no_null(term, result, there)
         for argument, value in zip(term.arguments, values, strict=True):
             before, after = null_word(argument.kind), null_word(term.kind)
             if argument.nullable and not (value == result and before == after):
@@ -140,9 +154,18 @@ class Program:
         if code not in CHECKED:
             return self._value(Value(code, tuple(values), c, d))
         for argument, value in zip(term.arguments, values, strict=True):
-            if argument.nullable:
-                guard = self._both(guard, self._value(Value(NOT, (self._is_null(argument, value),))))
+            guard = self._where_there(argument, value, guard)
         return self._value(Value(code, tuple(values), c, d, guard), term.text)
+
+    def _where_there(self, term: Term, value: int, guard: int) -> int:
+        """Where the guard is 1, and the term's value is not null."""
+        return self._both(guard, self._value(Value(NOT, (self._is_null(term, value),)))) if term.nullable else guard
+
+    def _no_null(self, term: Term, value: int, guard: int) -> int:
+        """The value, which must not be the number that stands for null in the term's kind, where that has one."""
+        if not kind_named(term.kind).null_is_a_number:
+            return value
+        return self._value(Value(KNOWN, (value,), null_word(term.kind), 1, guard), term.text)
 
     def _heap(self, value: int) -> int:
         """The number of the heap that a text's words point into."""
@@ -166,12 +189,17 @@ class Program:
             true = chosen
             if condition.nullable:
                 true = self._value(Value(OPERATIONS["int=="], (chosen, self._value(Value(CONSTANT, (), 1)))))
-            pairs.append((true, self._lower(taken, self._both(rest, true))))
+            pairs.append((true, self._branch(term, taken, self._both(rest, true))))
             rest = self._both(rest, self._value(Value(NOT, (true,))))
-        result = self._lower(term.arguments[-1], rest)
+        result = self._branch(term, term.arguments[-1], rest)
         for true, value in reversed(pairs):
             result = self._value(Value(SELECT, (true, value, result)))
         return result
+
+    def _branch(self, choice: Term, taken: Term, guard: int) -> int:
+        value = self._lower(taken, guard)
+        is_other = taken.operation == "constant" and taken.value != null_word(taken.kind)
+        return value if taken.nullable or is_other or not choice.nullable else self._no_null(taken, value, guard)
 
     def finish(self) -> "Compiled":
         """The instructions, for the columns after the last step."""

@@ -311,6 +311,12 @@ def words_as(expression: Expression, kind: str) -> Expression:
     return Expression("words", (expression,), kind)
 
 
+def not_null_word(expression: Expression) -> Expression:
+    """An expression that is never null, before it becomes one that may be: the number that stands for null is an error
+    at its row; for operators."""
+    return Expression("not_null_word", (expression,))
+
+
 def _two(operation: str, first: Any, second: Any) -> Expression:
     return Expression(operation, (lit(first), lit(second)))
 

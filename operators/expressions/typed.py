@@ -108,7 +108,7 @@ class _Typing:
             return self._fill_null(tree)
         arguments = self._together(tree)
         self._at = tree
-        if operation in ("calendar", "cast", "is_null", "length", "round", "text", "try_cast", "words", "~"):
+        if len(arguments) == 1:
             return self._one(tree, arguments[0])
         first, second = arguments
         if operation in ("starts_with", "ends_with", "contains"):
@@ -163,6 +163,8 @@ class _Typing:
             if kind != "timestamp":
                 raise self._refuse(f'{tree.value} is for timestamp, not {kind}; say .cast("timestamp") of ns')
             return self._make(tree, "calendar", "int64", (argument,), (field, 0))
+        if operation == "not_null_word":
+            return Term(operation, kind, False, (argument,), None, argument.text)
         if operation == "words":
             return self._make(tree, "copy", tree.value, (argument,))
         if operation == "round":

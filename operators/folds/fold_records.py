@@ -36,8 +36,9 @@ class Folds(Record):
 
 class FoldRow(Record):
     """One fold. `column`, `where`, `order`: of messages, -1 for none. `neutral`: what it takes in the place of a row
-    that it is not about. `set`, `flag`: where it counts different values, which set it shares with others, and what
-    marks its own. `call`: where functions fold, which. `texts`: where it keeps texts, the address of their TextStore.
+    that it is not about. `exact`: it keeps some of a column's numbers, of which none may be the one that stands for
+    null. `set`, `flag`: where it counts different values, which set it shares with others, and what marks its own.
+    `call`: where functions fold, which. `texts`: where it keeps texts, the address of their TextStore.
     """
 
     operation: int
@@ -50,6 +51,7 @@ class FoldRow(Record):
     neutral: int
     keeps: int
     order: int
+    exact: int
     set: int
     flag: int
     call: int
@@ -57,13 +59,15 @@ class FoldRow(Record):
 
 
 class ResultRow(Record):
-    """One result. `finalize`: the function that makes it, if one does, and what that takes beside a state."""
+    """One result. `exact`: of numbers, none of which may be the one that stands for null. `finalize`: the function that
+    makes it, if one does, and what that takes beside a state."""
 
     how: int
     fold: int
     counted: int
     present: int
     null: int
+    exact: int
     unit: int
     finalize: int
     parameters: int

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.engine import Batch, Kind, Schema
+from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.engine.compiled import address_of, heap_of_words
 from tokenring.operators.folds.called import SCRATCH_ROWS, Call, FoldJob, takes_of
 from tokenring.operators.folds.fold_records import SET_SCRATCH_ROWS, FoldRow, Folds, ResultRow
@@ -41,6 +41,7 @@ def _fold_row(
     return (
         *(fold.operation, column, where, fold.flip, nullable, null, fold.initial),
         *(_NEUTRAL.get(fold.operation, 0), fold.keeps_rows, order),
+        kind is not None and kind.null_is_a_number and not nullable,
         *sets.get(number, (-1, 0)),
         *(call, texts),
     )
@@ -62,8 +63,9 @@ def _call_row(fold: Fold, schema: Schema) -> list[int]:
 
 def _result_row(result: Result, parameters: np.ndarray) -> tuple[int, ...]:
     finalize = 0 if result.finish is None else result.finish.finalize.address
+    kind = result.kind
     return (
-        *(result.how, result.fold, result.count, result.present, result.kind.null, result.unit),
+        *(result.how, result.fold, result.count, result.present, kind.null, kind.null_is_a_number, result.unit),
         *(finalize, parameters.ctypes.data, len(parameters)),
     )
 
@@ -206,8 +208,9 @@ class FoldState:
             self._kept[at][slots[some]] = values
         return arrived
 
-    def wrong(self, at: int) -> Exception:
-        """The error for fold number `at`: a sum that left its range, or a function that raised."""
+    def wrong(self, at: int, is_null: int) -> Exception:
+        """The error for fold number `at`: a sum that left its range, or a function that raised; or, of what it keeps
+        and where it `is_null`, a value that is the number which stands for null."""
         fold = self._plan.folds[at]
         column = fold.stands_for or fold.column
         if fold.functions is not None:
@@ -215,9 +218,18 @@ class FoldState:
                 f"operator {self._plan.operator!r}: a function of {fold.functions.name} of {column!r} raised; what a "
                 f"compiled function says is lost: let it keep in its state that it cannot go on"
             )
+        if fold.keeps_rows or is_null:
+            return self._null_made(at, column)
         return OverflowError(
             f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits; "
             f"make the column float64, or divide it first"
+        )
+
+    def _null_made(self, at: int, column: str | None) -> SchemaError:
+        kind = next(result.kind for result in self._plan.results if result.fold == at)
+        return SchemaError(
+            f"operator {self._plan.operator!r}: a result of column {column!r} is {kind.null_word()[0]}, the number "
+            f"that stands for null in {kind}: leave such rows out before, or cast the column to another kind"
         )
 
 

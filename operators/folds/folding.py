@@ -11,6 +11,7 @@ from tokenring.engine.compiled import (
     record_at,
     records_at,
     rows_of,
+    signed,
     table_at,
     words_at,
     world_at,
@@ -60,6 +61,15 @@ def _choose(fold: FoldRow, message: int, start: int, words: Words, picked: Words
         values = column_of(message, fold.column)[start : start + len(words)]
         for i in range(len(words)):
             picked[i] = picked[i] if values[i] != fold.null else neutral
+
+
+@kernel
+def _has_null(values: Words, orders: Words, fold: FoldRow) -> bool:
+    """Whether a row that is chosen has the number that stands for null."""
+    found = False
+    for i in range(len(orders)):
+        found |= values[i] == fold.null and orders[i] != fold.neutral
+    return found
 
 
 @kernel
@@ -153,6 +163,8 @@ def _fold_rows(folded: Folds, message: int, start: int, slots: Words, words: Wor
             if is_chosen:
                 _choose(fold, message, start, orders, picked)
                 orders = picked
+                if fold.exact and _has_null(values, orders, fold):
+                    return number
             _keep(fold, values, orders, slots, state, number, kept_by(folded, number))
             continue
         if operation == COUNT and is_chosen:
@@ -318,17 +330,21 @@ def _divide(how: int, state: Words, fold: int, counted: int, unit: int, slots: W
 
 
 @kernel
-def write_results(folded: Folds, slots: Words, message: int, first: int) -> None:
-    """Write the results for slots to a message's columns from number `first` on."""
+def write_results(folded: Folds, slots: Words, message: int, first: int) -> int:
+    """Write the results for slots to a message's columns from number `first` on. Returns the fold of which one is the
+    number that stands for null; -1 if none is."""
+    wrong = -1
     ask_for_state(folded, slots[:_FEW])
     for start in range(0, len(slots), _FEW):
         stop = min(start + _FEW, len(slots))
         ask_for_state(folded, slots[stop : stop + _FEW])
-        _write_some(folded, slots[start:stop], message, first, start)
+        wrong = max(wrong, _write_some(folded, slots[start:stop], message, first, start))
+    return wrong
 
 
 @kernel
-def _write_some(folded: Folds, slots: Words, message: int, first: int, start: int) -> None:
+def _write_some(folded: Folds, slots: Words, message: int, first: int, start: int) -> int:
+    wrong = -1
     state = accumulated(folded)
     results = records_at(folded.results, folded.result_count, ResultRow)
     for number in range(len(results)):
@@ -352,3 +368,6 @@ def _write_some(folded: Folds, slots: Words, message: int, first: int, start: in
             for i in range(len(slots)):
                 if state[slots[i], result.present] == 0:
                     column[i] = result.null
+                elif result.exact and column[i] == result.null:
+                    wrong = signed(result.fold)
+    return wrong

@@ -7,6 +7,7 @@ from tokenring.engine import AnyStream, Exchange, GraphError, Notify, Stream, Th
 from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.moving_rights import declare_moving
+from tokenring.operators.joins.narrowed import without_null_words
 from tokenring.operators.migrate import has_bins, hears_of_ends, of_version, saving_of, sends_in_groups, state_moves
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
@@ -22,6 +23,7 @@ def declare(
 ) -> AnyStream:
     """The operator of a join. needs: the columns of each side that cross; thins: of each, see Exchange. The rest: see
     `compiled_join`."""
+    sides = without_null_words(columns, sides)
     scope = sides[LEFT].scope
     waits = extents is not None or any(columns.how.alone)  # for frontiers, which say that rows match no more
     require_total_order(columns.operator, scope)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream
+from tokenring.engine.columns import require_values
 from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
@@ -60,9 +61,20 @@ def enrich(
         return declare_versioned(plan, (rows, table), needs, (None, None), how == "left")
     given = batch_of(name, table)
     plan = JoinedColumns.of(name, rows.schema, given.schema, on, columns, how=how)
+    _require_values(plan, given)
     enriched = rows.apply(name, plan.schema, _LookUp(plan, rows.schema, given, how == "left"))
     enriched.updates = answered(plan, rows, how == "left")
     return enriched
+
+
+def _require_values(plan: JoinedColumns, table: Batch) -> None:
+    """SchemaError where a number of the table would be null in the result."""
+    for (side, source), kind in zip(plan.sources, plan.schema.kinds, strict=True):
+        if side == RIGHT and not table.schema.kind(source).nullable:
+            try:
+                require_values(kind, table.columns[table.schema.position(source)])
+            except SchemaError as error:
+                raise SchemaError(f"operator {plan.operator!r}: the table's column {source!r}: {error}") from None
 
 
 class _LookUp:

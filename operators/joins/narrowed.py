@@ -1,9 +1,11 @@
 """What users say of the sides of a join: which is unique, and which of their rows are wanted."""
 
-from tokenring.engine import SchemaError, Stream
-from tokenring.operators.expressions import Expression
+from typing import Any
+
+from tokenring.engine import AnyStream, SchemaError, Stream
+from tokenring.operators.expressions import Expression, col, not_null_word
 from tokenring.operators.joins.kept import HOWS, LEFT, RIGHT, SIDES, JoinedColumns, On, pairs_of
-from tokenring.operators.rows import filter, unique_columns, with_columns
+from tokenring.operators.rows import computed, filter, unique_columns, with_columns
 
 _CAN_MATCH = "can match"
 
@@ -35,6 +37,21 @@ def refuse_once(plan: JoinedColumns, how: str, unique: str | None) -> None:
 def number_of(unique: str | None) -> int:
     """The side's number, -1 for none."""
     return -1 if unique is None else SIDES.index(unique)
+
+
+def without_null_words(plan: JoinedColumns, sides: tuple[AnyStream, Stream]) -> tuple[AnyStream, Stream]:
+    """The sides, where numbers of columns that may be null in the result, and are not here, are not the one that stands
+    for null: that is an error at its row."""
+    made: list[Any] = list(sides)
+    for side in (LEFT, RIGHT):
+        stream: Stream = sides[side]
+        columns: dict[str, Expression] = {name: col(name) for name in stream.schema.names}
+        for (where, source), kind in zip(plan.sources, plan.schema.kinds, strict=True):
+            becomes_nullable = where == side and kind.nullable and not stream.schema.kind(source).nullable
+            if becomes_nullable and kind.null_is_a_number:
+                columns[source] = not_null_word(col(source))
+                made[side] = computed(stream, f"{plan.operator}.{SIDES[side]}_numbers", columns)
+    return made[LEFT], made[RIGHT]
 
 
 def narrowed(

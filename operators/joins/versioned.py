@@ -5,6 +5,7 @@
 from tokenring.engine import AnyStream, Exchange, Notify, Stream, Updates
 from tokenring.operators.joins.compiled import compiled_versioned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_tables
+from tokenring.operators.joins.narrowed import without_null_words
 from tokenring.operators.migrate import of_version, sends_in_groups, state_moves
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import require_total_order
@@ -20,6 +21,7 @@ def declare_versioned(
     """Rows of the left side with the right side's version of their time. needs: the columns of each side that cross.
     times: the column of each side's rows' own times; None: their messages' times. outer: whether rows without a version
     are sent too."""
+    sides = without_null_words(columns, sides)
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
     require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT])

@@ -67,6 +67,12 @@ def _not_folded(world: int, me: int, own: Running, at: int, wrong: int) -> int:
     return FAILED
 
 
+@kernel
+def _made_null(world: int, me: int, fold: int) -> int:
+    fail(world, me, -1, fold, 1, 0)
+    return FAILED
+
+
 @entry
 def _answer_changes(world: int, me: int) -> int:
     """Fold a message's rows; the values so far of the keys in it, in the order in which they appear."""
@@ -103,7 +109,9 @@ def _answer_changes(world: int, me: int) -> int:
     for column in range(own.by.count):
         gather(key_column(own.keys, column), changed, column_of(reply, column))
         values_of(own.key_words, column, column_of(reply, column))
-    write_results(own.folds, changed, reply, own.by.count)
+    wrong = write_results(own.folds, changed, reply, own.by.count)
+    if wrong >= 0:
+        return _made_null(world, me, wrong)
     state.reply = reply
     return DONE
 
@@ -139,7 +147,9 @@ def _answer_each(world: int, me: int) -> int:
             wrong = fold_block(world, own.folds, message, at + i, slot, scratch[_CHOSEN], scratch[_PICKED])
             if wrong != -1:
                 return _not_folded(world, me, own, at + i, wrong)
-            write_results(own.folds, slot, one, by)
+            wrong = write_results(own.folds, slot, one, by)
+            if wrong >= 0:
+                return _made_null(world, me, wrong)
             for column in range(by, len(addresses_of(one))):
                 column_of(reply, column)[at + i] = column_of(one, column)[0]
         at += some
@@ -177,7 +187,9 @@ def _answer_all(world: int, me: int) -> int:
         column_of(reply, 0)[0] = 0
         write_partials(own.folds, slots[:1], reply, 1)
     else:
-        write_results(own.folds, slots[:1], reply, 0)
+        wrong = write_results(own.folds, slots[:1], reply, 0)
+        if wrong >= 0:
+            return _made_null(world, me, wrong)
     state.reply = reply
     return DONE
 

@@ -116,7 +116,7 @@ class RunningState:
 
     def _explain(self, _: int, operands: tuple[int, int, int]) -> Exception:
         assert self._state is not None
-        return self._state.wrong(operands[0])
+        return self._state.wrong(operands[0], operands[1])
 
     def logic(self, answers: Entry) -> CompiledLogic:
         """What a driver calls; answers: one of the entries of this state."""

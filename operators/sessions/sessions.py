@@ -238,7 +238,10 @@ def _emit(world: int, me: int) -> int:
             gather(key_column(own.keys, column), keys, values)
             values_of(own.key_words, column, values)
             position += 1
-        write_results(own.folds, ended, message, position)
+        wrong = write_results(own.folds, ended, message, position)
+        if wrong >= 0:
+            fail(world, me, _OVERFLOW, wrong, 1, 0)
+            return FAILED
         forget_state(own.folds, ended)
         give(world, me, opened[ended[0]].last + own.gap + own.lateness, message)
         _forget_keys(own, heads, keys, lists[2])
@@ -327,7 +330,7 @@ class _Sessions:
         if error == _TOO_LATE:
             lateness = self.own.lateness
             return too_late(self._plan, self._window.time, lateness, operands[0], operands[1])
-        return self._state.wrong(operands[0])
+        return self._state.wrong(operands[0], operands[1])
 
 
 def compiled_sessions(

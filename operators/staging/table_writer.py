@@ -197,7 +197,7 @@ class _Column:
         else:
             found = {"min": self.least, "max": self.most, **self.writer.close()}
             null = self._nullable.null_word()[0].item()
-            if self._nulls and self.kind.name in ("int64", "uint64") and null in (self.least, self.most):
+            if self._nulls and self.kind.null_is_a_number and null in (self.least, self.most):
                 raise SchemaError(f"column {self.name!r} has nulls, and {null}, which stands for them; fill the nulls")
         self.entry = {"kind": str(self._nullable if self._nulls else self.kind), "nulls": self._nulls, **found}
 

@@ -3,7 +3,14 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.time.clock_table import ClockWindows, ends_by_clock, knows, knows_starts, start_by_clock
+    from tokenring.operators.time.clock_table import (
+        ClockWindows,
+        ends_by_clock,
+        knows,
+        knows_starts,
+        longest_of,
+        start_by_clock,
+    )
     from tokenring.operators.time.delay import delay, finished_first
     from tokenring.operators.time.finished import (
         compared,
@@ -90,6 +97,7 @@ __all__ = [
     "floors_after",
     "knows",
     "knows_starts",
+    "longest_of",
     "may_come",
     "named",
     "order_words",

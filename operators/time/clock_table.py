@@ -53,6 +53,12 @@ def ends_by_clock(address: int, times: Words, ends: Words) -> None:
 
 
 @kernel
+def longest_of(address: int) -> int:
+    """How long no window is longer than."""
+    return record_at(address, ClockTable).longest
+
+
+@kernel
 def start_by_clock(address: int, end: int) -> int:
     """The start of the window that ends there, which the table has."""
     clock = record_at(address, ClockTable)

@@ -7,6 +7,7 @@ import numpy as np
 
 from tokenring.engine import (
     COLUMN,
+    COMPLETE,
     WORDS,
     AnyStream,
     InputPort,
@@ -23,17 +24,18 @@ from tokenring.operators.migrate import saving_of, state_moves
 
 @kernel(int64(COLUMN, int64, int64, int64, WORDS))
 def fill_ends(times: Words, step: int, offset: int, lateness: int, ends: Words) -> int:
-    """Write the end of each time's pane plus `lateness`; returns the least. Times mostly grow: few divisions."""
-    least = 2**63 - 1
+    """Write the end of each time's pane plus `lateness`, COMPLETE if that is behind the end of 64 bits; returns the
+    least. Times mostly grow: few divisions."""
+    least = COMPLETE
     start, end = 0, 0
     for i in range(len(times)):
         time = times[i]
         if time < start or time >= end:
             start = (time - offset) // step * step + offset
-            end = start + step
+            end = min(start, COMPLETE - step) + step
             least = min(least, end)
-        ends[i] = end + lateness
-    return least + lateness
+        ends[i] = min(end, COMPLETE - lateness) + lateness
+    return min(least, COMPLETE - lateness) + lateness
 
 
 def split_late(

@@ -88,6 +88,11 @@ class Panes:
         return range(first + self.width, start + self.width + 1, self.every)
 
     @property
+    def longest(self) -> int:
+        """How long no window is longer than."""
+        return self.width if self.clock is None else self.clock.longest
+
+    @property
     def is_tumbling(self) -> bool:
         """Whether a pane is a window."""
         return self.step == self.width == self.every

@@ -42,7 +42,7 @@ def became_nullable(before: Schema, after: Schema) -> list[str]:
     return [
         each
         for each, kind in zip(before.names, before.kinds, strict=True)
-        if each in after.positions and after.kind(each).nullable > kind.nullable and kind.name in ("int64", "uint64")
+        if each in after.positions and after.kind(each).nullable > kind.nullable and kind.null_is_a_number
     ]
 
 

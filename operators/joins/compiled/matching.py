@@ -1,6 +1,6 @@
 """Pairs of a join: found by the kernels of joins, sent as they are, so many at a time."""
 
-from tokenring.engine import MAX_TIME, kernel
+from tokenring.engine import COMPLETE, MAX_TIME, kernel
 from tokenring.engine.compiled import Words, column_of, fail, rows_of, signed, table_at, time_of
 from tokenring.operators.joins.compiled.kept_rows import heads_of, links_of, side_counts
 from tokenring.operators.joins.compiled.results import scratch, side_of
@@ -42,7 +42,8 @@ def ends_of(reach: TimeReach, message: int) -> tuple[Words, int]:
 
 @kernel
 def due_together(world: int, me: int, state: Join, side: int, message: int) -> tuple[int, bool]:
-    """When a message's rows are due together, -1 if each is on its own; whether none is late, else that is noted."""
+    """When a message's rows are due together, -1 if each is on its own; whether none is late, nor one whose extent ends
+    behind the end of 64 bits, else that is noted."""
     reach, time = reach_of(state, side), time_of(message)
     least, most = MAX_TIME, -MAX_TIME
     for own in column_of(message, reach.time_column):
@@ -50,6 +51,9 @@ def due_together(world: int, me: int, state: Join, side: int, message: int) -> t
     due = due_of(most + reach.end_after, reach.due_after, time) if reach.together else -1
     if least < time + reach.first_after:
         fail(world, me, TOO_LATE, time, least, 0)
+        return due, False
+    if most >= COMPLETE - max(reach.end_after, 0):
+        fail(world, me, TOO_LATE, time, most, 0)
         return due, False
     return due, True
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tokenring.engine import COMPLETE, Schema, Time, TimeRegressionError
+from tokenring.engine import Schema, Time, TimeRegressionError
 from tokenring.operators.mechanisms import late_rows
 from tokenring.operators.time import too_early
 
@@ -42,8 +42,8 @@ class Extents:
 
 
 def refused(operator: str, schema: Schema, columns: Sequence[str], time: Time, due: Time) -> TimeRegressionError:
-    """What rows of a message raise that were due before it. columns: where their times may stand, the first in
-    `schema`."""
-    if 0 <= due < COMPLETE and time > 0:
+    """What rows of a message raise that were due before it, or when 64 bits have ended. columns: where their times may
+    stand, the first in `schema`."""
+    if 0 <= due <= time and time > 0:
         return late_rows(operator, time, due)
     return too_early(operator, schema, "a row is of", columns, due)

@@ -64,14 +64,40 @@ def test_they_are_refused_by_column_and_instant(name: str, ats: list[int], schem
         assert made.rows == []
 
 
-@pytest.mark.parametrize("name", ["session", "session of sets", "top", "join", "temporal_join"])
-def test_a_row_at_the_end_of_64_bits_is_refused_too(name: str) -> None:
+@pytest.mark.parametrize("schema", SCHEMAS, ids=["numbers", "texts"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_row_at_the_end_of_64_bits_is_refused_too(name: str, schema: Schema) -> None:
     """It was lost, or said to lie before 1970. pandas calls it the greatest instant."""
-    with bench([SCHEMAS[0]], OPERATORS[name]) as made:
-        made.send({"k": [1, 1], "at": [3 * SECOND, 2**63 - 1]})
-        with raises(OperatorError, {"'at'", "'window_end'"}, "64 bits", "2116-02-20T23:53:38.427387903", "leave"):
+    with bench([schema], OPERATORS[name]) as made:
+        made.send({"k": [1, 1] if schema is SCHEMAS[0] else ["a", "a"], "at": [3 * SECOND, 2**63 - 1]})
+        last = {"2116-02-20T23:53:38.427387903", "2262-04-11T23:47:16.854775807"}
+        with raises(OperatorError, {"'at'", "'window_end'"}, "64 bits", last, "leave"):
             made.close()
         assert made.rows == []
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_rows_of_the_23rd_century_are_right(name: str) -> None:
+    """Their times are behind those that messages may have, and not behind the end of 64 bits."""
+    at = 2**63 - 1 - 7 * 24 * 3600 * SECOND
+    with bench([SCHEMAS[0]], OPERATORS[name]) as made:
+        made.send({"k": [1, 1], "at": [3 * SECOND, at]})
+        made.close()
+        ends = [end for row in made.rows for end in row[1:] if end >= at]
+    assert ends
+
+
+@pytest.mark.parametrize(
+    "window", [Tumbling("at", "10s"), Tumbling("at", "1h", zone="UTC"), Sliding("at", "10s", "5s")], ids=str
+)
+def test_lateness_may_lead_behind_it(window: Any) -> None:
+    def declare(stream: Stream) -> Any:
+        return aggregate(stream, "k", window=window, lateness="3h", n=tr.Count())
+
+    with bench([SCHEMAS[0]], declare) as made:
+        made.send({"k": [1], "at": [2**63 - 1 - 2 * 3600 * SECOND]})
+        with raises(OperatorError, "'at'", "2262-04-11T21:47:16.854775807", "with their lateness", "leave"):
+            made.close()
 
 
 @pytest.mark.parametrize("late", [False, True])
