@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.time.clock_table import ClockWindows, ends_by_clock, knows, knows_starts, start_by_clock
-    from tokenring.operators.time.delay import delay, finished_first
+    from tokenring.operators.time.delay import delay, finished_first, in_order_by_key
     from tokenring.operators.time.finished import (
         compared,
         coordinate_of,
@@ -88,6 +88,7 @@ __all__ = [
     "finished_aside",
     "finished_first",
     "floors_after",
+    "in_order_by_key",
     "knows",
     "knows_starts",
     "may_come",
