@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -25,6 +26,8 @@ from tests.operators.sinks.test_to_database import STYLES, TranslatedConnection,
 from tokenring import GraphError, OperatorError, Schema, SchemaError, UsageError
 from tokenring.operators import fluent
 
+MODULE = import_module("tokenring.operators.sinks.to_database")
+"""The package has the function under that name."""
 CONNECTS = pytest.mark.parametrize("connect", [sqlite3.connect, duckdb.connect])
 ROW = Schema.of({"key": "int64", "value": "int64", "gone": "bool"})
 CITIES = ["Oslo", "Rome", "a city of a long name"]
@@ -125,9 +128,8 @@ def test_the_latest_time_of_any_worker_holds(
     tmp_path: Path, connect: Callable[[Any], Any], workers: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers run ahead of each other."""
-    module = sys.modules["tokenring.operators.sinks.to_database"]
-    monkeypatch.setattr(module, "_WAIT_NS", 0)
-    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    monkeypatch.setattr(MODULE, "_WAIT_NS", 0)
+    monkeypatch.setattr(MODULE, "_AT_ONCE", 3)
     random, path = Random(seed), tmp_path / "it.db"
     left, expected = drawn(random, workers)
     with simulated(workers, worker_class=fluent.Worker) as group:
