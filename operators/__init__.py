@@ -39,7 +39,7 @@ engine_events     a source: what the engine does, a row each
 from_generator, from_callback  sources: streams of Python code, and live ones; Throttle bounds how far all of them run
 collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
 to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole; with a Roll, file by file
-to_database       a sink: rows of a table in a database; under recovery each exactly once
+to_database       a sink: rows of a table in a database, or one a key; under recovery each exactly once
 to_delta          a sink: rows of a Delta table, in whole commits; under recovery each exactly once
 for_each          a sink: a function of what arrives
 Notificator, Stash  for operators of one's own: tokens, or rows, kept until their time is finished

@@ -1,8 +1,8 @@
 """A table of a database, whatever module of Python's connects to it: made if it is not there, and filled in
-transactions."""
+transactions; by key, if it has one: a row takes the place of the one before."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,11 @@ _TYPES = {
     "int64": "BIGINT", "float64": "DOUBLE PRECISION", "bool": "BOOLEAN", "timestamp": "TIMESTAMP", "date": "DATE",
     "string": "TEXT", "bytes": "BLOB",
 }  # fmt: skip
-_PLACES = {"qmark": "?", "format": "%s", "numeric": ":{0}", "named": ":c{0}", "pyformat": "%(c{0})s"}
-"""How each paramstyle of DB-API 2.0 says where the value of a column goes, by its number from 1."""
+_PLACES = {
+    "qmark": "?", "format": "%s", "numeric": ":{0}", "numeric_dollar": "${0}", "named": ":c{0}", "pyformat": "%(c{0})s",
+}  # fmt: skip
+"""How each paramstyle of DB-API 2.0, and PostgreSQL by ADBC, says where the value of a column goes, by its number from
+1."""
 _ROWS = "tokenring_rows"
 LOCKED_S = 20
 """How long a locked SQLite file is waited for: less than a worker may be in one call under recovery (`hang`)."""
@@ -36,11 +39,16 @@ class DatabaseTable:
     """A table, and the connection to its database, which is made when it is needed."""
 
     def __init__(
-        self, connect: Callable[[], Any], name: str, schema: Schema, operator: str, paramstyle: str, cure: str
-    ) -> None:
-        """cure: what to do where the database refuses something, if nothing better is known."""
+        self, connect: Callable[[], Any], name: str, rows: Schema, operator: str, paramstyle: str, cure: str,
+        key: Sequence[str] = (), deleted: str | None = None,
+    ) -> None:  # fmt: skip
+        """cure: what to do where the database refuses something, if nothing better is known. key: the columns of which
+        a row takes the place of the one before. deleted: the column of rows that says whether there is none from then
+        on, which the table does not have."""
         self.name, self.sql = name, ".".join(map(_quoted, name.split(".")))
-        self._connect, self._schema = connect, schema
+        self._key, self._deleted = key, deleted
+        self._connect, self._rows = connect, rows
+        self._schema = schema = rows.select([column for column in rows.names if column != deleted])
         self._operator, self._paramstyle, self._cure = operator, paramstyle, cure
         self._connection: Any = None
         for column, kind in zip(schema.names, schema.kinds, strict=True):
@@ -94,8 +102,10 @@ class DatabaseTable:
         if there is None:
             kinds = zip(self._schema.names, self._schema.kinds, strict=True)
             with self.transaction() as cursor:
-                columns = ", ".join([f"{_quoted(name)} {self._type(kind)}" for name, kind in kinds])
-                cursor.execute(f"CREATE TABLE {self.sql} ({columns})")
+                columns = [f"{_quoted(name)} {self._type(kind)}" for name, kind in kinds]
+                if self._key:  # by whose index rows are found
+                    columns.append(f"PRIMARY KEY ({_listed(self._key)})")
+                cursor.execute(f"CREATE TABLE {self.sql} ({', '.join(columns)})")
         for name in self._schema.names:
             if there is not None and name not in there:
                 cure = did_you_mean(name, there) or f"; it has {', '.join(map(repr, there))}"
@@ -104,31 +114,59 @@ class DatabaseTable:
                     f"Select and rename the stream's columns to those, or choose another table"
                 )
         with self.transaction(keeps=False) as cursor:  # what cannot be inserted at all is to be told of now
-            self.insert(cursor, self._schema.to_arrow().empty_table())
+            self.insert(cursor, self._rows.to_arrow().empty_table())
 
     def insert(self, cursor: Any, rows: "pa.Table") -> None:
-        """Insert rows of the table's schema, as Arrow has them."""
+        """Insert rows, as Arrow has them; by key, if there is one: in their order, each in place of the one before."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         if not self._is_sqlite:
             rows = rows.cast(pa.schema([field.with_type(_in_microseconds(field.type)) for field in rows.schema]))
+        if self._key:
+            rows = _last_of_each(rows, self._key)
+            self._delete(cursor, rows.select(self._key))
+        if self._deleted is not None:
+            stays = pc.invert(pc.fill_null(rows.column(self._deleted), False))
+            rows = rows.filter(stays).select(self._schema.names)
+        self._add(cursor, rows)
+
+    def _delete(self, cursor: Any, keys: "pa.Table") -> None:
+        """Remove the rows of these keys. Every database has that, and it needs no index, though it is slow without."""
+        if hasattr(cursor, "register"):
+            cursor.register(_ROWS, keys)
+            columns = _listed(self._key)
+            cursor.execute(f"DELETE FROM {self.sql} WHERE ({columns}) IN (SELECT {columns} FROM {_ROWS})")
+            cursor.unregister(_ROWS)
+            return
+        places, names = self._places(self._key)
+        are_equal = [f"{self._spelled(_quoted(name))} = {place}" for name, place in zip(self._key, places, strict=True)]
+        statement = f"DELETE FROM {self._spelled(self.sql)} WHERE {' AND '.join(are_equal)}"
+        self._execute_each(cursor, statement, names, keys)
+
+    def _add(self, cursor: Any, rows: "pa.Table") -> None:
         if hasattr(cursor, "adbc_ingest"):
             *within, name = self.name.split(".")
             cursor.adbc_ingest(name, rows, mode="append", db_schema_name=within[-1] if within else None)
         elif hasattr(cursor, "register"):  # DuckDB: row by row, each would take it a millisecond
-            columns = ", ".join(map(_quoted, rows.column_names))
+            columns = _listed(rows.column_names)
             cursor.register(_ROWS, rows)
             cursor.execute(f"INSERT INTO {self.sql} ({columns}) SELECT {columns} FROM {_ROWS}")
             cursor.unregister(_ROWS)
         else:
-            statement, names = self._insertion()
-            kinds = zip(self._schema.names, self._schema.kinds, strict=True)
-            taken = [self._values(rows.column(name), kind) for name, kind in kinds]
-            values: Any = zip(*taken, strict=True)
-            if rows.num_rows:
-                cursor.executemany(
-                    statement, [dict(zip(names, row, strict=True)) for row in values] if names else list(values)
-                )
+            places, names = self._places(rows.column_names)
+            into = self._spelled(f"{self.sql} ({_listed(rows.column_names)})")
+            self._execute_each(cursor, f"INSERT INTO {into} VALUES ({', '.join(places)})", names, rows)
+
+    def _execute_each(self, cursor: Any, statement: str, names: list[str], rows: "pa.Table") -> None:
+        """A statement for each row. names: how it calls the values, if they have names."""
+        values: Any = zip(
+            *[self._values(rows.column(name), self._schema.kind(name)) for name in rows.column_names], strict=True
+        )
+        if rows.num_rows:
+            cursor.executemany(
+                statement, [dict(zip(names, row, strict=True)) for row in values] if names else list(values)
+            )
 
     def _columns(self) -> list[str] | None:
         """The columns that the table has; None where it is not there."""
@@ -150,22 +188,26 @@ class DatabaseTable:
             return "TEXT" if self._is_sqlite else f"DECIMAL({kind.precision}, {kind.scale})"
         return _TYPES[kind.name]
 
-    def _insertion(self) -> tuple[str, list[str]]:
-        """The statement that inserts a row, and how it calls the values, if they have names."""
+    @property
+    def _style(self) -> str:
+        """How statements have parameters."""
         style = self._paramstyle or _paramstyle_of(self._connection)
         if style not in _PLACES:
             raise UsageError(
                 f"operator {self._operator!r}: {type(self._connection).__module__} does not say how its statements "
                 f"have parameters: say paramstyle=, one of {', '.join(_PLACES)}"
             )
-        names = self._schema.names
-        columns = ", ".join(map(_quoted, names))
-        places = ", ".join([_PLACES[style].format(number) for number in range(1, len(names) + 1)])
-        into = f"INSERT INTO {self.sql} ({columns})"
-        if "format" in style:
-            into = into.replace("%", "%%")
-        named = [f"c{number}" for number in range(1, len(names) + 1)] if style in ("named", "pyformat") else []
-        return f"{into} VALUES ({places})", named
+        return style
+
+    def _places(self, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Where the values of columns go in a statement, and how it calls them, if they have names."""
+        numbers = range(1, len(columns) + 1)
+        names = [f"c{number}" for number in numbers] if self._style in ("named", "pyformat") else []
+        return [_PLACES[self._style].format(number) for number in numbers], names
+
+    def _spelled(self, sql: str) -> str:
+        """The same in a statement that has parameters."""
+        return sql.replace("%", "%%") if "format" in self._style else sql
 
     def _values(self, column: "pa.ChunkedArray", kind: "Kind") -> list[Any]:
         """As the module that is connected by takes them; SQLite has neither times nor dates nor decimals, but text."""
@@ -182,6 +224,20 @@ def _in_microseconds(kind: "pa.DataType") -> "pa.DataType":
     import pyarrow as pa
 
     return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
+
+
+def _last_of_each(rows: "pa.Table", key: Sequence[str]) -> "pa.Table":
+    """Of the rows of each key the last, in their order. Without Arrow's groups, which have threads."""
+    words = np.zeros(rows.num_rows, np.int64)
+    for column in rows.select(key).columns:
+        codes = column.combine_chunks().dictionary_encode().indices.to_numpy()
+        words = np.unique(words * (1 + codes.max(initial=0)) + codes, return_inverse=True)[1]
+    last = rows.num_rows - 1 - np.unique(words[::-1], return_index=True)[1]
+    return rows.take(np.sort(last))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(_quoted, names))
 
 
 def _quoted(name: str) -> str:

@@ -224,8 +224,9 @@ class _Delivery:
         return self._saving.folder.whole
 
     def _parts(self) -> list[tuple[int, Path]]:
-        """The files that wait, each with its number."""
-        return [(part_number(path), path) for path in sorted(self._folder.glob("part-*.arrow"))]
+        """The files that wait, each with its number: by that, and those of one worker in the order of their rows."""
+        found = [(part_number(path), path) for path in self._folder.glob("part-*.arrow")]
+        return sorted(found, key=lambda one: (one[0], len(one[1].name), one[1].name))
 
     def _forget(self, number: int) -> None:
         """All results up to a number are in."""

@@ -4,6 +4,11 @@ Worker 0 inserts. Without recovery rows come to it, and are inserted as they com
 first, as those of to_arrow_files do, which appear in the job's folder with the snapshot that has the state behind them.
 From there worker 0 inserts them, so many in a transaction, and in the same one says in the table tokenring_delivered
 how far it is. So whoever goes on, after whatever death, knows what is in the table.
+
+By key, rows come to worker 0, or into files, so that those of a key are in order: those of a plain stream in that of
+time, by way of the worker that their key belongs to, which keeps them until no earlier ones can come; updates as they
+are sent, since a later one may have an earlier time. What is in a snapshot's files comes behind what is in those of the
+one before, so the order is the same whoever goes on.
 """
 
 import os
@@ -16,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tokenring.engine import (
     COMPLETE,
     Batch,
+    GraphError,
     InputPort,
     OperatorContext,
     OutputPort,
@@ -23,18 +29,21 @@ from tokenring.engine import (
     RecoveryError,
     Route,
     Schema,
+    SchemaError,
     Stream,
     Token,
     UsageError,
     WhenStopped,
 )
-from tokenring.operators.migrate import saving_of
+from tokenring.operators.migrate import has_bins, saving_of
 from tokenring.operators.recovery import Saving
 from tokenring.operators.sinks.database_table import LOCKED_S, DatabaseTable
 from tokenring.operators.sinks.delivery import NOTHING, deliver_to, to_first
 from tokenring.operators.sinks.gather import opened
 from tokenring.operators.sinks.part_files import arrow_parts
 from tokenring.operators.sinks.publication import Commit, checked_commit, require_outside_loops
+from tokenring.operators.state import require_newest
+from tokenring.operators.time import in_order_by_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +63,8 @@ def to_database(
     database: str | Path | Callable[[], Any],
     table: str,
     *,
+    key: str | Sequence[str] | None = None,
+    deleted: str | None = None,
     paramstyle: str = "",
     commit: Commit = "snapshot",
     name: str = "to_database",
@@ -68,6 +79,13 @@ def to_database(
     Values are Python's or Arrow's, null is NULL, and timestamps are of UTC without a zone, in microseconds. In SQLite
     timestamps are texts such as "2026-06-01 12:00:00.000000000", dates and decimals texts as well, and NaN is NULL.
 
+    key: "city", "city day" or a sequence of names: a row takes the place of the one that has its values in these
+    columns, so there is one a key. deleted: a column of bool, which the table does not have; where it is true, there is
+    none from then on. A table that is made has the key as its PRIMARY KEY; one that is there should have an index, and
+    what it has in other columns goes with the row. A key's last row is that of the latest message's time; of one time
+    the last to come, and where several workers have such, any of theirs. Of updates, such as a running count, it is the
+    last that was sent.
+
     Rows are inserted as they come, some milliseconds later, many in one transaction. The probe has passed a time once
     all rows up to it are in the table. A run that fails leaves what it has inserted. Under recovery each row is
     inserted exactly once, behind the snapshot after it, in transactions that also write to tokenring_delivered, a table
@@ -75,16 +93,81 @@ def to_database(
     rows as soon as their times are finished: each exactly once where the program makes the same rows of the same times
     again after a death.
 
-    Memory: 16,384 rows and a message. GraphError in a loop; SchemaError for uint64, and for columns that the table
-    lacks; OperatorError, naming sink and table, for what the database raises.
+    Memory: 16,384 rows and a message; with a key, also the rows before which some can come. GraphError in a loop, and
+    for updates by another key, or whose order is lost; SchemaError for uint64, for columns that the table lacks, and
+    for keys of floats or with nulls; OperatorError, naming sink and table, for what the database raises.
     """
     saving: Saving | None = saving_of(stream.scope)
     finished = checked_commit(commit, name, saving is not None)
+    keys = _checked_key(stream.schema, key, deleted, name)
     cure = "mend that, and run it again: what was committed stays" if saving is None else "mend that, and run it again"
     make = partial(DatabaseTable, _connecting(database, name), operator=name, paramstyle=paramstyle, cure=cure)
+    rows = make(table, stream.schema, key=keys, deleted=deleted)
+    require_outside_loops(stream, name)
+    if keys:
+        stream = _in_order(stream, keys, name, finished)
     if saving is None:
-        return _insert_as_they_come(stream, make(table, stream.schema), name)
-    return _insert_once(stream, make, table, name, saving, finished)
+        return _insert_as_they_come(stream, rows, name)
+    marked = make(".".join([*table.split(".")[:-1], "tokenring_delivered"]), _DELIVERED)
+    # So a program that has another key has another sink: what waits for this one is of no use to it.
+    into = f"{table} by {', '.join(keys)}" if keys else table
+    return _insert_once(stream, rows, marked, into, name, saving, finished)
+
+
+def _checked_key(schema: Schema, key: str | Sequence[str] | None, deleted: str | None, name: str) -> tuple[str, ...]:
+    """The columns of the key, none if there is none. SchemaError for what cannot be one, and for what `deleted` cannot
+    be."""
+    if key is None:
+        if deleted is not None:
+            raise SchemaError(f"operator {name!r}: say whose row is gone: key=, beside deleted={deleted!r}")
+        return ()
+    keys = tuple(key.split()) if isinstance(key, str) else tuple(key)
+    if not keys:
+        raise SchemaError(f"operator {name!r}: key= names no column; say key='city', or leave it out")
+    if len({*keys}) < len(keys):
+        raise SchemaError(f"operator {name!r}: a column is named twice in key=: {', '.join(keys)}")
+    for column in keys:
+        if column not in schema.positions:
+            raise SchemaError(f"operator {name!r}: {schema.missing(column, 'to be the key')}")
+        kind = schema.kind(column)
+        if kind.nullable:
+            raise SchemaError(
+                f"operator {name!r}: column {column!r} of the key is {kind}, and in databases NULL is equal to "
+                f"nothing: say .fill_null(...) of it, with what null is to be"
+            )
+        if kind.is_float:
+            raise SchemaError(
+                f"operator {name!r}: column {column!r} of the key is {kind}, and databases differ in which of these "
+                f'are equal: .cast("decimal(18, 2)") it, or "int64"'
+            )
+    if deleted is not None:
+        if deleted not in schema.positions:
+            raise SchemaError(f"operator {name!r}: {schema.missing(deleted, 'to say whose row is gone')}")
+        if deleted in keys or schema.kind(deleted).family != "bool":
+            what = "of the key" if deleted in keys else str(schema.kind(deleted))
+            raise SchemaError(
+                f"operator {name!r}: deleted={deleted!r} is {what}; give a column of bool beside the key, true where "
+                f"the key's row is gone"
+            )
+    return keys
+
+
+def _in_order(stream: Stream, key: tuple[str, ...], name: str, finished: bool) -> Stream:
+    """The rows so that those of a key come in their order. GraphError for updates whose order is not known."""
+    if stream.updates is None:
+        # What takes rows as their times are finished has them in order of time itself.
+        return stream if finished else in_order_by_key(stream, f"{name}.in_order", key)
+    require_newest(name, stream, key)
+    said = f"operator {name!r}: rows of {stream.updates.operator!r} are updates"
+    cure = f"let changes=True make them a collection, if it can, and to_upserts({' '.join(key)!r}) a stream of that"
+    if finished:
+        raise GraphError(
+            f"{said}, of which a later one may have an earlier time, and commit='finished' goes by times: leave "
+            f"commit= out; or {cure}"
+        )
+    if has_bins(stream.scope):
+        raise GraphError(f"{said}, and where state moves in bins, those of a key come from several workers: {cure}")
+    return stream
 
 
 def _connecting(database: Any, name: str) -> Callable[[], Any]:
@@ -108,8 +191,6 @@ def _connect_to_file(path: str) -> Any:
 
 
 def _insert_as_they_come(stream: Stream, table: DatabaseTable, name: str) -> Probe:
-    require_outside_loops(stream, name)
-
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
         context.when_stopped(WhenStopped.ENDS)
@@ -152,18 +233,12 @@ def _as_table(batch: Batch) -> "pa.Table":
 
 
 def _insert_once(
-    stream: Stream,
-    make: Callable[[str, Schema], DatabaseTable],
-    table: str,
-    name: str,
-    saving: Saving,
-    finished: bool,
+    stream: Stream, table: DatabaseTable, marked: DatabaseTable, into: str, name: str, saving: Saving, finished: bool
 ) -> Probe:
     """Rows go into files, as those of to_arrow_files do, and those that have appeared into the table."""
-    sink = saving.sink(name, table, finished)
-    marked = ".".join([*table.split(".")[:-1], "tokenring_delivered"])
-    inserting = _Inserting(make(table, stream.schema), make(marked, _DELIVERED), stream.schema, sink, saving.job)
-    return deliver_to(inserting, stream, name, sink, table, arrow_parts(), saving, finished)
+    sink = saving.sink(name, into, finished)
+    inserting = _Inserting(table, marked, stream.schema, sink, saving.job)
+    return deliver_to(inserting, stream, name, sink, into, arrow_parts(), saving, finished)
 
 
 class _Inserting:

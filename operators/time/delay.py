@@ -1,4 +1,4 @@
-"""delay: rows at later times; and rows at their own times, once these are finished."""
+"""delay: rows at later times; and rows at their own times, once these are finished, or in their order by key."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,9 +15,10 @@ from tokenring.engine import (
     Time,
     Token,
     UsageError,
+    WhenStopped,
 )
 from tokenring.operators.durations import Span, span_of
-from tokenring.operators.migrate import Table, offer, saving_of, state_moves
+from tokenring.operators.migrate import Staying, Table, offer, saving_of, state_moves
 from tokenring.operators.state.moving import RowsByTime, times_table
 from tokenring.operators.time.own_times import require_total_order
 
@@ -45,15 +46,23 @@ def finished_first(stream: AnyStream, name: str, together: list[Probe]) -> AnySt
     return _waiting(stream, name, 0, together) if is_saved else stream
 
 
-def _waiting(stream: AnyStream, name: str, later: Time, together: list[Probe] | None) -> AnyStream:
+def in_order_by_key(stream: AnyStream, name: str, key: tuple[str, ...]) -> AnyStream:
+    """The rows for a sink that goes by order: all of a key from the same worker, in order of time and, of one time, as
+    they came there. At a stop all leave."""
+    return _waiting(stream, name, 0, None, key)
+
+
+def _waiting(
+    stream: AnyStream, name: str, later: Time, together: list[Probe] | None, key: tuple[str, ...] = ()
+) -> AnyStream:
     """Rows that are sent `later`: once no earlier ones can come, or, where there are probes, once no more of the same
-    time can, by all of them."""
+    time can, by all of them. key: by which they are exchanged, for a sink; none: they stay."""
     builder = stream.operator(name, Notify.IF_TOKEN)
-    port = builder.input(stream)
-    table = times_table(stream.schema)
+    port = builder.input(stream, Staying(key if len(key) > 1 else key[0]) if key else None)
+    table = times_table(stream.schema, key)
     state_moves(builder, [table], pends=True)
     output = builder.output(stream.schema, {0: PathSummary(later)})
-    builder.build(partial(_construct, stream.schema, table, together))
+    builder.build(partial(_construct, stream.schema, table, together, bool(key)))
     if together is not None:
         together.append(builder.probe(port))
     output.updates = stream.updates
@@ -61,9 +70,11 @@ def _waiting(stream: AnyStream, name: str, later: Time, together: list[Probe] | 
 
 
 def _construct(
-    schema: Schema, table: Table, together: list[Probe] | None, context: OperatorContext, token: Token
+    schema: Schema, table: Table, together: list[Probe] | None, ends: bool, context: OperatorContext, token: Token
 ) -> Callable[..., None]:
     token.drop()
+    if ends:
+        context.when_stopped(WhenStopped.ENDS)
     for probe in together or ():
         context.run_on_advance(probe)
     waiting = RowsByTime(schema, table)

@@ -219,6 +219,7 @@ def test_a_sink_behind_a_source_has_all_that_came(tmp_path: Path, monkeypatch: p
             rows = endless(worker, scope)
             rows.to_parquet(tmp_path / "all")
             rows.to_database(tmp_path / "all.db", "rows")
+            rows.to_database(tmp_path / "all.db", "rows_by_key", key="t", name="by_key")
             rows.to_delta(tmp_path / "table")
 
     ended(program, 2, "stop")
@@ -226,6 +227,7 @@ def test_a_sink_behind_a_source_has_all_that_came(tmp_path: Path, monkeypatch: p
     assert sorted(row["t"] for row in found) == sorted([*times_of(0), *times_of(1)])
     with closing(sqlite3.connect(tmp_path / "all.db")) as connection:
         assert sorted(connection.execute("SELECT t FROM rows")) == sorted((row["t"],) for row in found)
+        assert sorted(connection.execute("SELECT t FROM rows_by_key")) == [(time,) for time in times_of(0)]
     assert sorted(rows_in(tmp_path / "table", "t").elements()) == sorted((row["t"],) for row in found)
 
 
