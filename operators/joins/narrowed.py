@@ -45,12 +45,14 @@ def without_null_words(plan: JoinedColumns, sides: tuple[AnyStream, Stream]) -> 
     made: list[Any] = list(sides)
     for side in (LEFT, RIGHT):
         stream: Stream = sides[side]
-        columns: dict[str, Expression] = {name: col(name) for name in stream.schema.names}
-        for (where, source), kind in zip(plan.sources, plan.schema.kinds, strict=True):
-            becomes_nullable = where == side and kind.nullable and not stream.schema.kind(source).nullable
-            if becomes_nullable and kind.null_is_a_number:
-                columns[source] = not_null_word(col(source))
-                made[side] = computed(stream, f"{plan.operator}.{SIDES[side]}_numbers", columns)
+        checked = {
+            source: not_null_word(col(source))
+            for (where, source), kind in zip(plan.sources, plan.schema.kinds, strict=True)
+            if where == side and kind.nullable > stream.schema.kind(source).nullable and kind.null_is_a_number
+        }
+        if checked:
+            columns = {name: col(name) for name in stream.schema.names} | checked
+            made[side] = computed(stream, f"{plan.operator}.{SIDES[side]}_numbers", columns)
     return made[LEFT], made[RIGHT]
 
 

@@ -43,7 +43,7 @@ from tokenring.operators.sinks.gather import opened
 from tokenring.operators.sinks.part_files import arrow_parts
 from tokenring.operators.sinks.publication import Commit, checked_commit, require_outside_loops
 from tokenring.operators.state import require_newest
-from tokenring.operators.time import in_order_by_key
+from tokenring.operators.state.moving import sent_by_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,7 +156,7 @@ def _in_order(stream: Stream, key: tuple[str, ...], name: str, finished: bool) -
     """The rows so that those of a key come in their order. GraphError for updates whose order is not known."""
     if stream.updates is None:
         # What takes rows as their times are finished has them in order of time itself.
-        return stream if finished else in_order_by_key(stream, f"{name}.in_order", key)
+        return stream if finished else sent_by_time(stream, f"{name}.in_order", key=key)
     require_newest(name, stream, key)
     said = f"operator {name!r}: rows of {stream.updates.operator!r} are updates"
     cure = f"let changes=True make them a collection, if it can, and to_upserts({' '.join(key)!r}) a stream of that"

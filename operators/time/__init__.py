@@ -11,7 +11,7 @@ with later(__name__):
         longest_of,
         start_by_clock,
     )
-    from tokenring.operators.time.delay import delay, finished_first, in_order_by_key
+    from tokenring.operators.time.delay import delay, finished_first
     from tokenring.operators.time.finished import (
         compared,
         coordinate_of,
@@ -95,7 +95,6 @@ __all__ = [
     "finished_aside",
     "finished_first",
     "floors_after",
-    "in_order_by_key",
     "knows",
     "knows_starts",
     "longest_of",

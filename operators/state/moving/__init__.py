@@ -21,7 +21,7 @@ with later(__name__):
         slots_by_table,
         tables_of,
     )
-    from tokenring.operators.state.moving.rows_by_time import RowsByTime, times_table
+    from tokenring.operators.state.moving.rows_by_time import RowsByTime, sent_by_time, times_table
     from tokenring.operators.state.moving.waiting import RowsThatWait, Waiting, WaitingMoves
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "live_slots",
     "no_more",
     "rows_out",
+    "sent_by_time",
     "slots_by_table",
     "tables_of",
     "times_table",

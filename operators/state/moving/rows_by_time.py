@@ -1,13 +1,28 @@
-"""RowsByTime: rows that wait for times of theirs, as state that moves, and is saved."""
+"""RowsByTime: rows that wait for times of theirs, as state that moves, and is saved; and what sends them then."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from sortedcontainers import SortedDict
 
-from tokenring.engine import COMPLETE, Batch, InputPort, Schema, Time
-from tokenring.operators.migrate import Leaving, Table
+from tokenring.engine import (
+    COMPLETE,
+    AnyStream,
+    Batch,
+    InputPort,
+    Notify,
+    OperatorContext,
+    PathSummary,
+    Probe,
+    Schema,
+    Time,
+    Token,
+    WhenStopped,
+)
+from tokenring.operators.migrate import Leaving, Staying, Table, offer, state_moves
 
 _TIME = "time"
 
@@ -76,3 +91,56 @@ class RowsByTime:
             if begin < end:
                 self.add(int(times[begin]), rows.slice(begin, end).copy())
         return int(times[0]) if len(times) else COMPLETE
+
+
+def sent_by_time(
+    stream: AnyStream, name: str, later: Time = 0, together: list[Probe] | None = None, key: tuple[str, ...] = ()
+) -> AnyStream:
+    """The rows, in order of time and, of one time, as they came, `later`: once no earlier ones can come, or, where
+    there are probes, once no more of the same time can, by all of them. key: for a sink that goes by order, all of a
+    key from the same worker, and at a stop all; none: where they are."""
+    builder = stream.operator(name, Notify.IF_TOKEN)
+    port = builder.input(stream, Staying(key if len(key) > 1 else key[0]) if key else None)
+    table = times_table(stream.schema, key)
+    state_moves(builder, [table], pends=True)
+    output = builder.output(stream.schema, {0: PathSummary(later)})
+    builder.build(partial(_construct, stream.schema, table, together, bool(key)))
+    if together is not None:
+        together.append(builder.probe(port))
+    output.updates = stream.updates
+    return output
+
+
+def _construct(
+    schema: Schema, table: Table, together: list[Probe] | None, ends: bool, context: OperatorContext, token: Token
+) -> Callable[..., None]:
+    token.drop()
+    if ends:
+        context.when_stopped(WhenStopped.ENDS)
+    for probe in together or ():
+        context.run_on_advance(probe)
+    waiting = RowsByTime(schema, table)
+    offer(waiting)
+    held: dict[Time, Token] = {}  # by the times that rows leave at
+
+    def logic(rows: InputPort, *ports: Any) -> None:
+        *due, output = ports  # where state is put in, an input brings the right to send it
+        for port in due:
+            for reference, _ in port:
+                for time in waiting.times - held.keys():
+                    held[time] = reference.retain()
+                    held[time].downgrade(time)
+        for reference, batch in rows:
+            token = reference.retain()
+            waiting.add(token.time, batch.copy())
+            if token.time in held:
+                token.drop()
+            else:
+                held[token.time] = token
+        upto = rows.frontier if together is None else min([probe.frontier for probe in together]) - 1
+        while waiting.least <= upto and waiting.least in held:
+            time, batch = waiting.pop()
+            output.give(held[time], batch)
+            held.pop(time).drop()
+
+    return logic
