@@ -262,7 +262,8 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     """Keep the latest row of each key that arrives on this worker (exchange by the key first if keys are spread).
     Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there. Where state moves by
     bins, and under recovery, a key's rows may come from several workers, in any order: there they are exchanged by key,
-    whose worker stays, and the latest is the last to arrive of those with the latest message time.
+    whose worker stays, and the latest is the last to arrive of those with the latest message time. Of updates, such as
+    a running count, one that comes later may have an earlier time: it is the last to arrive of them, except by bins.
     """
     require_total_order(name, stream.scope)
     given: Any = key
@@ -272,6 +273,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     stream.scope.kept(RowsKept).append(repr(name))
     kept = Latest(stream.schema.names, stream.schema, key)
     moves = has_bins(stream.scope) or saving_of(stream.scope) is not None
+    by_time = has_bins(stream.scope) or (moves and stream.updates is None)
     builder = stream.operator(name, Notify.NEVER)
     builder.input(stream, Staying(key) if moves else None)
     table = Table(Schema.of(stream.schema.spec() | {_TIME: "int64"}), (key,))
@@ -293,7 +295,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
 
         def logic(rows: InputPort) -> None:
             for reference, batch in rows:
-                kept.put_rows(batch, position, reference.time if moves else None)
+                kept.put_rows(batch, position, reference.time if by_time else None)
 
         return logic
 

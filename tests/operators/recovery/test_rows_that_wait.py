@@ -12,7 +12,7 @@ import pytest
 
 from tests.operators.recovery.test_instants import Row, rows_of, source
 from tests.operators.recovery.worlds import Job
-from tokenring.engine import Batch, Exchange
+from tokenring.engine import Batch, Exchange, Schema
 from tokenring.operators import (
     Count,
     Latest,
@@ -166,3 +166,29 @@ def test_the_latest_row_of_each_key_is_kept(tmp_path: Path, key: str) -> None:
         assert len(made) == 2 + 3 + 1
         found = made[-1].columns()
         assert dict(zip(found[key].tolist(), found["at"].tolist(), strict=True)) == {of: at for at, of in rows}
+
+
+def test_the_latest_update_is_the_last_to_come(tmp_path: Path) -> None:
+    """Which may have an earlier time: a worker that is behind sends a row of a key that was counted ahead."""
+    made: list[tuple[Any, Latest]] = []
+
+    class ByHand(Job):
+        def _build(self, group: Any) -> Any:
+            def program(worker: Any) -> None:
+                worker.save("nothing", lambda: None)
+                with group.building(worker), worker.dataflow("job") as scope:
+                    handle, rows = scope.new_input(Schema("key"), "by hand")
+                    made.append((handle, latest(aggregate(rows, "key", n=Count()), "key")))
+
+            return program
+
+    with ByHand(tmp_path, lambda scope, results: None).world(2, Random(0)) as world:
+        for worker, time in [(0, 10), (1, 5)]:
+            made[worker][0].advance_to(time)
+            made[worker][0].send({"key": [1, 2, 3]})
+            world.step(200)
+        found: dict[int, int] = {}
+        for _, kept in made:
+            columns = kept.columns()
+            found |= dict(zip(columns["key"].tolist(), columns["n"].tolist(), strict=True))
+    assert found == {1: 2, 2: 2, 3: 2}
