@@ -1,6 +1,5 @@
 """The compiled part of a worker's running graph: its tables, how they come to be, and how they grow."""
 
-import gc
 
 import numpy as np
 
@@ -66,11 +65,7 @@ class World:
     def have_texts(self, space: TextSpace) -> None:
         """Let texts pass: have room in the text space for those of a round, and of messages that wait."""
         if self._texts is None:
-            try:
-                first = space.claim(3 * TEXTS_BYTES)
-            except MemoryError:
-                gc.collect()  # worlds of groups that are gone, in tests
-                first = space.claim(3 * TEXTS_BYTES)
+            first = space.claim(3 * TEXTS_BYTES)
             self._texts = space, first
             state = self.state
             state.text_base, state.text_common = space.address, space.common_words

@@ -7,6 +7,7 @@ Constants of text are there too, and may be added by workers.
 """
 
 import ctypes
+import gc
 import mmap
 import os
 from bisect import insort
@@ -163,7 +164,11 @@ class TextSpace:
         """The offset of so many bytes of this process's own, which are zeros and take memory once they are written to.
         MemoryError if there is no room. `give_back` ends it. is_copy: among the copies."""
         size = _whole_pages(size)
-        offset = self._take(size, is_copy)
+        try:
+            offset = self._take(size, is_copy)
+        except MemoryError:
+            gc.collect()  # what others have who are gone: workers of groups in this process, in tests
+            offset = self._take(size, is_copy)
         try:
             _map(self.address + offset, size, _READ_WRITE, _ANONYMOUS | _MAP_FIXED)
         except OSError as error:

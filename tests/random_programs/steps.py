@@ -691,7 +691,7 @@ STEPS: dict[str, Operator] = {
     "map": stateless(mapped),
     "flat": stateless(flat),
     "delay": stateless(lambda step, number, a: operators.delay(a, 1 + step.constants[0] % 3))._replace(
-        times=OWN, timed=True
+        times=OWN, timed=True, keeps_order=False  # messages of one time may be one
     ),
     "branch": Operator(branched, SAME, settled=False),
     "exchange": Operator(lambda step, number, a: operators.exchange(a, key_of(step)), SAME, settled=False),

@@ -20,7 +20,7 @@ from tests.engine.helpers import simulated
 from tests.random_programs.collections import LARGE, SMALL, Size, random_plan
 from tests.random_programs.plain import answer_of
 from tests.random_programs.rows import OF_NUMBERS, ROW, Row, Step, Value, columns_of, with_one_nan
-from tests.random_programs.steps import SAVED, STEPS, TEXTS_INTERNED, Times, declared, is_possible, numbers_of, untimed
+from tests.random_programs.steps import SAVED, STEPS, TEXTS_INTERNED, declared, is_possible, numbers_of, untimed
 from tests.random_programs.values import drawn_values
 from tokenring.engine import Worker, execute
 from tokenring.operators import Latest, RowwiseWarning, for_each
@@ -334,8 +334,7 @@ def _with_steps(random: Random, trial: Trial, most: int, does: str, size: Size, 
         trial = longer
         values.append(value)
         operator = STEPS[step.does]
-        are_saved = trial.name.startswith("recovery") and operator.times == Times.OWN  # messages of a time as one
-        if operator.keeps_order and step.limit is None and step.of[0] in ordered and not are_saved:
+        if operator.keeps_order and step.limit is None and step.of[0] in ordered:
             ordered.add(number)
         if operator.ends:
             ended.add(number)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.errors import raises
 from tokenring.shm.memory.constant_texts import CONSTANT_BYTES
 from tokenring.shm.memory.text_space import COPIES_FROM, SPACE_BYTES, TextSpace, text_space
 
@@ -120,6 +121,24 @@ def test_parts_may_be_given_back_by_whoever_is_collected_meanwhile() -> None:
     assert other != part
     space.give_back(other, 9000)
     assert space._gaps == whole
+
+
+def test_room_of_whoever_is_gone_is_found_once_it_is_needed() -> None:
+    """Those who refer to each other are gone once the collector has seen it."""
+    space = made()
+
+    class Holder:
+        def __init__(self) -> None:
+            self.size = (COPIES_FROM - SPACE_BYTES // 2) // 3
+            self.part, self.itself = space.claim(self.size), self
+
+        def __del__(self) -> None:
+            space.give_back(self.part, self.size)
+
+    for _ in range(8):
+        Holder()
+    with raises(MemoryError, "no room", f"{SPACE_BYTES:,}"):
+        space.claim(SPACE_BYTES)
 
 
 def test_where_addresses_are_few_there_is_none() -> None:
