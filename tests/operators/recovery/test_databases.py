@@ -168,15 +168,9 @@ class Dying:
             raise Dead
 
 
-@COMMITS
-@pytest.mark.parametrize("connect", CONNECTS)
-@pytest.mark.parametrize("is_done", [True, False])
-def test_who_inserts_may_die_at_any_commit(
-    tmp_path: Path, connect: Callable[[Path], Any], is_done: bool, commit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Dying, "is_done", is_done)
-    job, random = Job(tmp_path, windows(lambda path: Dying(connect(path)), commit)), Random(1)
-    deaths = 0
+def die_at_commits(job: Job) -> None:
+    """Lives of a job, each of which ends at another commit of who inserts; the last one ends by itself."""
+    random, deaths = Random(1), 0
     for commits in (1, 2, 3, 4, 5, 1, 2, 1, 5, 1, 1, 7, 1, 2, 3, 1000):
         Dying.left = commits
         if not job.is_finished:
@@ -186,6 +180,17 @@ def test_who_inserts_may_die_at_any_commit(
                 finish(world)
             deaths += Dying.left == 0
     assert deaths > 10
+
+
+@COMMITS
+@pytest.mark.parametrize("connect", CONNECTS)
+@pytest.mark.parametrize("is_done", [True, False])
+def test_who_inserts_may_die_at_any_commit(
+    tmp_path: Path, connect: Callable[[Path], Any], is_done: bool, commit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Dying, "is_done", is_done)
+    job = Job(tmp_path, windows(lambda path: Dying(connect(path)), commit))
+    die_at_commits(job)
     assert in_database(connect, job.results / "it.db", "windows") == expected_windows(2)
     assert in_database(connect, job.results / "it.db", "all_rows") == all_rows()
 

@@ -25,8 +25,8 @@ from tests.operators.recovery.test_databases import (
     MODULE,
     Dying,
     begin,
+    die_at_commits,
     finish,
-    may_die,
     of_sqlite,
     quick,
     run_by_launchers_that_die,
@@ -138,17 +138,8 @@ def test_who_inserts_may_die_at_any_commit(
     tmp_path: Path, connect: Callable[[Path], Any], is_done: bool, commit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Dying, "is_done", is_done)
-    job, random = Job(tmp_path, by_key(lambda path: Dying(connect(path)), commit)), Random(1)
-    deaths = 0
-    for commits in (1, 2, 3, 4, 5, 1, 2, 1, 5, 1, 1, 7, 1, 2, 3, 1000):
-        Dying.left = commits
-        if not job.is_finished:
-            with may_die(), job.world(2, random) as world:
-                world.step(40)
-                world.take(copied=True)
-                finish(world)
-            deaths += Dying.left == 0
-    assert deaths > 10
+    job = Job(tmp_path, by_key(lambda path: Dying(connect(path)), commit))
+    die_at_commits(job)
     assert_is_right(job, connect, commit)
 
 
