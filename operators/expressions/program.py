@@ -118,10 +118,7 @@ class Program:
             return self._is_null(term.arguments[0], values[0])
         result = values[0] if operation == "copy" else self._instruction(term, values, guard)
         if term.nullable and operation in _MAKES_NUMBERS:
-            there = guard
-            for argument, value in zip(term.arguments, values, strict=True):
-                there = self._where_there(argument, value, there)
-            result = self._no_null(term, result, there)
+            result = self._no_null(term, result, self._where_there(term.arguments, values, guard))
         for argument, value in zip(term.arguments, values, strict=True):
             before, after = null_word(argument.kind), null_word(term.kind)
             if argument.nullable and not (value == result and before == after):
@@ -153,13 +150,15 @@ class Program:
                 c = 1 + shift
         if code not in CHECKED:
             return self._value(Value(code, tuple(values), c, d))
-        for argument, value in zip(term.arguments, values, strict=True):
-            guard = self._where_there(argument, value, guard)
-        return self._value(Value(code, tuple(values), c, d, guard), term.text)
+        there = self._where_there(term.arguments, values, guard)
+        return self._value(Value(code, tuple(values), c, d, there), term.text)
 
-    def _where_there(self, term: Term, value: int, guard: int) -> int:
-        """Where the guard is 1, and the term's value is not null."""
-        return self._both(guard, self._value(Value(NOT, (self._is_null(term, value),)))) if term.nullable else guard
+    def _where_there(self, terms: tuple[Term, ...], values: list[int], guard: int) -> int:
+        """Where the guard is 1, and none of the terms' values is null."""
+        for term, value in zip(terms, values, strict=True):
+            if term.nullable:
+                guard = self._both(guard, self._value(Value(NOT, (self._is_null(term, value),))))
+        return guard
 
     def _no_null(self, term: Term, value: int, guard: int) -> int:
         """The value, which must not be the number that stands for null in the term's kind, where that has one."""

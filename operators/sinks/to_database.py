@@ -37,6 +37,7 @@ from tokenring.engine import (
 )
 from tokenring.operators.migrate import has_bins, saving_of
 from tokenring.operators.recovery import Saving
+from tokenring.operators.rows import columns_of
 from tokenring.operators.sinks.database_table import LOCKED_S, DatabaseTable
 from tokenring.operators.sinks.delivery import NOTHING, deliver_to, to_first
 from tokenring.operators.sinks.gather import opened
@@ -121,7 +122,7 @@ def _checked_key(schema: Schema, key: str | Sequence[str] | None, deleted: str |
         if deleted is not None:
             raise SchemaError(f"operator {name!r}: say whose row is gone: key=, beside deleted={deleted!r}")
         return ()
-    keys = tuple(key.split()) if isinstance(key, str) else tuple(key)
+    keys = tuple(map(str, columns_of(key)))
     if not keys:
         raise SchemaError(f"operator {name!r}: key= names no column; say key='city', or leave it out")
     if len({*keys}) < len(keys):

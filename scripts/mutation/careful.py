@@ -178,7 +178,7 @@ _STATE = (
      "self._branch(term, taken, true)", "a branch is computed where an earlier one holds"),
     ("operators/expressions/program.py", "chosen = self._lower(condition, rest)",
      "chosen = self._lower(condition, guard)", "a condition is computed where an earlier one holds"),
-    ("operators/expressions/program.py", "            result = self._no_null(term, result, there)", "            pass",
+    ("operators/expressions/program.py", "if term.nullable and operation in _MAKES_NUMBERS:", "if False:",
      "a number that is computed becomes null"),
     ("operators/folds/folding.py", "elif result.exact and column[i] == result.null:", "elif False:",
      "a total becomes null"),
