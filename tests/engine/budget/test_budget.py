@@ -189,17 +189,15 @@ def test_a_table_that_cannot_grow_at_once_ends_the_run_before_it_does(
 
 def test_state_that_waits_for_time_to_pass_may_use_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is beyond where sources pause, and freed only when they go on."""
-    looked = multiprocessing.Semaphore(0)
+    looked, is_full = multiprocessing.Semaphore(0), multiprocessing.Event()
 
     def program(worker: Worker) -> int:
-        is_full = False
-
         def keep(context: OperatorContext) -> Callable[[InputPort], None]:
             kept: list[np.ndarray] = []
 
             def logic(rows: InputPort) -> None:
                 for _, batch in rows:
-                    if not is_full:
+                    if not is_full.is_set():
                         if len(kept) % 4 == 0:  # no faster than the launcher looks, however late that is
                             assert looked.acquire(timeout=60)
                         kept.append(np.ones(_MIB // 16))
@@ -210,15 +208,15 @@ def test_state_that_waits_for_time_to_pass_may_use_what_is_left(monkeypatch: pyt
 
         with worker.dataflow() as scope:
             _source(scope, 3_000).sink("keeps", keep)
-        while not worker.complete:
-            is_full |= worker.plane.memory_is_short
-            worker.step_or_park()
+        worker.run()
         return 1
 
     own_look = watching.BudgetWatch.look
 
     def look(watch: watching.BudgetWatch, living: dict[int, int]) -> float:
         until = own_look(watch, living)
+        if seen and seen[-1][1] is Verdict.PAUSE:  # not the flag, which the worker also raises, grown by its part
+            is_full.set()
         looked.release()
         return until
 
