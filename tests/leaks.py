@@ -220,7 +220,8 @@ def _environment(pid: int, started: int) -> bytes:
     while True:
         found = _read_proc(pid, "environ")
         age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
-        if found or age_s > _BEGINS_S or b") Z " in _read_proc(pid, "stat"):
+        stat = _read_proc(pid, "stat")  # nothing, if it has ended
+        if found or age_s > _BEGINS_S or not stat or b") Z " in stat:
             return found
         time.sleep(0.001)
 
