@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 
 
 class ClockTable(Record):
-    """`ends`: where windows end, `count` of them in order; those of all instants `first` .. `last` are among them, and
-    the ones before. `wanted_first`, `wanted_last`: of which they are to be, if `lacks`. `longest`: no window is
-    longer."""
+    """`firsts`, `lasts`: where the first and last windows of each of `count` runs end, in order; in a run each window
+    ends `width` behind the one before. The windows of all instants `first` .. `last` are among them, and the ones
+    before. `wanted_first`, `wanted_last`: of which they are to be, if `lacks`. `longest`: no window is longer."""
 
-    ends: int
+    firsts: int
+    lasts: int
     count: int
+    width: int
     first: int
     last: int
     wanted_first: int
@@ -45,11 +47,14 @@ def knows_starts(address: int, first: int, last: int) -> bool:
 def ends_by_clock(address: int, times: Words, ends: Words) -> None:
     """Write the end of each instant's window, which the table has."""
     clock = record_at(address, ClockTable)
-    known, at = words_at(clock.ends, clock.count), 0
+    firsts, lasts, run = words_at(clock.firsts, clock.count), words_at(clock.lasts, clock.count), 0
     for i in range(len(times)):
-        if at == 0 or times[i] < known[at - 1] or times[i] >= known[at]:
-            at = count_upto(known, times[i])
-        ends[i] = known[at]
+        if times[i] < firsts[run] or times[i] >= firsts[run + 1]:
+            run = min(max(count_upto(firsts, times[i]) - 1, 0), clock.count - 2)
+        if times[i] < lasts[run]:
+            ends[i] = firsts[run] + ((times[i] - firsts[run]) // clock.width + 1) * clock.width
+        else:
+            ends[i] = firsts[run + 1]
 
 
 @kernel
@@ -62,8 +67,9 @@ def longest_of(address: int) -> int:
 def start_by_clock(address: int, end: int) -> int:
     """The start of the window that ends there, which the table has."""
     clock = record_at(address, ClockTable)
-    known = words_at(clock.ends, clock.count)
-    return known[count_upto(known, end) - 2]
+    firsts, lasts = words_at(clock.firsts, clock.count), words_at(clock.lasts, clock.count)
+    run = count_upto(firsts, end) - 1
+    return end - clock.width if end > firsts[run] else lasts[run - 1]
 
 
 class ClockWindows:
@@ -71,7 +77,7 @@ class ClockWindows:
 
     def __init__(self, clock: "WallClock") -> None:
         self._clock, self._table = clock, ClockTable()
-        self._table.longest = clock.longest
+        self._table.width, self._table.longest = clock.width, clock.longest
         self.address = self._table.address
 
     def grow(self) -> None:
@@ -79,5 +85,6 @@ class ClockWindows:
         table = self._table
         if table.lacks:
             self._clock.cover(table.wanted_first, table.wanted_last)
-            self._ends, table.first, table.last = self._clock.table
-            table.ends, table.count, table.lacks = address_of(self._ends), len(self._ends), 0
+            self._firsts, self._lasts, table.first, table.last = self._clock.runs
+            table.firsts, table.lasts = address_of(self._firsts), address_of(self._lasts)
+            table.count, table.lacks = len(self._firsts), 0

@@ -8,6 +8,7 @@ import numpy as np
 from tokenring.engine import MAX_TIME, GraphError, Schema, SchemaError, ScopeOf, Time, TimeRegressionError
 
 _TIMES = ("int64", "timestamp")
+_LATEST = 2**63 - 1  # that rows may have, of their own: messages' times end before
 _CASTS = {"date": 'cast("timestamp")', "uint64": 'cast("int64")'}
 
 
@@ -36,13 +37,13 @@ def require_own_time(what: str, schema: Schema, column: str) -> None:
         raise SchemaError(f"{what} is {kind}; it must be int64 or timestamp, without nulls{cure}")
 
 
-def before_times(what: str, is_instant: bool, time: Time, cure: str = "") -> str:
+def before_times(what: str, is_instant: bool, time: Time, cure: str = "", latest: Time = MAX_TIME) -> str:
     """What is said of a row that lies before all times, or, where the end of 64 bits was passed, behind them: what:
-    whose time it is. cure: another one."""
+    whose time it is. cure: another one. latest: of such times."""
     shown, first = (np.datetime64(time, "ns"), "1970") if is_instant else (time, "0")
     said = f"{what} {shown}, and times begin with {first}"
     if abs(time) > MAX_TIME:
-        last = np.datetime64(MAX_TIME, "ns") if is_instant else MAX_TIME
+        last = np.datetime64(latest, "ns") if is_instant else latest
         said = f"{what} {shown} as 64 bits have it, and times are from {first} to {last}"
     return f"{said}: leave such rows out{cure}, or move their times"
 
@@ -54,4 +55,5 @@ def too_early(
     column = columns[0]
     is_instant = column in schema.positions and schema.kind(column).is_instant
     where = " or ".join(dict.fromkeys(map(repr, columns)))
-    return TimeRegressionError(before_times(f"operator {operator!r}: column {where}: {what}", is_instant, time, cure))
+    said = f"operator {operator!r}: column {where}: {what}"
+    return TimeRegressionError(before_times(said, is_instant, time, cure, _LATEST))

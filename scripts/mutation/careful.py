@@ -161,7 +161,7 @@ _STATE = (
      "a window that was sent where rows came from is sent again"),
     ("operators/aggregates/window_rows.py", "np.full(gone.rows, max(sent, self._closed))",
      "np.full(gone.rows, sent)", "it is not said up to when rows that move were sent"),
-    ("operators/time/clock_table.py", "times[i] >= known[at]:", "times[i] > known[at]:",
+    ("operators/time/clock_table.py", "times[i] >= firsts[run + 1]:", "times[i] > firsts[run + 1]:",
      "a window's first instant is in the one before"),
     ("operators/joins/compiled/rights.py", "= time_of(message), rows, _MATCHED", "= time_of(message), 1, _MATCHED",
      "fewer rows wait than do"),

@@ -32,7 +32,7 @@ OPERATORS: dict[str, Callable[[Stream], Any]] = {
     "tumbling": lambda s: count(s, "k", window=Tumbling("at", "10s")),
     "tumbling of all": lambda s: count(s, window=Tumbling("at", "10s")),
     "tumbling of sets": lambda s: aggregate(s, "k", window=Tumbling("at", "10s"), n=CountDistinct("at")),
-    "tumbling in a zone": lambda s: count(s, "k", window=Tumbling("at", "1h", zone="UTC")),
+    "tumbling in a zone": lambda s: count(s, "k", window=Tumbling("at", "1min", zone="Europe/Berlin")),
     "sliding": lambda s: count(s, "k", window=Sliding("at", "10s", "5s")),
     "session": lambda s: count(s, "k", window=Session("at", "10s")),
     "session of sets": lambda s: aggregate(s, "k", window=Session("at", "10s"), n=CountDistinct("at")),
@@ -70,7 +70,7 @@ def test_a_row_at_the_end_of_64_bits_is_refused_too(name: str, schema: Schema) -
     """It was lost, or said to lie before 1970. pandas calls it the greatest instant."""
     with bench([schema], OPERATORS[name]) as made:
         made.send({"k": [1, 1] if schema is SCHEMAS[0] else ["a", "a"], "at": [3 * SECOND, 2**63 - 1]})
-        last = {"2116-02-20T23:53:38.427387903", "2262-04-11T23:47:16.854775807"}
+        last = "2262-04-11T23:47:16.854775807"  # of rows, not of messages
         with raises(OperatorError, {"'at'", "'window_end'"}, "64 bits", last, "leave"):
             made.close()
         assert made.rows == []
