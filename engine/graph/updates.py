@@ -1,6 +1,6 @@
 """Updates: that a stream's rows are not new ones each, but take the places of earlier ones."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -13,6 +13,18 @@ class Updates:
     operator: str
     """Who sends them, for messages."""
     by: tuple[str, ...] | None
+    reordered_by: str | None = None
+    """The operator behind which a row may come before one that it replaces; None: they are in order."""
+
+    def reordered(self, operator: str) -> Self:
+        """Behind an operator that sends rows of equal `by` in another order, or from several workers."""
+        return self if self.reordered_by is not None else replace(self, reordered_by=operator)
+
+    def exchanged(self, operator: str, columns: Collection[str]) -> Self:
+        """Behind an exchange by what is computed of these columns: rows of equal `by` stay in order where they go to
+        one worker."""
+        is_together = self.by is not None and set(columns) <= set(self.by)
+        return self if is_together else self.reordered(operator)
 
     def unknown(self) -> Self:
         """Behind something that leaves out rows, or columns, of which nothing is known."""

@@ -40,18 +40,18 @@ def enrich(
     `enrich(bids, channels, on="channel", columns="auction channel_id")`. on, left_on, right_on, columns: as in
     `join`, rows being the left side.
 
-    A table that is a stream may grow and change: its latest row of each key counts. A row sees what the table says up
-    to the time of the row's message, changes at that time included, so it waits until the table's frontier has passed
-    that time; it is sent at its message's time, with one token held at the least of these. Both streams are exchanged
-    by key. Memory: rows that wait, 24 bytes and 8 for each column a key, and older rows of a key that rows may still
-    see.
+    A table that is a stream may grow and change: its latest row of each key counts, by messages' times. A row sees what
+    the table says up to the time of the row's message, changes at that time included, so it waits until the table's
+    frontier has passed that time; it is sent at its message's time, with one token held at the least of these. Both
+    streams are exchanged by key. Memory: rows that wait, 24 bytes and 8 for each column a key, and older rows of a key
+    that rows may still see.
 
     A table that is an Arrow table, a Batch, or a mapping of columns is read when the dataflow is declared, on each
     worker, and has each key once. Rows then stay where they are, and are answered at once. Memory: the table, and its
     keys.
 
-    Raises SchemaError for columns that are not there or do not fit, or if such a table has a key twice; GraphError in
-    loops, for a table that is a stream.
+    Raises SchemaError for columns that are not there or do not fit, or if such a table has a key twice; GraphError for
+    a table that is a stream, in loops, or of updates, such as running counts: one of an earlier time may come later.
     """
     require_how(name, how)
     on = joined_on(name, on, left_on, right_on)

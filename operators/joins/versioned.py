@@ -24,7 +24,7 @@ def declare_versioned(
     sides = without_null_words(columns, sides)
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
-    require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT])
+    require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT], by_time=times[RIGHT] is None)
     builder = sides[0].operator(columns.operator, Notify.IF_TOKEN)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
@@ -36,7 +36,8 @@ def declare_versioned(
     sends_in_groups(scope)
 
     builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer, has_due), texts=True)
-    made.updates = answered(columns, sides[LEFT], outer)
+    if (updates := answered(columns, sides[LEFT], outer)) is not None:
+        made.updates = updates.reordered(columns.operator)  # by its times
     return made
 
 

@@ -15,7 +15,8 @@ def no_op(stream: AnyStream, key: str, *, local: bool = False, name: str = "no_o
     pact = Pipeline() if local else Exchange(key)
     way = mechanism_of(stream.scope)
     passed = way.respond(name, (stream, pact), stream.schema, None, Notify.IF_TOKEN, False, _compiled_same, ())
-    passed.updates = stream.updates
+    if stream.updates is not None:
+        passed.updates = stream.updates if local else stream.updates.exchanged(name, [key])
     return passed
 
 

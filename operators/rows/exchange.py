@@ -3,7 +3,7 @@
 
 from tokenring.engine import AnyStream, Broadcast, Exchange, Notify, Pact
 from tokenring.operators.migrate import state_moves
-from tokenring.operators.rows.key_columns import Columns, exchanged_by, with_key, without_unnamed
+from tokenring.operators.rows.key_columns import Columns, columns_read, exchanged_by, with_key, without_unnamed
 from tokenring.operators.rows.passed_on import passing_on
 
 
@@ -14,13 +14,20 @@ def exchange(stream: AnyStream, by: Columns, name: str = "exchange") -> AnyStrea
 
     All columns cross, so `select` what is needed before. Keeps nothing. SchemaError for a column that is not there.
     """
+    before = stream
     stream, names = with_key(stream, name, by)
-    return without_unnamed(hand_on(stream, Exchange(exchanged_by(names)), name), name)
+    passed = hand_on(stream, Exchange(exchanged_by(names)), name)
+    if before.updates is not None:
+        passed.updates = before.updates.exchanged(name, columns_read(by))
+    return without_unnamed(passed, name)
 
 
 def broadcast(stream: AnyStream, name: str = "broadcast") -> AnyStream:
     """Every row, at its time, on every worker. Keeps nothing."""
-    return hand_on(stream, Broadcast(), name)
+    passed = hand_on(stream, Broadcast(), name)
+    if stream.updates is not None:
+        passed.updates = stream.updates.reordered(name)
+    return passed
 
 
 def hand_on(stream: AnyStream, pact: Pact | None, name: str) -> AnyStream:

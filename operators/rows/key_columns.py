@@ -22,6 +22,12 @@ def columns_of(by: Columns) -> tuple[Column, ...]:
     return tuple(by.split()) if isinstance(by, str) else tuple(by)
 
 
+def columns_read(by: Columns) -> frozenset[str]:
+    """The names of all columns that `by` names or computes with."""
+    each = [one.value if isinstance(one, Alias) else one for one in columns_of(by)]
+    return frozenset().union(*[one.columns if isinstance(one, Expression) else (one,) for one in each])
+
+
 def with_key(
     stream: AnyStream, operator: str, by: Columns, shown: bool = False
 ) -> tuple[AnyStream, tuple[str, ...]]:

@@ -36,15 +36,33 @@ def require_rows(operator: str, *streams: Stream) -> None:
             )
 
 
-def require_newest(operator: str, stream: Stream, by: Collection[str]) -> None:
-    """GraphError for updates by another key than `by`, or of which some were left out."""
+def require_newest(operator: str, stream: Stream, by: Collection[str], by_time: bool = False) -> None:
+    """GraphError for updates by another key than `by`, of which some were left out, or which do not come in the order
+    that tells which is the newest. by_time: the newest is that of the latest message time, which updates do not follow:
+    what rows that come late make of a result is sent after what it replaces, at an earlier time."""
     updates = stream.updates
-    if updates is None or (updates.by is not None and set(updates.by) == set(by)):
+    if updates is None:
         return
+    found = f"those of {stream!r} are updates: {_described(updates)}"
+    if updates.by is None or set(updates.by) != set(by):
+        raise GraphError(
+            f"operator {operator!r} keeps the newest row by {', '.join(by)}, but {found}. What is replaced would stay "
+            f"in the answer. Keep the newest by that key, with all its columns and before rows are left out; or say "
+            f"as_rows(stream), if every change is to be a row"
+        )
+    if updates.reordered_by is None and not by_time:
+        return
+    keyed = ", ".join(by)
+    cure = f"let {updates.operator!r} make a collection, by changes=True, and .to_upserts({' '.join(by)!r}) rows"
+    if by_time:
+        why = f"keeps the row of the latest time by {keyed}, but {found}, also where its time is earlier"
+        cure += " of that, with their times in a column, by which temporal_join(..., version_time='time') goes"
+    else:
+        why = f"keeps the last row by {keyed}, but {found}, and {updates.reordered_by!r} may send them in another order"
+        cure += " of that"
     raise GraphError(
-        f"operator {operator!r} keeps the newest row by {', '.join(by)}, but those of {stream!r} are updates: "
-        f"{_described(updates)}. What is replaced would stay in the answer. Keep the newest by that key, with all its "
-        f"columns and before rows are left out; or say as_rows(stream), if every change is to be a row"
+        f"operator {operator!r} {why}. What is replaced could stay in the answer. Keep the newest before; or {cure}; "
+        f"or say as_rows(stream), if times tell which row is the newest"
     )
 
 

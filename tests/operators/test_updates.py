@@ -76,10 +76,14 @@ HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
     "rename": (lambda s: operators.rename(s, key="k"), ("k",)),
     "drop_columns": (lambda s: operators.drop_columns(s, "key"), None),
     "exchange": (lambda s: operators.exchange(s, "value"), ("key",)),
+    "exchange by the key": (lambda s: operators.exchange(s, "key"), ("key",)),
+    "exchange by an expression": (lambda s: operators.exchange(s, (col("key") % 7, "key")), ("key",)),
     "broadcast": (operators.broadcast, ("key",)),
     "inspect": (lambda s: operators.inspect(s, lambda batch, time: None), ("key",)),
     "delay": (lambda s: operators.delay(s, 3), ("key",)),
     "no_op": (lambda s: operators.no_op(s, "key"), ("key",)),
+    "no_op by another": (lambda s: operators.no_op(s, "value"), ("key",)),
+    "no_op where rows are": (lambda s: operators.no_op(s, "value", local=True), ("key",)),
     "union": (lambda s: union(s, s), None),
     "map_batches": (lambda s: operators.map_batches(s, ROW, lambda batch: batch), None),
     "filter_batches": (lambda s: operators.filter_batches(s, lambda batch: batch["key"] > 1), None),
@@ -95,10 +99,15 @@ HANDS_ON: dict[str, tuple[Declare, tuple[str, ...] | None]] = {
     "iterate": (lambda s: operators.iterate(s, lambda rows: (filter(rows, "key", "<", 0), rows)), None),
 }  # fmt: skip
 
+REORDERS = {
+    "exchange": "exchange", "limited": "exchange", "no_op by another": "no_op", "broadcast": "broadcast",
+    "delay": "delay", "temporal_join": "temporal_join",
+}  # fmt: skip
+"""Of these, behind whom it is not the last row to come that holds."""
+
 KEEPS_THE_NEWEST: dict[str, Callable[[Stream, str], Any]] = {
     "latest": latest,
     "last_by": lambda s, by: last_by(s, by, order="value"),
-    "enrich by a stream": lambda s, by: operators.enrich(as_rows(s), s, on=by, columns="left.key"),
     "temporal_join": lambda s, by: operators.temporal_join(
         as_rows(s), s, on=by, time="value", version_time="value", columns="left.key"
     ),
@@ -137,6 +146,10 @@ REFUSES: dict[str, Declare] = {
         select(s, src=col("key"), dst=col("value"))
     ),
 }  # fmt: skip
+
+REFUSES |= {
+    "enrich by a stream": lambda s: operators.enrich(as_rows(s), s, on="key", columns="left.key"),
+}
 
 TAKES_WHAT_COMES: dict[str, Callable[[Stream, Path], Any]] = {
     "collect": lambda s, folder: operators.collect(s),
@@ -183,7 +196,7 @@ def test_who_says_each_row_once(name: str) -> None:
 @pytest.mark.parametrize("name", HANDS_ON)
 def test_who_hands_updates_on(name: str) -> None:
     declare, by = HANDS_ON[name]
-    assert declare(updates()).updates == Updates("last_by", by)
+    assert declare(updates()).updates == Updates("last_by", by, REORDERS.get(name))
     assert declare(rows()).updates is None
 
 
@@ -196,6 +209,37 @@ def test_who_keeps_the_newest(name: str) -> None:
         declare(updates(), "other")
     with raises(GraphError, "newest row by key", "'last_by'", "through 'filter'", "as_rows(stream)"):
         declare(filter(updates(), "value", ">", 3), "key")
+
+
+@pytest.mark.parametrize("reorders", REORDERS)
+@pytest.mark.parametrize("name", KEEPS_THE_NEWEST)
+def test_who_needs_the_order_in_which_they_were_sent(name: str, reorders: str) -> None:
+    before = updates()
+    reordered = HANDS_ON[reorders][0](before)
+    with raises(GraphError, "last row by key", "'last_by'", f"{REORDERS[reorders]!r} may send", "to_upserts('key')"):
+        KEEPS_THE_NEWEST[name](select(reordered, "key", other=0, value=0), "key")
+
+
+@pytest.mark.parametrize("emit", ["batch", "each"])
+def test_a_table_goes_by_times_and_a_count_does_not(emit: str) -> None:
+    """Of times 10 and 5, the second message's count is of both, at the earlier time: it would be the older version."""
+
+    def declare(asked: Stream, counted: Stream) -> Stream:
+        with raises(GraphError, "latest time by key", "'count'", "earlier", "to_upserts('key')", "version_time='time'"):
+            operators.enrich(asked, count(counted, "key", emit=emit), on="key", columns="left.key count")
+        holds = count(counted, "key", changes=True).to_upserts("key")
+        return operators.temporal_join(
+            asked, holds, on="key", time="value", version_time="time", columns="left.key count"
+        )
+
+    with bench([ROW, ROW], declare, workers=2) as run:
+        for worker, time in enumerate((10, 5)):
+            run.send({name: [1] for name in ROW.names}, worker=worker, time=time, to=1)
+            run.settle()
+        for time in (4, 5, 9, 10, 11):
+            run.send({"key": [1], "other": [0], "value": [time]}, time=time)
+        run.close()
+        assert run.sent() == [(5, 1, 1), (9, 1, 1), (10, 1, 2), (11, 1, 2)]
 
 
 @pytest.mark.parametrize("name", REFUSES)

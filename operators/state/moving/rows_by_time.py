@@ -107,7 +107,8 @@ def sent_by_time(
     builder.build(partial(_construct, stream.schema, table, together, bool(key)))
     if together is not None:
         together.append(builder.probe(port))
-    output.updates = stream.updates
+    if stream.updates is not None:
+        output.updates = stream.updates.reordered(name)
     return output
 
 
