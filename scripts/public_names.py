@@ -92,5 +92,10 @@ def _of_command(called: str, command: click.Command) -> Iterable[str]:
             yield from _of_command(f"{called} {name}", found)
 
 
-if __name__ == "__main__":
+@click.command(help="Write docs/public_names.txt anew, from the sources.")
+def _write() -> None:
     PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    _write()

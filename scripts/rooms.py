@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+import click
+
 from tests.imports import HOUSE, PACKAGES, ROOT, Module, read_tree, targets
 from tests.rooms import MODULES, ROOMS, room_of
 
@@ -146,5 +148,10 @@ def _anchor(package: str, room: str) -> str:
     return f"{package}{room.replace('.', '')}"
 
 
-if __name__ == "__main__":
+@click.command(help="Write docs/rooms.md anew, from the sources.")
+def _write() -> None:
     PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    _write()

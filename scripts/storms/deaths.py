@@ -48,6 +48,7 @@ from tokenring import (
     Tumbling,
     UsageError,
     Worker,
+    as_rows,
     col,
     execute,
     run,
@@ -59,8 +60,8 @@ _MESSAGE_S = 0.004  # that each message takes, so that there is a middle
 _MOST_RUNS = 12
 _LOGS, _LINES, _END = ("north.log", "south-west.log"), 300, b"end\n"
 _VIEWS = {f"view {name}": query for name, query in QUERIES.items()}
-_ANSWERS: dict[str, Counter[Any]] = {}
 Row = dict[str, Any]
+_ANSWERS: dict[str, list[Row]] = {}
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def _without_bids(events: Events) -> Stream:
 _QUERIES = PROGRAMS | {"without bids": _without_bids}
 _LIVE, _INSTALLED = "live logs", "installed"
 _RESULTS = "TOKENRING_STORM_RESULTS"  # in the environment: the sink, the folder and when what is installed has results
+_BY_KEY, _OFTEN = "sqlite by key", "often"
 _WITHOUT_BINS = {"without bids"}
 """What is refused with bins under recovery."""
 
@@ -164,9 +166,12 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
     """One job to its end, over as many runs as that takes: in words, and what was wrong."""
     query = random.choice([*_QUERIES, *_VIEWS, *[_LIVE] * 5, *[_INSTALLED] * 5])
     sink, commit = random.choice(["parquet", *_SINKS]), random.choice(["snapshot", "snapshot", "finished"])
+    if sink == _BY_KEY and query == _INSTALLED:  # what it tells at once, and what then changes, are a matter of when
+        sink = "sqlite"
+    commit = "snapshot" if sink == _BY_KEY else commit
     job, out = setting.new("job"), setting.new("out")
     source = setting.new("logs") if query == _LIVE else setting.staged
-    bins = random.choice((0, 0, 16)) if query not in _WITHOUT_BINS else 0
+    bins = random.choice((0, 0, 16)) if query not in _WITHOUT_BINS and sink != _BY_KEY else 0
     told = f"{query} to {sink}, commit={commit!r}, {bins} bins"
     if query == _LIVE:
         source.mkdir()
@@ -198,9 +203,9 @@ def case(setting: Setting, random: Random) -> tuple[str, str]:
             said = err.read().decode(errors="replace")
         is_kept = query != _INSTALLED or _is_kept(job) or (is_kept and not is_damaged)
         if status == 0:
-            return told, _difference(query, source, _SINKS[sink].rows(out)) if is_kept else ""
+            return told, _difference(query, source, sink, out) if is_kept else ""
         if is_damaged and not _SINKS[sink].gives_back and "cannot go on from snapshot" in said:  # as promised
-            return f"{told}, refused", _difference(query, source, _SINKS[sink].rows(out), is_whole=False)
+            return f"{told}, refused", _difference(query, source, sink, out, is_whole=False)
         if "BrokenInvariant" in said or (status > 0 and "SIGKILL" not in said):
             return told, f"status {status}: {said[-400:]!r}"
         damage = _damage(job, random)
@@ -270,17 +275,30 @@ def _results(query: str, events: TimedEvents) -> Stream:
     return view.build(**rows).changes(time="@changed", times="@times")
 
 
-def _difference(query: str, staged: Path, found: list[Row], is_whole: bool = True) -> str:
+def _difference(query: str, staged: Path, sink: str, out: Path, is_whole: bool = True) -> str:
     """What was written beside the answer of a run that nobody disturbed. is_whole: whether all of it is to be there."""
     if query not in _ANSWERS:
         answer = run(lambda scope: _results(query, TimedEvents(scope, staged)).collect(), workers=1)
-        _ANSWERS[query] = _counted(answer.to_pylist())
-    expected, there = _ANSWERS[query], _counted(found)
+        _ANSWERS[query] = answer.to_pylist()
+    found = _SINKS[sink].rows(out)
+    if sink == _BY_KEY:
+        return _difference_by_key(_ANSWERS[query], found, is_whole)
+    expected, there = _counted(_ANSWERS[query]), _counted(found)
     if query == _INSTALLED:  # what there was when it was installed is told at once, and then each change
         expected, there = _left(expected), _left(there)
     if there == expected or (not is_whole and there <= expected):
         return ""
     return f"{(expected - there).total()} rows are missing, {(there - expected).total()} are too many"
+
+
+def _difference_by_key(answer: list[Row], found: list[Row], is_whole: bool) -> str:
+    """The same of how often each key is there."""
+    (key,) = {name for row in found for name in row} - {_OFTEN} or {""}
+    expected = Counter([row.get(key) for row in answer])
+    there = Counter({row[key]: row[_OFTEN] for row in found})
+    if len(there) == len(found) and (there == expected if is_whole else there <= expected):
+        return ""
+    return f"of {len(expected)} keys {len(found)} rows are there, {len((expected - there) | (there - expected))} wrong"
 
 
 def _counted(rows: list[Row]) -> Counter[Any]:
@@ -299,6 +317,14 @@ def _read_database(path: Path) -> list[Row]:
     with closing(sqlite3.connect(path)) as database:
         database.row_factory = sqlite3.Row
         return [dict(row) for row in database.execute("select * from results")]
+
+
+def _write_counts(rows: Stream, out: str, commit: Any) -> Any:
+    """How often each key is there: updates, of which a table has the last one of each."""
+    spec = rows.schema.spec()
+    key = next(name for name, kind in spec.items() if kind in ("int64", "string"))
+    counts = as_rows(rows).count(key).rename(count=_OFTEN)
+    return counts.to_database(out, "results", key=key, commit=commit)
 
 
 def _read_parquet(path: Path) -> list[Row]:
@@ -338,6 +364,7 @@ _SINKS = {
         lambda rows, out, commit: rows.to_database(out, "results", commit=commit), _read_database, lambda out: [out],
         gives_back=False,
     ),
+    _BY_KEY: _Sink(_write_counts, _read_database, lambda out: [out], gives_back=False),
     # deltalake has threads, and this process forks
     "delta": _Sink(
         lambda rows, out, commit: rows.to_delta(out, commit=commit), _read_parquet, files_of, gives_back=False
