@@ -13,11 +13,14 @@ def test_blocks_are_late_or_not_during_snapshots(query: str, monkeypatch: pytest
     """Two workers: each block is fed by one of them. Events come more than once."""
     monkeypatch.setattr(recovery, "_PASS", 20_000)
     monkeypatch.setattr(recovery, "_WARM_S", 0.2)
-    case = Case(query, 2, "100ms", 1e5, 0.6)
-    found = recovery._run(case)
+    for seconds in (0.6, 6.0):  # a busy machine may come to no snapshot in the first
+        case = Case(query, 2, "100ms", 1e5, seconds)
+        found = recovery._run(case)
+        if found["snapshots"]:
+            break
     assert found["snapshots"] and all(0 < one["stood_ms"] < 1e3 * one["seconds"] for one in found["snapshots"])
     assert found["events_per_second"] == pytest.approx(1e5, rel=0.3)
-    assert 500 < len(found["late_ms"]) <= 600 and all(late >= 0 for _, late in found["late_ms"])
+    assert 800 * seconds < len(found["late_ms"]) <= 1_000 * seconds and all(late >= 0 for _, late in found["late_ms"])
     run = found | {"hiccups_ms": [{"p999": 0.1, "max": 0.2}]}
     row = recovery._row(case, [run], [run])
     assert row["ratio"]["median"] == 1 and row["latency_ms"]["during"]["p99"] >= row["latency_ms"]["during"]["p50"] > 0
