@@ -262,22 +262,17 @@ def _latest(panes: PaneTable) -> int:
 
 
 @kernel
-def _is_too_far(panes: PaneTable, message: int) -> bool:
-    """Whether a row's window, by its time, ends behind the end of 64 bits."""
-    if panes.time < 0 or panes.step == 0 or rows_of(message) == 0:
+def _is_too_far(panes: PaneTable, high: int) -> bool:
+    """Whether the window of a row of this time, which is the greatest, ends behind the end of 64 bits."""
+    if panes.time < 0 or panes.step == 0:
         return False
-    _, high = bounds(column_of(message, panes.time))
     if panes.clock != 0:
         return high >= COMPLETE - panes.lateness - longest_of(panes.clock)
-    most = words_at(panes.scratch, 2)
-    most[0] = high
-    _fill_ends(panes, most[:1], most[1:])
-    return most[1] > _latest(panes)
+    return _end_of(panes, high) > _latest(panes)
 
 
 @kernel
-def _too_far(world: int, me: int, panes: PaneTable, message: int) -> int:
-    _, high = bounds(column_of(message, panes.time))
+def _too_far(world: int, me: int, high: int) -> int:
     fail(world, me, TOO_FAR, high, 0, 0)
     return FAILED
 
@@ -306,26 +301,32 @@ def _fill_ends(panes: PaneTable, times: Words, ends: Words) -> None:
 
 
 @kernel
-def _knows_bounds(panes: PaneTable, times: Words) -> bool:
-    """Whether the bounds of the panes of these times, or that end then, can be told."""
-    if panes.clock == 0 or len(times) == 0:
+def _between(panes: PaneTable, message: int) -> tuple[int, int]:
+    """The least and the greatest of the times that rows' panes are told by, where they are."""
+    if panes.time < 0:
+        return 0, 0
+    return bounds(column_of(message, panes.time))
+
+
+@kernel
+def _knows_bounds(panes: PaneTable, low: int, high: int) -> bool:
+    """Whether the bounds of the panes of times between these, or that end then, can be told."""
+    if panes.clock == 0:
         return True
-    low, high = bounds(times)
     return knows_starts(panes.clock, low, high) if panes.step == 0 else knows(panes.clock, low, high)
 
 
 @kernel
-def _least_of(panes: PaneTable, message: int) -> int:
-    """The least pane end of a message's rows."""
+def _end_of(panes: PaneTable, time: int) -> int:
+    """The end of the pane of a row by what its pane is told by."""
     if panes.time < 0:
         return panes.step
-    low, _ = bounds(column_of(message, panes.time))
     if panes.step == 0:
-        return low
-    least = words_at(panes.scratch, 2)
-    least[0] = low
-    _fill_ends(panes, least[:1], least[1:])
-    return least[1]
+        return time
+    end = words_at(panes.scratch, 2)
+    end[0] = time
+    _fill_ends(panes, end[:1], end[1:])
+    return end[1]
 
 
 @entry
@@ -337,13 +338,14 @@ def ask_ends(world: int, me: int) -> int:
         times_asked(world, me, min(rows, 1))[:] = panes.step + panes.lateness
         return DONE
     windows = 1 if panes.every == 0 else panes.width // panes.every + 1
-    if _is_too_far(panes, state.message):  # which is said where they are taken
+    low, high = _between(panes, state.message)
+    if _is_too_far(panes, high):  # which is said where they are taken
         times_asked(world, me, 0)
         return DONE
     asked, count = times_asked(world, me, rows * windows), 0
-    ends = column_of(state.message, panes.time)
-    if not _knows_bounds(panes, ends):
+    if not _knows_bounds(panes, low, high):
         return NEEDS_ROOM
+    ends = column_of(state.message, panes.time)
     if panes.step > 0:
         ends = words_at(claim(world_at(world), 8 * rows), rows)
         _fill_ends(panes, column_of(state.message, panes.time), ends)
@@ -369,12 +371,13 @@ def take_rows(world: int, me: int) -> int:
     message = state.message
     rows, at = rows_of(message), panes.row
     scratch = table_at(panes.scratch, SCRATCH_ROWS, SCRATCH_WORDS)
-    if at == 0 and _is_too_far(panes, message):
-        return _too_far(world, me, panes, message)
-    if panes.time >= 0 and not _knows_bounds(panes, column_of(message, panes.time)):
-        return NEEDS_ROOM
     if rows > 0 and at == 0:
-        least = _least_of(panes, message)
+        low, high = _between(panes, message)
+        if _is_too_far(panes, high):
+            return _too_far(world, me, high)
+        if not _knows_bounds(panes, low, high):
+            return NEEDS_ROOM
+        least = _end_of(panes, low)
         if least + panes.lateness <= panes.closed:
             return _late(world, me, panes, least)
     keyed = with_key_words(world, panes.key_words, message, panes.columns, panes.by)
@@ -434,9 +437,9 @@ def take_runs(world: int, me: int) -> int:
         runs, stop = cut_runs(times, at, panes.step, panes.offset, starts, ends)
         low, high = bounds(ends[:runs])
         if high > _latest(panes):
-            return _too_far(world, me, panes, message)
+            return _too_far(world, me, _between(panes, message)[1])
         if low + panes.lateness <= panes.closed:
-            return _late(world, me, panes, _least_of(panes, message))
+            return _late(world, me, panes, _end_of(panes, _between(panes, message)[0]))
         if not _slots_of(panes, message, at, ends[:runs], scratch):
             panes.row = at
             return NEEDS_ROOM
