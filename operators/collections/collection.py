@@ -23,6 +23,7 @@ from tokenring.operators.collections.streams import (
     as_often,
     in_rounds,
     next_round,
+    require_none_of,
     schema_of_updates,
     schema_of_words,
 )
@@ -84,6 +85,8 @@ class Collection(Rows):
         them out when memory is short, and nothing is left of them at the end. ConfigError if no file can be made there.
         """
         keys = self._keys(key, name)
+        if not keys:
+            raise SchemaError(f"operator {name!r}: key= names no column; say by which, as in arrange('city')")
         if folder is not None:
             return self._arranged(keys, name, folder=folder_of_batches(name, folder))
         return self._arranged(keys, name) if self.kept is None or self.kept.keys != keys else self.kept
@@ -94,6 +97,11 @@ class Collection(Rows):
             if column not in self.schema.positions:
                 raise SchemaError(f"operator {name!r}: {self.schema.missing(column, 'to arrange by')}")
         return keys
+
+    def _of_one_key(self) -> Collection:
+        """The rows with a column more, by which all are alike."""
+        require_none_of(self.schema.names, (_ALL,))
+        return self.with_columns(**{_ALL: lit(0)})
 
     def _by(self, keys: tuple[str, ...]) -> Schema:
         """The columns of the rows, the key's first."""
@@ -179,7 +187,7 @@ class Collection(Rows):
         Variance, StdDev, ArgMax, ArgMin, ApproxQuantile and those of an OwnAggregate, of columns or expressions, of all
         rows or of some (where=). With "" for a key, of all rows, if there are any."""
         if not names_of(key):
-            of_all = self.with_columns(**{_ALL: lit(0)}).aggregate(_ALL, name, **folds)
+            of_all = self._of_one_key().aggregate(_ALL, name, **folds)
             return of_all.drop_columns(_ALL)
         keys = self._keys(key, name)
         require_other_names(name, keys, folds)
@@ -246,7 +254,7 @@ class Collection(Rows):
         key, of all rows. NaN, and behind it null, come last."""
         k = whole_number(name, "k", k, 1)
         columns, downwards = in_order(name, self.schema, names_of(order), largest)
-        rows = self.with_columns(**{_ALL: lit(0)}) if not names_of(key) else self
+        rows = self._of_one_key() if not names_of(key) else self
         keys = rows._keys(names_of(key) or (_ALL,), name)
         first = {**{each: col(each) for each in keys}, **columns}
         ordered = rows.select(**first, **{each: col(each) for each in rows.schema.names if each not in first})
@@ -308,6 +316,8 @@ class Collection(Rows):
         if scope.root is not scope:
             raise GraphError(f"changes are told, but not in {scope.describe()}: leave() the loop first")
         own = dict(zip(scope.coordinates or (time,), TIMES, strict=False))
+        if times in own:
+            raise SchemaError(f"operator {name!r}: time= and times= are both {times!r}; call one otherwise")
         for column, said in [*[(column, "time") for column in own], (times, "times")]:
             if column in self.schema.positions:
                 raise SchemaError(f"operator {name!r}: there is a column {column!r} already; say {said}= otherwise")
@@ -336,7 +346,7 @@ class Variable:
 
     def __init__(self, loop: Loop, begin: Collection | Schema, name: str, rounds: int) -> None:
         """As `variable` has it."""
-        self._name, self._rounds = name, rounds
+        self._name, self._rounds = name, whole_number(name, "rounds", rounds, 1)
         self._begin: Collection | None = None
         self._is_set = False
         if isinstance(begin, Collection):

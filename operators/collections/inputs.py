@@ -29,7 +29,7 @@ from tokenring.operators.collections.streams import schema_of_updates, stamped
 from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.collections.words import TIMES
-from tokenring.operators.migrate import Table, saving_of
+from tokenring.operators.migrate import Table, goes_by_times, saving_of
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_integer_times, require_total_order
 
@@ -53,6 +53,8 @@ def collection(
     """
     require_rows(name, stream)
     _require_none_of_ours(name, [each for each in stream.schema.names if each not in (time, times, deleted)])
+    if time is None:
+        goes_by_times(stream.scope)
     if time is not None or key is not None:
         what = f"operator {name!r}: rows are there at times of their own"
         require_integer_times(stream.scope, what, "make the collection outside, and enter(loop)")
@@ -62,6 +64,8 @@ def collection(
         return from_upserts(Collection, stream, key, time, deleted, name).collection()
     if deleted is not None:
         raise SchemaError(f"operator {name!r}: say whose row is gone: key=, beside deleted={deleted!r}")
+    if time is not None and time == times:
+        raise SchemaError(f"operator {name!r}: time= and times= are both {time!r}: each is a column of its own")
     hidden = {time, times} - {None}
     data = Schema.of({each: kind for each, kind in stream.schema.spec().items() if each not in hidden})
     return _entering(Collection(stamped(stream, data, time, times, name), data), name)
@@ -164,6 +168,8 @@ class _Input(InputHandle):
                 f"cannot send on {self.describe()}: {what} are whole numbers, one or {rows}, not {numbers.dtype} of "
                 f"shape {numbers.shape}"
             )
+        if numbers.dtype == np.uint64 and numbers.size and numbers.max() > _MOST:
+            raise SchemaError(f"cannot send on {self.describe()}: {what} go to {_MOST}, and one is {numbers.max()}")
         return np.array(np.broadcast_to(numbers, (rows,)), np.int64)
 
 
@@ -246,6 +252,8 @@ def new_collection(
     rows; or, with `key`, of which there is one row each, `upsert` and `delete`. Each worker has its own handle, for
     rows of any key. SchemaError for a key that is not among the columns.
     """
+    if not isinstance(schema, Schema):
+        raise SchemaError(f'input {name!r}: give a Schema, such as Schema("key value"), not {schema!r}')
     _require_none_of_ours(name, schema.names)
     if key is None:
         handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, scope.depth))

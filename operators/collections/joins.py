@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tokenring.engine import Schema, SchemaError
-from tokenring.operators.expressions import col
+from tokenring.operators.expressions import Expression, col
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.arranged import Arranged
@@ -17,7 +17,9 @@ On = Columns | Mapping[str, str]
 
 
 def names_of(columns: Columns) -> tuple[str, ...]:
-    """The names that words of a text, or a sequence, are."""
+    """The names that words of a text, or a sequence, are. SchemaError for what is neither."""
+    if isinstance(columns, Expression):
+        raise SchemaError(f"columns of collections are named, not {columns!r}: compute it before, by with_columns")
     return tuple(columns.split()) if isinstance(columns, str) else tuple(columns)
 
 
@@ -32,6 +34,7 @@ class Meeting:
         self, name: str, left: Collection, right: Collection, on: On | None, left_on: Columns | None,
         right_on: Columns | None, suffix: str = "",
     ) -> None:  # fmt: skip
+        left.require_same_scope(name, right)
         if (left_on is not None) + (right_on is not None) != (2 if on is None else 0):
             raise SchemaError(
                 f"operator {name!r}: say which columns are to be equal: on='id', or left_on='seller', right_on='id'"
@@ -47,7 +50,6 @@ class Meeting:
             for key in keys:
                 if key not in rows.schema.positions:
                     raise SchemaError(f"operator {name!r}: {rows.schema.missing(key, 'to join by')}")
-        left.require_same_scope(name, right)
         self.name, self.left, self._right, self._suffix = name, left, right, suffix
         self._others = others
 

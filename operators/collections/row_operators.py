@@ -9,10 +9,10 @@ import numpy as np
 
 from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, UsageError
 from tokenring.operators.collections.sharing import Rejected
-from tokenring.operators.collections.streams import later_by, mapped, schema_of_updates, with_nulls
+from tokenring.operators.collections.streams import later_by, mapped, require_none_of, schema_of_updates, with_nulls
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
-from tokenring.operators.expressions import Expression, col, greatest
+from tokenring.operators.expressions import Alias, Expression, col, greatest
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import drop_columns, rename, select, union
 from tokenring.operators.rows import filter as filter_rows
@@ -34,6 +34,8 @@ class Rows:
 
     def select(self, *kept: Any, **columns: Any) -> Self:
         """These columns alone, as `select` of a stream."""
+        named = [each.name if isinstance(each, Alias) else each for each in kept if isinstance(each, Alias | str)]
+        require_none_of([*named, *columns], self._hidden)
         return self._of(select(self.stream, *kept, *self._hidden, **columns))
 
     def with_columns(self, **columns: Any) -> Self:
@@ -43,6 +45,7 @@ class Rows:
 
     def rename(self, columns: Mapping[str, str] | None = None, /, **renamed: str) -> Self:
         """Other names for columns: `rename(price="euro")`, or a mapping of old names to new ones."""
+        require_none_of([*(columns or {}).values(), *renamed.values()], self._hidden)
         return self._of(rename(self.stream, columns, **renamed))
 
     def drop_columns(self, *dropped: str) -> Self:
@@ -100,12 +103,12 @@ class Rows:
     def concat(self, *others: Self) -> Self:
         """The rows of all."""
         for other in others:
+            self.require_same_scope("concat", other)
             if other.schema != self.schema:
                 raise SchemaError(
                     f"concat: {other.schema!r} is not {self.schema!r}; select the same columns of both, in one order; "
                     f"cast those of other kinds, and fill_null those that are nullable on one side alone"
                 )
-            self.require_same_scope("concat", other)
         return type(self)(union(self.stream, *[other.stream for other in others]), self.schema)
 
     def as_schema(self, schema: Schema, name: str = "as_schema") -> Self:
@@ -114,7 +117,9 @@ class Rows:
         return self if schema == self.schema else type(self)(with_nulls(self.stream, schema, self.depth, name), schema)
 
     def require_same_scope(self, operator: str, other: Rows) -> None:
-        """GraphError if the rows of both are not of one scope."""
+        """SchemaError if the others are no collection, GraphError if the rows of both are not of one scope."""
+        if not isinstance(other, Rows):
+            raise SchemaError(f"operator {operator!r}: {other!r} is no collection; say .collection() of it")
         if self.stream.scope is not other.stream.scope:
             raise GraphError(
                 f"operator {operator!r}: rows of {self.stream.scope.describe()} and of "

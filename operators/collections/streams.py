@@ -1,6 +1,6 @@
 """Streams of updates: the columns that they have besides data, and how they come to have them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,18 @@ _MOST = 2**63 - 1
 _FEW = 3  # rows that an error shows
 
 
+def require_none_of(columns: Collection[str], own: Collection[str]) -> None:
+    """SchemaError for a column of rows that is called as one that is kept beside them."""
+    for clash in [column for column in columns if column in own]:
+        raise SchemaError(
+            f"collections have a column {clash!r} of their own; call yours otherwise, as in "
+            f'.rename({{{clash!r}: "other"}})'
+        )
+
+
 def schema_of_updates(data: Schema, depth: int) -> Schema:
-    """Data, then the coordinates of times, then the multiplicity."""
+    """Data, then the coordinates of times, then the multiplicity. SchemaError for data that has such a column."""
+    require_none_of(data.names, (*TIMES, TIMES_ADDED))
     kinds = {name: str(kind) for name, kind in zip(data.names, data.kinds, strict=True)}
     return Schema.of(kinds | dict.fromkeys((*TIMES[:depth], TIMES_ADDED), "int64"))
 

@@ -195,6 +195,8 @@ def _before(trace: Trace, changes: np.ndarray, count: int, taken: int) -> tuple[
 def to_upserts(arranged: Arranged, time: str, deleted: str, name: str) -> Stream:
     """A row for each time at which a key's row changes: the new one; or, with `deleted`, the key and nulls."""
     data, keys, trace = arranged.schema, arranged.keys, arranged.trace
+    if time == deleted:
+        raise SchemaError(f"operator {name!r}: time= and deleted= are both {time!r}; call one otherwise")
     for column in (time, deleted):
         if column in data.positions:
             raise SchemaError(f"operator {name!r}: there is a column {column!r} already; say time= or deleted= anew")

@@ -132,9 +132,8 @@ class _Hoist:
 
     def _remember(self, names: tuple[str, ...], terms: list[Term], made: list[Term]) -> None:
         """One step that makes the terms, as columns of these ones."""
-        terms, made = list(dict.fromkeys(terms)), list(dict.fromkeys(made))
         columns = {}
-        for term, made_of in zip(terms, made, strict=True):
+        for term, made_of in dict(zip(terms, made, strict=True)).items():
             self._made[term] = column = self._longer(term)
             columns[column.value] = made_of
         after = Schema.of({name: term.spelled for name, term in columns.items()})
@@ -142,7 +141,10 @@ class _Hoist:
 
     def _longer(self, term: Term) -> Term:
         """A hidden column for a term, which the schema has from now on."""
-        column = column_term(f"{_HIDDEN}{len(self._schema)}", kind_named(term.spelled))
+        number = len(self._schema)
+        while f"{_HIDDEN}{number}" in self._schema.positions:  # it may be of some of the columns of a longer one
+            number += 1
+        column = column_term(f"{_HIDDEN}{number}", kind_named(term.spelled))
         self._schema = Schema.of({**self._schema.spec(), column.value: column.spelled})
         return column
 

@@ -121,18 +121,19 @@ class _Typing:
             return self._comparison(tree, operation, first, second)
         return self._arithmetic(tree, operation, first, second)
 
-    def _together(self, tree: Node) -> list[Term]:
-        """The arguments: constants take the kind of an argument that is none."""
+    def _together(self, tree: Node, arguments: Sequence[Node] | None = None) -> list[Term]:
+        """The arguments, all or these: constants take the kind of an argument that is none, and null that of any."""
         beside = None
         terms: list[Term | None] = []
-        for each in tree.arguments:
+        arguments = tree.arguments if arguments is None else arguments
+        for each in arguments:
             terms.append(None if each.operation == "constant" else self.term(each))
             if beside is None and terms[-1] is not None:
                 beside = terms[-1].kind
         self._at = tree
-        for at, each in enumerate(tree.arguments):
+        for at in sorted(range(len(arguments)), key=lambda at: arguments[at].value is None):
             if terms[at] is None:
-                made = self.term(each, beside)
+                made = self.term(arguments[at], beside)
                 terms[at], beside = made, beside or made.kind
         return [term for term in terms if term is not None]
 
@@ -304,7 +305,7 @@ class _Typing:
         for term in conditions:
             if term.kind != "bool":
                 raise self._refuse(f"{term.text} is {term.kind}; a condition must be bool: compare it with something")
-        values = self._alike(self._together(Node("case", (*tree.arguments[1::2], tree.arguments[-1]))))
+        values = self._alike(self._together(tree, (*tree.arguments[1::2], tree.arguments[-1])))
         self._at = tree
         kind = values[0].kind
         for term in values[1:]:
@@ -324,8 +325,7 @@ class _Typing:
     def _fill_null(self, tree: Node) -> Term:
         value, fill = self._together(tree)
         self._at = tree
-        if value.nullable:
-            value, fill = self._alike((value, fill))
+        value, fill = self._alike((value, fill))
         if value.kind != fill.kind:
             raise self._refuse(f"{value.text} is {value.kind} and {fill.text} is {fill.kind}{_cure(value, fill)}")
         if not value.nullable:

@@ -41,7 +41,7 @@ from tokenring.operators.mechanisms.interface import (
     taken_by,
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
-from tokenring.operators.migrate import Table, saving_of, state_moves
+from tokenring.operators.migrate import Table, is_gone_by_times, saving_of, state_moves
 from tokenring.operators.time import require_total_order
 
 
@@ -165,7 +165,7 @@ class Tokens(Mechanism):
 
             def construct(context: OperatorContext) -> Compiled:
                 made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
-                Driven(made.state).is_by_times = saved is not None and bool(saved.finished)
+                Driven(made.state).is_by_times = is_gone_by_times(scope)
                 if saving is not None:
                     saving.rests_empty(Driven(made.state).empties.data, context.activate)
                 return made

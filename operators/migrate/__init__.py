@@ -28,7 +28,16 @@ with later(__name__):
     from tokenring.operators.migrate.plans import PLANS, Step
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
     from tokenring.operators.migrate.steering import TO
-    from tokenring.operators.migrate.used import METER, has_bins, made_again, saving_of, sends_in_groups, use_bins
+    from tokenring.operators.migrate.used import (
+        METER,
+        goes_by_times,
+        has_bins,
+        is_gone_by_times,
+        made_again,
+        saving_of,
+        sends_in_groups,
+        use_bins,
+    )
 
 __all__ = [
     "Balance",
@@ -55,8 +64,10 @@ __all__ = [
     "Table",
     "Waiting",
     "bins_of",
+    "goes_by_times",
     "has_bins",
     "hears_of_ends",
+    "is_gone_by_times",
     "is_hashed",
     "key_words",
     "made_again",

@@ -186,11 +186,26 @@ def real(op: int, target: int, first: int, second: int, count: int) -> None:
             t[i] = b[i] if b[i] > a[i] or b[i] != b[i] else a[i]
     elif op == REAL_DIV:
         for i in range(count):
-            t[i] = np.floor_divide(a[i], b[i])
+            t[i] = _floor_divided(a[i], b[i])
     else:
         for i in range(count):
             rest = np.remainder(a[i], b[i])
             t[i] = rest if rest != 0.0 else np.copysign(0.0, b[i])
+
+
+@kernel
+def _floor_divided(a: float, b: float) -> float:
+    """a // b as Python has it: of what is left without a % b, not of a / b, which may be rounded up to the next one."""
+    if b == 0.0:
+        return a / b
+    rest = np.fmod(a, b)
+    quotient = (a - rest) / b
+    if rest != 0.0 and (rest < 0.0) != (b < 0.0):
+        quotient -= 1.0
+    if quotient == 0.0:
+        return np.copysign(0.0, a / b)
+    whole = np.floor(quotient)
+    return whole + 1.0 if quotient - whole > 0.5 else whole
 
 
 @kernel

@@ -103,3 +103,36 @@ def test_a_column_of_that_name_is_there_already() -> None:
         return list(told.columns())
 
     assert tr.execute(program, workers=1) == [["k", "time", "at", "times"]]
+
+
+@pytest.mark.parametrize("steps", ["at once", "one by one"])
+@pytest.mark.parametrize("lateness", [0, 2])
+def test_sessions_are_there_from_their_own_ends_on(lateness: int, steps: str) -> None:
+    """However far the frontier goes at once: sessions that it passes together had the first one's time."""
+
+    def program(worker: tr.Worker) -> list[Any]:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_input(tr.Schema("at k"))
+            window = tr.Session("at", 3)
+            sessions = rows.aggregate("k", window=window, lateness=lateness, n=tr.Count(), changes=True)
+            told = sessions.changes().collect()
+            totals = sessions.aggregate("", sessions=tr.Count(), rows=tr.Sum("n")).changes()
+            kept, probe = totals.collect(), totals.probe()
+        for when in (6, 7, 20, 24):
+            handle.advance_to(when)
+            handle.send({"at": [when], "k": [2]})
+            if steps == "one by one":
+                worker.step_while(lambda when=when: probe.less_than(when))
+        handle.close()
+        worker.run()
+        return [sorted(zip(*[each.columns()[of].tolist() for of in names], strict=True)) for each, names in (
+            (told, ("time", "window_start", "window_end", "n", "times")),
+            (kept, ("time", "sessions", "rows", "times")),
+        )]  # fmt: skip
+
+    (found,) = tr.execute(program, workers=1)
+    ends = [end + lateness for end in (10, 23, 27)]
+    assert found[0] == [(ends[0], 6, 10, 2, 1), (ends[1], 20, 23, 1, 1), (ends[2], 24, 27, 1, 1)]
+    assert found[1] == sorted(
+        [(ends[0], 1, 2, 1), (ends[1], 1, 2, -1), (ends[1], 2, 3, 1), (ends[2], 2, 3, -1), (ends[2], 3, 4, 1)]
+    )

@@ -370,6 +370,27 @@ def test_a_key_of_several_rows_is_no_upsert() -> None:
             lambda stream: stream.collection().to_upserts("k", time="v"),
             ("operator 'to_upserts'", "column 'v' already", "time="),
         ),
+        (
+            lambda stream: stream.collection().to_upserts("k", time="q", deleted="q"),
+            ("operator 'to_upserts'", "time= and deleted=", "'q'"),
+        ),
+        (lambda stream: stream.collection().to_upserts(""), ("operator 'to_upserts.arrange'", "no column")),
+        (lambda stream: stream.collection().arrange(()), ("operator 'arrange'", "no column")),
+        (lambda stream: stream.collection().changes("q", "q"), ("operator 'changes'", "time= and times=", "'q'")),
+        (lambda stream: stream.collection(time="v", times="v"), ("operator 'updates'", "time= and times=", "'v'")),
+        (lambda stream: stream.collection().top("k", tr.col("v") * 2), ("(v * 2)", "with_columns")),
+        (lambda stream: stream.collection().aggregate(tr.col("v") * 2, n=tr.Count()), ("(v * 2)", "with_columns")),
+        (lambda stream: stream.collection().concat(stream), ("'concat'", "no collection", ".collection()")),
+        (lambda stream: stream.collection().join(stream, "k"), ("'join'", "no collection", ".collection()")),
+        (
+            lambda stream: stream.collection().semijoin(stream.collection().arrange("k"), "k"),
+            ("'semijoin'", "no collection", ".collection()"),
+        ),
+        (lambda stream: stream.scope.new_collection("k v"), ("input 'input'", "Schema(", "'k v'")),
+        (
+            lambda stream: stream.collection().iterate(lambda rows, loop: rows, rounds=0),
+            ("'iterate'", "rounds", "0"),
+        ),
     ],
 )
 def test_what_is_no_collection_is_refused(wrong: Callable[..., Any], cure: Fact) -> None:
@@ -394,3 +415,42 @@ def test_a_column_that_is_called_as_one_of_theirs_is_refused(column: str) -> Non
 
     expected = {"k": 1, "other": 2, "@timestamp": 3, "time": 0, "times": 1}
     assert tr.run(declare, workers=1).to_pylist() == [expected]
+
+
+@pytest.mark.parametrize("column", ["@times", "@0"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows, column: rows.aggregate("k", **{column: tr.Max("v")}),
+        lambda rows, column: rows.map_batches(tr.Schema(f"k {column}"), lambda batch: {"k": batch["k"], column: [1]}),
+        lambda rows, column: rows.with_columns(**{column: tr.col("v")}),
+        lambda rows, column: rows.select("k", (tr.col("v") * 10).alias(column)),
+        lambda rows, column: rows.select("k", column),
+        lambda rows, column: rows.rename({"k": column}),
+        lambda rows, column: rows.rename(k=column),
+    ],
+)
+def test_a_result_that_is_called_as_a_column_of_theirs_is_refused(make: Callable[..., Any], column: str) -> None:
+    """It took that column's place: rows were there at other times, or so often, or a worker died."""
+    rows = tr.Scope("names").new_input(ROW)[1].collection()
+    with raises(tr.SchemaError, f"column {column!r} of their own", "call yours otherwise"):
+        make(rows, column)
+
+
+def test_a_column_beside_that_of_all_rows() -> None:
+    rows = tr.Scope("all").new_input(ROW)[1].collection().rename(k="@all")
+    for make in (lambda: rows.aggregate("", m=tr.Max("@all")), lambda: rows.top("", "@all")):
+        with raises(tr.SchemaError, "column '@all' of their own"):
+            make()
+
+
+def test_a_time_beyond_64_bits_is_refused() -> None:
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, _ = scope.new_collection(ROW)
+        for time in (2**63, np.array([2**63 + 5], np.uint64)):
+            with raises(tr.SchemaError, f"{2**63 - 1}", f"one is {int(np.max(time))}"):
+                handle.insert({"k": [1], "v": [1]}, time=time)
+        handle.close()
+
+    tr.execute(program, workers=1)

@@ -290,3 +290,28 @@ def test_what_dates_do_not_do_is_said_with_the_cure() -> None:
     ):  # fmt: skip
         with raises(SchemaError, said):
             values_of(wrong, d=("date", [date(2024, 2, 29)]), t=("timestamp", [0]))
+
+
+@pytest.mark.parametrize("fill", [0, Decimal("0.1"), Decimal("0.125")])
+@pytest.mark.parametrize("mark", ["", "?"])
+def test_nulls_are_filled_whether_there_are_any_or_not(mark: str, fill: Any) -> None:
+    """What is nullable in a file depends on the day: the kind of the result does not."""
+    given = [Decimal("9.99"), *([None] if mark else [])]
+    kind, values = made(col("d").fill_null(fill), {"d": (f"decimal(3, 2){mark}", given)})
+    assert kind == made(col("d").fill_null(fill), {"d": ("decimal(3, 2)?", [None])})[0]
+    assert values == [Decimal("9.99"), *([Decimal(fill)] if mark else [])]
+
+
+@pytest.mark.parametrize("constant", [1, 2.5, "x", True, Decimal("1.5"), date(2024, 1, 1)])
+def test_null_before_constants_is_of_their_kind(constant: Any) -> None:
+    given: Given = {"b": ("bool", [True, False, False]), "c": ("bool", [True, True, False])}
+    first = when(col("b")).then(None)
+    assert values_of(first.otherwise(constant), **given) == [None, constant, constant]
+    assert values_of(first.when(col("c")).then(constant).otherwise(None), **given) == [None, constant, None]
+
+
+@pytest.mark.parametrize("wrong", [2**64, "garbage", -1])
+def test_a_branch_that_does_not_fit_is_named_with_all_of_them(wrong: Any) -> None:
+    kind = {2**64: "int64", "garbage": "date", -1: "uint64"}[wrong]
+    with raises(SchemaError, f"when(b).then(v).otherwise({wrong!r})"):
+        typed(when(col("b")).then(col("v")).otherwise(wrong), Schema(b="bool", v=kind), "made")

@@ -455,3 +455,19 @@ def test_the_calendar_reaches_as_far_as_times() -> None:
     _, found = run(lambda s: select(s, y=col("t").year(), m=col("t").month(), d=col("t").day()), batch)
     assert found is not None
     assert [f"{y}-{m:02}-{d:02}" for y, m, d in listed(found, "ymd")] == said
+
+
+def test_real_numbers_are_divided_down_as_python_does() -> None:
+    """1.0 // 0.1 is 9, since 0.1 is more than a tenth: with what % leaves it comes to the number."""
+    edges = [0.0, -0.0, 0.1, -0.1, 1.0, 7.5, -5.0, 3.0, 1e300, -1e-300, 5e-324, math.inf, -math.inf, math.nan, 1 / 3]
+    pairs = [(a, b) for a in edges for b in edges]
+    stream = Scope("reals").new_input(Schema(a="float64", b="float64"))[1]
+    stage = select(stream, q=col("a") // col("b")).stage
+    assert stage is not None
+    given = dict(zip("ab", map(list, zip(*pairs, strict=True)), strict=True))
+    batch = stage.function.fused([stage.function])(Batch(stream.schema, given))  # type: ignore[union-attr]
+    assert batch is not None
+    for (a, b), found in zip(pairs, batch["q"].tolist(), strict=True):
+        expected = a // b if b != 0 else math.copysign(math.inf, a) * math.copysign(1, b) if abs(a) > 0 else math.nan
+        assert found == expected or (math.isnan(found) and math.isnan(expected)), (a, b)
+        assert b == 0 or math.isnan(found) or math.copysign(1, found) == math.copysign(1, expected), (a, b)

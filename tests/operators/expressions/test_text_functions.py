@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tests.duck import answer
 from tests.errors import Fact, raises
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, execute
-from tokenring.operators import Expression, col, collect, filter, select, when
+from tokenring.operators import Expression, col, collect, distinct, filter, select, when
 
 TEXT = Schema(text="string?")
 
@@ -171,3 +172,60 @@ def _formatted(at: int, form: str) -> str:
     seconds, part_ns = divmod(at, 10**9)
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
     return moment.strftime(form.replace("%S", f"{moment.second:02}.{part_ns:09}"))
+
+
+NUMBERS = {"i": "int64", "f": "float64", "t": "timestamp", "s": "string?"}
+MAKES_TEXT: dict[str, tuple[Expression, Callable[[Any], str]]] = {
+    "i": ((col("i") % 7).cast("string"), lambda value: str(value % 7)),
+    "f": ((col("f") * 2).cast("string"), lambda value: repr(value * 2).removesuffix(".0")),
+    "t": (col("t").cast("date").format_time("%Y"), lambda value: f"{1970 + value}"),
+    "s": ((col("s").length() + 1).cast("string"), lambda value: str(len(value) + 1)),
+}
+
+
+@pytest.mark.parametrize("others", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_computed_values_as_text(name: str, others: int) -> None:
+    """However many columns there are besides: the names of hidden columns once met where there was one."""
+    expression, expected = MAKES_TEXT[name]
+    schema = Schema.of({name: NUMBERS[name]} | {f"other{at}": "int64" for at in range(others)})
+    values: dict[str, list[Any]] = {
+        "i": [10, 5, 12], "f": [1.25, 10.0, 1.25], "t": [0, 20, 54], "s": ["a", "", "bcd" * 9],
+    }  # fmt: skip
+    expects = [expected(value) for value in values[name]]
+    if name == "t":
+        values[name] = [int(np.datetime64(f"{1970 + year}-07-01", "ns").astype(np.int64)) for year in values[name]]
+    given = {each: values.get(each, [7, 8, 9]) for each in schema.names}
+
+    def program(worker: Any) -> list[Any]:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(schema)
+            plain = collect(select(stream, r=expression, again=expression, length=expression.length()))
+            found = collect(filter(select(stream, r=expression), col("r") == expects[0]))
+            once = collect(distinct(select(stream, r=expression), "r"))
+        handle.send(given)
+        worker.run()
+        return [
+            list(zip(*[values.tolist() for values in each.columns().values()], strict=True))
+            for each in (plain, found, once)
+        ]
+
+    (found,) = execute(program, workers=1)
+    assert found[0] == [(text, text, len(text)) for text in expects]
+    assert found[1] == [(text,) for text in expects if text == expects[0]]
+    assert sorted(found[2]) == sorted({(text,) for text in expects})
+
+
+def test_one_function_of_values_that_are_made_alike() -> None:
+    """`fill_null` of what is never null, and a cast to its own kind, make what was there."""
+    schema, number = Schema("n j"), col("n")
+    stream = Scope("alike").new_input(schema)[1]
+    made = select(
+        stream, "j", a=number.cast("string"), b=number.fill_null(0).cast("string"),
+        c=number.cast("int64").cast("string"),
+    )  # fmt: skip
+    assert made.stage is not None
+    function = made.stage.function
+    batch = function.fused([function])(Batch(schema, {"n": [1, 2], "j": [5, 6]}))  # type: ignore[union-attr]
+    assert batch is not None
+    assert [batch[name].tolist() for name in "jabc"] == [[5, 6], ["1", "2"], ["1", "2"], ["1", "2"]]
