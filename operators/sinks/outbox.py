@@ -27,7 +27,15 @@ from tokenring.engine import (
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.expressions import lit
 from tokenring.operators.migrate import offer, state_moves
-from tokenring.operators.recovery import Saving, finished_of, have_folder, inserted_until, part_number, tell_last
+from tokenring.operators.recovery import (
+    Saving,
+    finished_of,
+    have_folder,
+    inserted_until,
+    outbox_of,
+    part_number,
+    tell_last,
+)
 from tokenring.operators.rows import all_columns, computed, unnamed
 from tokenring.operators.sinks.publication import PartWriter, require_new, require_outside_loops
 from tokenring.operators.state.moving import RowsByTime, times_table
@@ -109,8 +117,10 @@ def _require_new(target: Path, name: str, saving: Saving, known: str) -> None:
     """The job knows of no such results of a sink: UsageError where there are some, RecoveryError where it knows of
     others."""
     was = saving.resumed
+    is_ours = target.is_relative_to(outbox_of(saving.folder.path, known).parent)
+    called_so = ["it is of a sink that was called so before: call this one otherwise, by name="] * is_ours
     if was is None:
-        require_new(target, name)
+        require_new(target, name, *called_so)
         return
     of_job = f"snapshot {was.number} of {saving.folder.path}"
     if known in {*(was.finished_sinks or ()), *[sink["known"] for sink in was.sinks]}:
@@ -119,7 +129,8 @@ def _require_new(target: Path, name: str, saving: Saving, known: str) -> None:
             f"folder, or table"
         )
     # A run that goes on makes no results of earlier rows again: whoever removes them has lost them.
-    require_new(target, name, f"{of_job} knows of no results there, so leave them, and choose another folder")
+    known_none = f"{of_job} knows of no results there, so leave them, and choose another folder"
+    require_new(target, name, *called_so or [known_none])
 
 
 def deliver(

@@ -2,8 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from math import isfinite
 from typing import Any, Literal, overload
+
+import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span, span_of
@@ -67,9 +71,9 @@ def from_generator(
     all, or, by SIGTERM, as far as its times are (Worker.stopping tells); False if a part of the rows is worth nothing:
     the run then ends at once.
     positions: whether the function is given `position=`, where to go on, None at first, and yields pairs of rows and
-    the position behind them, in numbers, texts, lists and dicts: an offset, say. So a run that is resumed (`Recovery`)
-    reads nothing twice. Without, the function is called again, and as many items are dropped as it had yielded, which
-    must be the same ones, in the same order.
+    the position behind them, in numbers, texts, lists, and dicts by text: an offset, say. So a run that is resumed
+    (`Recovery`) reads nothing twice. Without, the function is called again, and as many items are dropped as it had
+    yielded, which must be the same ones, in the same order.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -113,7 +117,7 @@ def from_generator(
                         f"source {name!r}: {where} is {type(rows).__name__}; with positions=True it yields pairs of "
                         f"rows and the position behind them"
                     )
-                rows, behind = rows
+                rows, behind = rows[0], _position(name, where, rows[1])
             batch = rows if isinstance(rows, Batch) else named_rows(partial(Batch, schema, rows), where)
 
             def place(row: int, where: str = where) -> str:
@@ -132,6 +136,37 @@ def from_generator(
     return feed(
         scope, schema, timing, pieces, throttle, live, contents=lambda: facts, partitions=partitions, idle_ns=idle_ns
     )
+
+
+def _position(name: str, where: str, given: Any) -> Any:
+    """A position as it will be given back: numpy's numbers as Python's. UsageError for what would not come back so."""
+    if given.__class__ is int and -(2**63) <= given < 2**64:
+        return given
+    with suppress(ValueError):
+        if given is not None:
+            return _as_saved(given)
+    raise UsageError(
+        f"source {name!r}: the position behind {where} is {given!r}, and is to be saved, as JSON: a number (whole "
+        f"ones of 64 bits, or finite), a text, or a list or dict (by text) of such; None is where the first run begins"
+    )
+
+
+def _as_saved(given: Any) -> Any:
+    """A part of a position as JSON will have it; ValueError where it would come back as something else, or not."""
+    if isinstance(given, np.integer | np.floating | np.bool_):
+        given = given.item()
+    kind = type(given)
+    if kind is list:
+        return [_as_saved(each) for each in given]
+    if kind is dict and all([type(key) is str for key in given]):
+        return {_as_saved(key): _as_saved(value) for key, value in given.items()}
+    is_whole = kind is int and -(2**63) <= given < 2**64
+    is_real = kind is float and isfinite(given)
+    if not (given is None or kind is bool or is_whole or is_real or kind is str):
+        raise ValueError
+    if kind is str:
+        given.encode()  # half a surrogate pair is no text: UnicodeEncodeError is a ValueError
+    return given
 
 
 def _of_partition(name: str, function: Any, named: Sequence[str]) -> Callable[[Any, int], Callable[..., Any]]:

@@ -20,6 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import tokenring as tr
@@ -32,7 +33,7 @@ from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine import GraphError, OperatorError, RecoveryError, UsageError
 from tokenring.engine.ask import write_whole
 from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_arrow_files, to_database, union
-from tokenring.operators.recovery import JobFolder
+from tokenring.operators.recovery import JobFolder, outbox_of
 from tokenring.operators.recovery.folder import WANTED, answer_to
 from tokenring.operators.sinks.database_table import DatabaseTable
 
@@ -654,7 +655,7 @@ PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from {module} import run
-from tokenring.operators.recovery import JobFolder
+from tokenring.operators.recovery import JobFolder, outbox_of
 folder, dies_at = Path(sys.argv[1]), int(sys.argv[2])
 deliver, delivered = JobFolder.deliver, 0
 def dies(self, snapshot):
@@ -724,3 +725,15 @@ def test_a_run_ends_whose_last_snapshot_does_not_come(tmp_path: Path, monkeypatc
             workers=2,
             recovery=tr.Recovery(tmp_path / "job"),
         )
+
+
+def test_what_a_removed_sink_left_in_the_job_is_no_folder_of_the_users(tmp_path: Path) -> None:
+    left = outbox_of(tmp_path / "job", "to_database")
+    left.mkdir(parents=True)
+    (left / "inserted.json").write_text("{}")
+
+    def flow(scope: tr.Scope) -> None:
+        scope.read_arrow(pa.table({"k": [1]})).to_database(tmp_path / "results.db", "rows")
+
+    with raises(tr.UsageError, "operator 'to_database'", "called so before", "name="):
+        tr.run(flow, workers=1, recovery=tr.Recovery(tmp_path / "job"))

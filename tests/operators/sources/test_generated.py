@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+import orjson
+import pytest
 
 from tests.errors import raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, UsageError
 from tokenring.operators import ARRIVAL, END_OF_STREAM, Throttle, count, from_callback, from_generator
+from tokenring.operators.sources.generated import _position
 
 SCHEMA = Schema("at value")
 YEAR_2020_NS = 1_577_836_800_000_000_000
@@ -147,3 +155,35 @@ def test_a_generator_that_is_to_say_where_it_is_yields_pairs() -> None:
         run(lambda scope: from_generator(scope, SCHEMA, rows, time="at", positions=True))
     with raises(UsageError, "source 'from_generator'", "(worker_index, peers)", "position="):
         run(lambda scope: from_generator(scope, SCHEMA, lambda one: iter(()), positions=True))
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        None, math.inf, math.nan, 2**64, -(2**63) - 1, (1, "a"), [1, (2,)], {1: 2}, b"a", datetime(2024, 1, 1),
+        "\ud800", [math.nan], {"a": [math.inf]}, np.datetime64("2024-01-01", "ns"), np.array([1]), Path("a"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_position_that_would_not_come_back_is_refused(position: Any) -> None:
+    """inf came back as None, where a source begins: it read all once more. Others let no snapshot be taken."""
+
+    def pairs(worker: int, peers: int, position: Any) -> Iterator[Any]:
+        yield {"at": [1], "value": [worker]}, given
+
+    given = position
+    with raises(OperatorError, "source 'from_generator'", "behind item 0 of worker 0's", "saved, as JSON", "64 bits"):
+        run(lambda scope: from_generator(scope, SCHEMA, pairs, time="at", positions=True))
+
+
+@pytest.mark.parametrize(
+    ("position", "comes_back"),
+    [
+        (np.int64(9), 9), (np.float32(0.5), 0.5), (np.bool_(True), True), ({"a": [np.uint64(2**64 - 1), None]},) * 2,
+        (-(2**63), -(2**63)), ("é\0", "é\0"), ([], []), (5e-324, 5e-324),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_position_comes_back_as_it_was(position: Any, comes_back: Any) -> None:
+    made = _position("source", "item 0", position)
+    assert orjson.loads(orjson.dumps(made)) == made == comes_back
