@@ -41,7 +41,7 @@ from tokenring.operators.mechanisms.interface import (
     taken_by,
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
-from tokenring.operators.migrate import Table, is_gone_by_times, saving_of, state_moves
+from tokenring.operators.migrate import GoneBy, Table, saving_of, state_moves
 from tokenring.operators.time import require_total_order
 
 
@@ -158,14 +158,15 @@ class Tokens(Mechanism):
         for stream, pact in inputs:
             builder.input(stream, pact)
         brings_due = moves is not None and state_moves(builder, moves, pends=True)
-        saved = saving_of(scope)
+        saved, gone_by = saving_of(scope), scope.kept(GoneBy)
         saving = saved if moves is not None and not moves else None
         output = builder.output(schema)
         if compiled is not None:
 
             def construct(context: OperatorContext) -> Compiled:
                 made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
-                Driven(made.state).is_by_times = is_gone_by_times(scope)
+                finished = saved is not None and bool(saved.finished)
+                Driven(made.state).is_by_times = finished or gone_by.times
                 if saving is not None:
                     saving.rests_empty(Driven(made.state).empties.data, context.activate)
                 return made

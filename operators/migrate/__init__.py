@@ -30,9 +30,9 @@ with later(__name__):
     from tokenring.operators.migrate.steering import TO
     from tokenring.operators.migrate.used import (
         METER,
+        GoneBy,
         goes_by_times,
         has_bins,
-        is_gone_by_times,
         made_again,
         saving_of,
         sends_in_groups,
@@ -44,6 +44,7 @@ __all__ = [
     "Bins",
     "Change",
     "Finished",
+    "GoneBy",
     "HeldBackWarning",
     "DUE",
     "Leaving",
@@ -67,7 +68,6 @@ __all__ = [
     "goes_by_times",
     "has_bins",
     "hears_of_ends",
-    "is_gone_by_times",
     "is_hashed",
     "key_words",
     "made_again",

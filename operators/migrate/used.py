@@ -84,13 +84,6 @@ def goes_by_times(scope: Any) -> None:
     scope.kept(GoneBy).times = True
 
 
-def is_gone_by_times(scope: Any) -> bool:
-    """Whether an operator of the dataflow, or a sink under recovery, goes by the times of messages. To be asked when
-    all is declared."""
-    saving = saving_of(scope)
-    return bool(scope.kept(GoneBy).times or (saving is not None and saving.finished))
-
-
 def made_again(scope: Any, *says: object) -> None:
     """Say of the operator that was declared last that where the run goes on from a snapshot it is sent all that it ever
     was, and so has again what it keeps. Where nothing is saved it means nothing. says: what it makes of its rows, where
