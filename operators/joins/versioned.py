@@ -6,7 +6,7 @@ from tokenring.engine import AnyStream, Exchange, Notify, Stream, Updates
 from tokenring.operators.joins.compiled import compiled_versioned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_tables
 from tokenring.operators.joins.narrowed import without_null_words
-from tokenring.operators.migrate import goes_by_times, of_version, sends_in_groups, state_moves
+from tokenring.operators.migrate import of_version, sends_in_groups, state_moves
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import require_total_order
 
@@ -25,8 +25,6 @@ def declare_versioned(
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
     require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT], by_time=times[RIGHT] is None)
-    if times[RIGHT] is None:
-        goes_by_times(scope)
     builder = sides[0].operator(columns.operator, Notify.IF_TOKEN)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side]))
