@@ -220,8 +220,10 @@ def _environment(pid: int, started: int) -> bytes:
     while True:
         found = _read_proc(pid, "environ")
         age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
-        stat = _read_proc(pid, "stat")  # nothing, if it has ended
-        if found or age_s > _BEGINS_S or not stat or b") Z " in stat:
+        if found or age_s > _BEGINS_S:
+            return found
+        stat = _read_proc(pid, "stat")
+        if not stat or b") Z " in stat:  # it has ended
             return found
         time.sleep(0.001)
 

@@ -1,6 +1,5 @@
 """The compiled part of a worker's running graph: its tables, how they come to be, and how they grow."""
 
-
 import numpy as np
 
 from tokenring.engine.errors import TokenError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, overload
 
 import numpy as np
@@ -25,14 +25,15 @@ from tokenring.engine.times import coordinates, from_coordinates
 from tokenring.operators.collections.collection import OWN_COLUMNS, Collection
 from tokenring.operators.collections.joins import Columns, names_of
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
-from tokenring.operators.collections.streams import schema_of_updates, stamped
+from tokenring.operators.collections.streams import require_none_of, schema_of_updates, stamped
 from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.collections.words import TIMES
-from tokenring.operators.migrate import Table, goes_by_times, saving_of
+from tokenring.operators.migrate import GoneBy, Table, saving_of
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_integer_times, require_total_order
 
+_OURS = {*OWN_COLUMNS, GONE}
 _MOST = 2**63 - 1  # times that a row is there
 Given = Batch | Mapping[str, Any]
 
@@ -52,9 +53,9 @@ def collection(
     for a column of times in a loop, in any loop under recovery, and for updates, such as counts so far.
     """
     require_rows(name, stream)
-    _require_none_of_ours(name, [each for each in stream.schema.names if each not in (time, times, deleted)])
+    require_none_of([each for each in stream.schema.names if each not in (time, times, deleted)], _OURS, name)
     if time is None:
-        goes_by_times(stream.scope)
+        stream.scope.kept(GoneBy).times = True
     if time is not None or key is not None:
         what = f"operator {name!r}: rows are there at times of their own"
         require_integer_times(stream.scope, what, "make the collection outside, and enter(loop)")
@@ -69,15 +70,6 @@ def collection(
     hidden = {time, times} - {None}
     data = Schema.of({each: kind for each, kind in stream.schema.spec().items() if each not in hidden})
     return _entering(Collection(stamped(stream, data, time, times, name), data), name)
-
-
-def _require_none_of_ours(name: str, columns: Sequence[str]) -> None:
-    """SchemaError for a column of rows that is called as one that collections keep beside them."""
-    for clash in [column for column in columns if column in OWN_COLUMNS or column == GONE]:
-        raise SchemaError(
-            f"operator {name!r}: collections have a column {clash!r} of their own; call yours otherwise before, as in "
-            f'.rename({{{clash!r}: "other"}})'
-        )
 
 
 def _entering(rows: Collection, name: str) -> Collection:
@@ -254,7 +246,7 @@ def new_collection(
     """
     if not isinstance(schema, Schema):
         raise SchemaError(f'input {name!r}: give a Schema, such as Schema("key value"), not {schema!r}')
-    _require_none_of_ours(name, schema.names)
+    require_none_of(schema.names, _OURS, name)
     if key is None:
         handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, scope.depth))
     else:

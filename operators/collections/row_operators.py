@@ -35,7 +35,7 @@ class Rows:
     def select(self, *kept: Any, **columns: Any) -> Self:
         """These columns alone, as `select` of a stream."""
         named = [each.name if isinstance(each, Alias) else each for each in kept if isinstance(each, Alias | str)]
-        require_none_of([*named, *columns], self._hidden)
+        require_none_of([*named, *columns], self._hidden, "select")
         return self._of(select(self.stream, *kept, *self._hidden, **columns))
 
     def with_columns(self, **columns: Any) -> Self:
@@ -45,7 +45,7 @@ class Rows:
 
     def rename(self, columns: Mapping[str, str] | None = None, /, **renamed: str) -> Self:
         """Other names for columns: `rename(price="euro")`, or a mapping of old names to new ones."""
-        require_none_of([*(columns or {}).values(), *renamed.values()], self._hidden)
+        require_none_of([*(columns or {}).values(), *renamed.values()], self._hidden, "rename")
         return self._of(rename(self.stream, columns, **renamed))
 
     def drop_columns(self, *dropped: str) -> Self:

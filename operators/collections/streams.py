@@ -1,6 +1,6 @@
 """Streams of updates: the columns that they have besides data, and how they come to have them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,11 +38,12 @@ _MOST = 2**63 - 1
 _FEW = 3  # rows that an error shows
 
 
-def require_none_of(columns: Collection[str], own: Collection[str]) -> None:
+def require_none_of(columns: Iterable[str], own: Container[str], operator: str = "") -> None:
     """SchemaError for a column of rows that is called as one that is kept beside them."""
     for clash in [column for column in columns if column in own]:
+        where = f"operator {operator!r}: " if operator else ""
         raise SchemaError(
-            f"collections have a column {clash!r} of their own; call yours otherwise, as in "
+            f"{where}collections have a column {clash!r} of their own; call yours otherwise before, as in "
             f'.rename({{{clash!r}: "other"}})'
         )
 

@@ -31,7 +31,6 @@ with later(__name__):
     from tokenring.operators.migrate.used import (
         METER,
         GoneBy,
-        goes_by_times,
         has_bins,
         made_again,
         saving_of,
@@ -65,7 +64,6 @@ __all__ = [
     "Table",
     "Waiting",
     "bins_of",
-    "goes_by_times",
     "has_bins",
     "hears_of_ends",
     "is_hashed",

@@ -79,11 +79,6 @@ class GoneBy:
     times = False
 
 
-def goes_by_times(scope: Any) -> None:
-    """Say that an operator that is declared goes by the times of messages."""
-    scope.kept(GoneBy).times = True
-
-
 def made_again(scope: Any, *says: object) -> None:
     """Say of the operator that was declared last that where the run goes on from a snapshot it is sent all that it ever
     was, and so has again what it keeps. Where nothing is saved it means nothing. says: what it makes of its rows, where

@@ -117,20 +117,18 @@ def _require_new(target: Path, name: str, saving: Saving, known: str) -> None:
     """The job knows of no such results of a sink: UsageError where there are some, RecoveryError where it knows of
     others."""
     was = saving.resumed
-    is_ours = target.is_relative_to(outbox_of(saving.folder.path, known).parent)
-    called_so = ["it is of a sink that was called so before: call this one otherwise, by name="] * is_ours
-    if was is None:
-        require_new(target, name, *called_so)
-        return
-    of_job = f"snapshot {was.number} of {saving.folder.path}"
-    if known in {*(was.finished_sinks or ()), *[sink["known"] for sink in was.sinks]}:
+    of_job = "" if was is None else f"snapshot {was.number} of {saving.folder.path}"
+    if was is not None and known in {*(was.finished_sinks or ()), *[sink["known"] for sink in was.sinks]}:
         raise RecoveryError(
             f"operator {name!r}: {of_job} has sink {known!r} with another commit=: bring that back, or choose another "
             f"folder, or table"
         )
-    # A run that goes on makes no results of earlier rows again: whoever removes them has lost them.
-    known_none = f"{of_job} knows of no results there, so leave them, and choose another folder"
-    require_new(target, name, *called_so or [known_none])
+    if target.is_relative_to(outbox_of(saving.folder.path, known).parent):  # the job's own
+        require_new(target, name, "it is of a sink that was called so before: call this one otherwise, by name=")
+    elif was is None:
+        require_new(target, name)
+    else:  # a run that goes on makes no results of earlier rows again: whoever removes them has lost them.
+        require_new(target, name, f"{of_job} knows of no results there, so leave them, and choose another folder")
 
 
 def deliver(

@@ -140,8 +140,6 @@ def from_generator(
 
 def _position(name: str, where: str, given: Any) -> Any:
     """A position as it will be given back: numpy's numbers as Python's. UsageError for what would not come back so."""
-    if given.__class__ is int and -(2**63) <= given < 2**64:
-        return given
     with suppress(ValueError):
         if given is not None:
             return _as_saved(given)
