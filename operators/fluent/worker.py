@@ -31,6 +31,12 @@ def _recovery() -> Any:
     return recovery
 
 
+def _removing(worker: "Worker") -> Any:
+    from tokenring.engine.install import Removing
+
+    return Removing if worker.saving is None else _recovery().RemovingSaved
+
+
 class Worker(engine.Worker):
     """The engine's face inside a worker process: build dataflows, feed inputs, step, wait."""
 
@@ -47,6 +53,7 @@ class Worker(engine.Worker):
         "migrate": lambda *asked: migrate.Migrating(*asked),
         "snapshot": lambda *asked: _recovery().Taking(*asked),
         "end": lambda *asked: leaving.Leaving(*asked),
+        "remove": lambda worker, *asked: _removing(worker)(worker, *asked),
     }
 
     @contextmanager

@@ -7,7 +7,6 @@ with later(__name__):
     from tokenring.operators.recovery.folder import (
         JobFolder,
         Snapshot,
-        Wanted,
         dead_letters_in,
         dead_letters_of,
         finished_of,
@@ -22,13 +21,17 @@ with later(__name__):
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.of_worker import WorkerSaving
     from tokenring.operators.recovery.options import Recovery
+    from tokenring.operators.recovery.removing import RemovingSaved
     from tokenring.operators.recovery.saved import SavedRows, SavedSink, SavedSource
     from tokenring.operators.recovery.saving import Saving
     from tokenring.operators.recovery.taking import Taking
+    from tokenring.operators.recovery.wanted import OneMore, Wanted
 
 __all__ = [
     "JobFolder",
+    "OneMore",
     "Recovery",
+    "RemovingSaved",
     "SavedRows",
     "SavedSink",
     "SavedSource",

@@ -35,9 +35,6 @@ second tables are whole; up to the third there is the program's dataflow alone."
 MANIFEST = "manifest.json"
 _LAST = "last.json"  # the number of the newest manifest whose results have appeared, or begun to; where all lie
 _INSERTED = "inserted.json"  # beside results that go into a table: the number of the newest ones that are in it
-WANTED, TOLD = "wanted-", "told-"
-"""How files in a job's folder begin: who makes the one wants a snapshot now, and is told in the other what came of it.
-"""
 LOCK = "lock"
 _OUTBOX = "outbox"
 _DEAD_LETTERS = "dead-letters"
@@ -76,32 +73,6 @@ def inserted_until(folder: Path) -> int:
 def say_inserted(folder: Path, number: int) -> None:
     """The results of a snapshot are in a table, and may go."""
     write_json(folder / _INSERTED, number)
-
-
-def answer_to(wanted: Path) -> Path:
-    """Where who wants a snapshot is told of it."""
-    return wanted.with_name(f"{wanted.name.replace(WANTED, TOLD)}.json")
-
-
-class Wanted:
-    """A snapshot that is wanted now, whoever wants it: the launcher takes it, and says what came of it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / f"{WANTED}{secrets.token_hex(8)}"
-
-    def ask(self) -> None:
-        """Want it. OSError if nothing can be written to the job's folder."""
-        self._path.touch()
-
-    def told(self) -> dict[str, Any] | None:
-        """What came of it: `number` and so on, or `error`; None as long as it lasts."""
-        told = answer_to(self._path)
-        return orjson.loads(told.read_bytes()) if told.exists() else None
-
-    def forget(self) -> None:
-        """Want it no more."""
-        self._path.unlink(missing_ok=True)
-        answer_to(self._path).unlink(missing_ok=True)
 
 
 def number_of(path: Path) -> int:

@@ -33,21 +33,12 @@ from tokenring.engine.ask import (
     write_whole,
 )
 from tokenring.engine.worker import default_workers
-from tokenring.operators.recovery.folder import (
-    LOCK,
-    TOLD,
-    WANTED,
-    JobFolder,
-    Snapshot,
-    Wanted,
-    answer_to,
-    dead_letters_of,
-    part_name,
-)
+from tokenring.operators.recovery.folder import LOCK, JobFolder, Snapshot, dead_letters_of, part_name
 from tokenring.operators.recovery.of_worker import WorkerSaving
 from tokenring.operators.recovery.options import DEAD_LETTERS, Recovery
 from tokenring.operators.recovery.saved import SavedSink
 from tokenring.operators.recovery.saving import CHANGED, INSTALLED
+from tokenring.operators.recovery.wanted import TOLD, WANTED, Wanted, answer_to
 from tokenring.operators.recovery.words import (
     DECIDED,
     FREEZE,

@@ -39,6 +39,8 @@ class WorkerSaving:
         """Who takes those (operators/sinks/dead_letters.py); None where there are none."""
         self.sinks: dict[str, SavedSink] = {}
         """Those that are no dataflow's."""
+        self.cut_for = 0
+        """The newest snapshot that this worker has been copied for, whether it was finished or not."""
         self.program: dict[str, Callable[[], Any]] = {}
         """What the program saves of its own, by name."""
         self._main: Saving | None = None
@@ -95,6 +97,10 @@ class WorkerSaving:
             if saving is not None and saving.is_built and saving.dataflow.running is dataflow:
                 found += [saving] if name not in self.worker.dataflows.failed else []
         return found
+
+    def installed(self, name: str) -> Saving | None:
+        """What is saved of an installed dataflow; None where it has failed."""
+        return next((one for one in self.dataflows if one.name == name), None)
 
     @property
     def is_built(self) -> bool:
@@ -171,6 +177,7 @@ class WorkerSaving:
 
     def cut(self, number: int, before: int) -> list[dict[str, str]]:
         """Close the sinks' files: what they are; see SavedSink."""
+        self.cut_for = number
         return [
             {"made": made, "folder": str(sink.folder), "suffix": sink.suffix, "dataflow": name}
             for name, sinks in [("", self.sinks), *[(one.name, one.sinks) for one in self.dataflows]]

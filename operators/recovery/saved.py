@@ -1,6 +1,6 @@
 """What is saved of a dataflow: sources, sinks, and what operators keep in tables."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -68,6 +68,12 @@ class SavedSink(Protocol):
     def cut(self, number: int, before: int) -> list[str]:
         """Close, for snapshot `number`, the file that holds what came last; all files, under hidden names, that no
         snapshot up to `before`, which is whole, has."""
+
+    def waiting(self) -> Iterable[Path]:
+        """Files that have appeared and are to go into a table still."""
+
+    def abandon(self) -> None:
+        """Its dataflow is removed: no snapshot comes that has what came last."""
 
 
 class SavedState:

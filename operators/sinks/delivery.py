@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -28,8 +27,8 @@ from tokenring.engine import (
 )
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.recovery import (
+    OneMore,
     Saving,
-    Wanted,
     finished_of,
     inserted_until,
     outbox_of,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NOTHING = Schema("nothing")
-_LOOK_NS, _AGAIN_NS = 50_000_000, 1_000_000_000
+_LOOK_NS = 50_000_000
 
 
 class Destination(Protocol):
@@ -104,14 +103,19 @@ def deliver_to(
         if context.worker_index:
             token.drop()
             return lambda output: None
-        context.when_released(destination.rest)
+        last = OneMore(saving.folder.path)  # the snapshot that has all results: the end of the run waits for it
+
+        def let_go() -> None:
+            destination.rest()
+            last.forget()
+
+        context.when_released(let_go)
         delivery.begin()
-        last = _LastSnapshot(saving.folder.path)
-        is_over = partial(has_ended, saving, sink, context.peers) if finished else last.is_there
+        is_over = partial(has_ended, saving, sink, context.peers) if finished else last.number
 
         def logic(output: OutputPort) -> None:
             if token.live:
-                is_last = written.frontier == COMPLETE and is_over()  # asked before the look at what has appeared
+                is_last = written.frontier == COMPLETE and bool(is_over())  # asked before the look at what has appeared
                 if delivery.step():
                     context.activate_after(destination.again_ns)
                 elif is_last:
@@ -123,28 +127,6 @@ def deliver_to(
 
     builder.build(construct)
     return written
-
-
-class _LastSnapshot:
-    """The snapshot that has all results: the end of the run waits for it."""
-
-    def __init__(self, job: Path) -> None:
-        self._wanted = Wanted(job)
-        self._asked_ns = 0
-        self._is_there = False
-
-    def is_there(self) -> bool:
-        """Whether it is there; it is asked for if it was not yet, and again if it could not be taken."""
-        told = self._wanted.told() if self._asked_ns else None
-        if told is not None and "number" in told:
-            self._wanted.forget()
-            self._is_there = True
-        elif not self._is_there and (told is not None or not self._asked_ns):
-            if monotonic_ns() >= self._asked_ns + _AGAIN_NS:
-                self._wanted.forget()
-                self._wanted.ask()
-                self._asked_ns = monotonic_ns()
-        return self._is_there
 
 
 class _Delivery:

@@ -7,7 +7,7 @@ So where the same rows come again, each is there exactly once.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 
@@ -91,6 +91,19 @@ class Outbox:
         left = [(closed_for, path) for closed_for, path in self._closed if not 0 < closed_for <= before]
         self._closed = [(closed_for or number, path) for closed_for, path in left]
         return [path for _, path in self._closed]
+
+    def waiting(self) -> Iterable[Path]:
+        """See SavedSink."""
+        return self.folder.glob("part-*") if self.into else ()
+
+    def abandon(self) -> None:
+        """See SavedSink."""
+        self.close()
+        for closed_for, path in self._closed:
+            if not closed_for:
+                Path(path).unlink(missing_ok=True)
+            given(path)
+        self._closed = []
 
 
 def _new_file(folder: Path, worker: int, number: int) -> Path:

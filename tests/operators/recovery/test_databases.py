@@ -34,7 +34,7 @@ from tokenring.engine import GraphError, OperatorError, RecoveryError, UsageErro
 from tokenring.engine.ask import write_whole
 from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_arrow_files, to_database, union
 from tokenring.operators.recovery import JobFolder, outbox_of
-from tokenring.operators.recovery.folder import WANTED, answer_to
+from tokenring.operators.recovery.wanted import WANTED, answer_to
 from tokenring.operators.sinks.database_table import DatabaseTable
 
 MODULE = import_module("tokenring.operators.sinks.to_database")
@@ -705,7 +705,7 @@ def test_a_last_snapshot_that_cannot_be_taken_is_asked_for_again(
         return {"error": "the disk is full"} if len(asked) < 3 else take(keeper, processes)
 
     monkeypatch.setattr(Keeper, "_try_to_take", fails_first)
-    monkeypatch.setattr(DELIVERY, "_AGAIN_NS", 1000)
+    monkeypatch.setattr("tokenring.operators.recovery.wanted._AGAIN_NS", 1000)
     recovery = tr.Recovery(tmp_path / "job", every="1h")
     tr.run(lambda scope: counts(scope, tmp_path, tmp_path / "it.db", False), workers=2, recovery=recovery)
     assert len(asked) >= 3

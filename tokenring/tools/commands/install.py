@@ -42,7 +42,8 @@ def install(process: int, target: str, name: str | None, timeout: float) -> None
 @click.argument("name")
 @timeout_option
 def remove(process: int, name: str, timeout: float) -> None:
-    """End a dataflow that was installed in a running group, and let go what it kept.
+    """End a dataflow that was installed in a running group, and let go what it kept. Where the run keeps snapshots, one
+    more is taken, and what its sinks had by then goes to their folders and tables first.
 
     PROCESS is the number of the process that launched the group, or of one of its workers; NAME what the dataflow was
     installed as: `tokenring views PROCESS` lists them.
