@@ -232,7 +232,12 @@ class Collection(Rows):
         return self.aggregate(key, name, count=Count())
 
     def distinct(self, name: str = "distinct") -> Collection:
-        """Each row that is there, once."""
+        """Each row that is there, once. Of some columns: `select` those first. SchemaError for a column's name."""
+        if name in self.schema.positions:
+            raise SchemaError(
+                f"distinct({name!r}) is of whole rows, and would be called as a column is: say "
+                f"select({name!r}).distinct() for what is in that column, or another name"
+            )
         return self.arrange(self.schema.names, f"{name}.arrange").each(name).collection()
 
     def threshold(self, most: int | Callable[[np.ndarray], np.ndarray], name: str = "threshold") -> Collection:

@@ -71,7 +71,8 @@ class _Typing:
         self._at: Node | None = None
 
     def _refuse(self, fault: str) -> SchemaError:
-        return SchemaError(f"operator {self._who!r}, in {self._at!r}: {fault}")
+        where = "" if self._at is None else f", in {self._at!r}"
+        return SchemaError(f"operator {self._who!r}{where}: {fault}")
 
     def _told(self, made: Callable[[], _Made]) -> _Made:
         """What `made` gives; what it refuses is said of where we are."""

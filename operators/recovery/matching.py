@@ -189,8 +189,18 @@ def other_state(state: SavedState | SavedRows, was: Mapping[str, Any], stay: Col
         other = now[one["table"]] if one["table"] < len(now) else {"columns": {}, "key": [], "version": ""}
         differ = [what for what in ("version", "columns", "key") if one[what] is not None and one[what] != other[what]]
         for what in [what for what in differ if one[what] and other[what]] or differ:
-            return f"keeps ({other[what] or ''}), and kept ({one[what] or ''})".replace("'", "")
+            return f"keeps ({_in_words(other[what] or '')}), and kept ({_in_words(one[what] or '')})"
     return ""
+
+
+def _in_words(told: Collection[str]) -> str:
+    """A version, or columns, with their kinds if those are told: as the program calls them, without those that it does
+    not know."""
+    if isinstance(told, str):
+        return told.replace("'", "")
+    called = {name: name.removeprefix("row ") for name in told if "·" not in name}
+    kinds = told if isinstance(told, Mapping) else {}
+    return ", ".join([f"{shown}: {kinds[name]}" if kinds else shown for name, shown in called.items()])
 
 
 def _listed(sources: Sequence[str]) -> str:

@@ -236,6 +236,7 @@ def test_an_update_before_its_message_is_told_of() -> None:
             lambda rows, texts: rows.iterate(lambda inner, loop: inner.select("k")),
             ("'iterate'", "Schema(k=int64)", "Schema(k=int64, v=int64)"),
         ),
+        (lambda rows, texts: rows.distinct("k"), ("distinct('k')", "whole rows", "select('k').distinct()")),
         (
             lambda rows, texts: rows.aggregate("k", n=tr.First("v")),
             ("operator 'aggregate'", "n is to be Count(), or Count, Sum, Min or Max"),

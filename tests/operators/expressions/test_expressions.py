@@ -402,6 +402,12 @@ def test_a_set_of_constants_is_told_in_one_order() -> None:
     assert repr(col("n").is_in(["b", "a"])) == "n.is_in('b', 'a')"
 
 
+def test_a_constant_of_no_kind_is_refused_where_it_stands_alone() -> None:
+    stream = Scope("wrong").new_input(Schema("n"))[1]
+    with raises(SchemaError, f"operator 'with_columns': {2**64} does not fit int64"):
+        with_columns(stream, x=lit(2**64))
+
+
 @pytest.mark.parametrize("sign", ["|", "+"])
 def test_hundreds_of_operations_may_stand_within_each_other_and_more_are_refused(sign: str) -> None:
     """Python's stack would end, who knows where."""

@@ -20,7 +20,7 @@ from tests.errors import raises
 from tests.operators.recovery.test_instants import KEYS, expected_windows, source
 from tests.operators.recovery.worlds import Job, Rows
 from tests.operators.sinks.test_to_delta import rows_in
-from tokenring.engine import GraphError
+from tokenring.engine import GraphError, RecoveryError
 from tokenring.operators import (
     Count,
     Session,
@@ -36,6 +36,7 @@ from tokenring.operators import (
     to_arrow_files,
     to_parquet,
     union,
+    with_columns,
 )
 
 
@@ -75,6 +76,23 @@ def cut_often(job: Job, seed: int, sinks: list[str], expected: Rows) -> None:
         world.finish()
     for sink in sinks:
         assert job.rows(sink) == expected
+
+
+def test_rows_of_other_columns_are_told_by_those_alone_that_the_program_has(tmp_path: Path) -> None:
+    """Not by what goes with them to one worker."""
+    job = Job(tmp_path, plain)
+    with job.world(2, Random(1)) as world:
+        world.step(20)
+        world.take()
+
+    def wider(scope: Any, results: Path) -> None:
+        to_arrow_files(with_columns(source(scope, at_once=3), w=col("v")), results / "rows", commit="finished")
+
+    job.declare = wider
+    columns = "at: int64, k: string?, v: int64"
+    said = f"'to_arrow_files', which keeps ({columns}, w: int64, time: int64), and kept ({columns}, time: int64)"
+    with raises(RecoveryError, said), job.world(2, Random(1)):
+        pass
 
 
 @pytest.mark.parametrize("seed", range(12))
