@@ -263,13 +263,14 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     Memory: one row a key. GraphError in a loop: rows of several epochs come in no order there. Where state moves by
     bins, and under recovery, a key's rows may come from several workers, in any order: there they are exchanged by key,
     whose worker stays, and the latest is the last to arrive of those with the latest message time. Of updates, such as
-    a running count, one that comes later may have an earlier time: it is the last to arrive of them, except by bins.
+    a running count, one that comes later may have an earlier time: it is the last to arrive of them; by bins, which
+    have that come from several workers, GraphError.
     """
     require_total_order(name, stream.scope)
     given: Any = key
     column: Any = tuple(given) if isinstance(given, list) else given
     position = stream.schema.position(column)  # which says what is wrong with it
-    require_newest(name, stream, (key,))
+    require_newest(name, stream, (key,), by_time=has_bins(stream.scope))
     stream.scope.kept(RowsKept).append(repr(name))
     kept = Latest(stream.schema.names, stream.schema, key)
     moves = has_bins(stream.scope) or saving_of(stream.scope) is not None

@@ -268,7 +268,7 @@ def of_one_input(keyed: bool) -> dict[str, Operator]:
             ),
             "distinct": Operator(lambda s, by: select(distinct(s, by), by), lambda rows, by: [*groups(rows, by)]),
             "latest": Operator(
-                lambda s, by: latest(count(select(s, key=col("key").fill_null(-1)), "key"), "key"),
+                lambda s, by: latest(as_rows(count(select(s, key=col("key").fill_null(-1)), "key")), "key"),
                 lambda rows, by: [
                     (-1 if key is None else key, len(some)) for (key,), some in groups(rows, by).items()
                 ],

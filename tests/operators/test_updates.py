@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.engine.helpers import simulated
 from tests.errors import raises
 from tests.operators.exported import exported
 from tests.operators.helpers import bench
@@ -26,6 +27,7 @@ from tokenring.operators import (
     count,
     distinct,
     filter,
+    fluent,
     graphs,
     last_by,
     latest,
@@ -260,6 +262,16 @@ def test_a_loop_hands_them_in_and_out() -> None:
         entered = loop.enter(stream)
     assert entered.updates == stream.updates
     assert loop.leave(entered).updates == stream.updates
+
+
+def test_the_last_of_them_is_not_known_where_they_come_from_several_workers() -> None:
+    """By bins a key's updates do; and the last to come may have an earlier time."""
+    with simulated(2, worker_class=fluent.Worker) as group:
+        (worker, _) = group.workers
+        with group.building(worker), worker.dataflow("it", bins=2) as scope:
+            _, stream = scope.new_input(ROW)
+            with raises(GraphError, "operator 'latest'", "latest time", "'count'", "to_upserts('key')", "as_rows"):
+                latest(count(stream, "key"), "key")
 
 
 def test_counts_of_counts() -> None:

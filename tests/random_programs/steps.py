@@ -65,6 +65,7 @@ from tokenring.operators import (
     when,
     with_columns,
 )
+from tokenring.operators.migrate import has_bins
 
 NONE, NO_TEXT = when(lit(False)).then(0), when(lit(False)).then("")
 
@@ -630,6 +631,12 @@ def kept_by_text(step: Step, number: int, a: Stream) -> Stream:
     return put(step, row(changes, k="k", s="s", v="v", at="time", id=often))
 
 
+def latest_of_running(step: Step, number: int, a: Stream) -> Any:
+    """The last of running aggregates; by bins that is by the times of messages, which are in order here."""
+    running = aggregate(a, "k", n=Count(), total=Sum("v"))
+    return operators.latest(as_rows(running) if has_bins(a.scope) else running, "k")
+
+
 def kept_totals(step: Step, number: int, a: Stream) -> Stream:
     """What aggregates of a collection's rows come to at each time."""
     key = key_of(step)
@@ -749,10 +756,7 @@ STEPS: dict[str, Operator] = {
     "kept by text": Operator(kept_by_text, OWN, put=True),
     "kept totals": Operator(kept_totals, OWN, put=True),
     "latest": Operator(lambda step, number, a: operators.latest(a, "k"), OWN, in_order=True, ends=True),
-    "latest of running": Operator(
-        lambda step, number, a: operators.latest(aggregate(a, "k", n=Count(), total=Sum("v")), "k"), OWN,
-        in_order=True, ends=True,
-    ),
+    "latest of running": Operator(latest_of_running, OWN, in_order=True, ends=True),
 }  # fmt: skip
 
 
