@@ -3,11 +3,12 @@ made of columns, between runs of the machine.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from tokenring.engine import Batch, Schema
-from tokenring.operators.expressions.constants import kind_named
+from tokenring.operators.expressions.constants import kind_named, null_word
 from tokenring.operators.expressions.machine import CHECKED, OPERATIONS
 from tokenring.operators.expressions.program import Step
 from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term, column_term
@@ -17,6 +18,9 @@ MOST_COLUMNS = 2
 _DEAR = {"count_of"}
 """Of the machine's operations, those of text that it looks through, which is dearer than remembering what they gave."""
 _HIDDEN = "·"  # in the names of columns between steps; no user's column is called so
+
+_Guards = tuple[tuple[Term, bool], ...]
+"""Conditions, the outermost first, each with whether it is to be true, or not to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,60 @@ def may_raise(term: Term) -> bool:
     return OPERATIONS.get(term.operation) in CHECKED or any(may_raise(argument) for argument in term.arguments)
 
 
+# What may fail where another branch is taken
+
+
+def _guarded(term: Term, is_made_before: Callable[[Term], bool], guards: _Guards = ()) -> Term:
+    """The term with null in place of what may fail, for rows that do not come to it. Where the machine chooses, it sees
+    to that itself. is_made_before: whether a term's arguments are computed for all rows; guards: for which the term is.
+    """
+    found = _guarded_arguments(term, is_made_before, guards)
+    made = [each for each, _ in found]
+    if is_made_before(term):
+        made = [_where(each, its) if _may_raise(each, is_made_before) else each for each, its in found]
+    if all([each is argument for each, argument in zip(made, term.arguments, strict=True)]):
+        return term
+    return replace(term, arguments=tuple(made))  # as nullable as it was: nobody takes these nulls
+
+
+def _guarded_arguments(
+    term: Term, is_made_before: Callable[[Term], bool], guards: _Guards
+) -> list[tuple[Term, _Guards]]:
+    """The arguments of a term, each with the conditions under which it is looked at."""
+    if term.operation != "case" and term.value != CHOOSE:
+        return [(_guarded(argument, is_made_before, guards), guards) for argument in term.arguments]
+    found = []
+    for condition, taken in zip(term.arguments[:-1:2], term.arguments[1::2], strict=True):
+        made = _guarded(condition, is_made_before, guards)
+        is_seen = _looks_at(condition, taken)  # as with fill_null: it has been computed already
+        its = guards if is_seen else (*guards, (made, True))
+        found += [(made, guards), (_guarded(taken, is_made_before, its), its)]
+        guards = (*guards, (made, False))
+    return [*found, (_guarded(term.arguments[-1], is_made_before, guards), guards)]
+
+
+def _looks_at(term: Term, other: Term) -> bool:
+    return term == other or any([_looks_at(argument, other) for argument in term.arguments])
+
+
+def _may_raise(term: Term, is_made_before: Callable[[Term], bool]) -> bool:
+    """Whether it fails for some values, other than in what is computed before it."""
+    if is_made_before(term):
+        return False
+    is_checked = OPERATIONS.get(term.operation) in CHECKED
+    return is_checked or any([_may_raise(argument, is_made_before) for argument in term.arguments])
+
+
+def _where(term: Term, guards: _Guards) -> Term:
+    """The term where all guards say so, null elsewhere."""
+    null = Term("constant", term.kind, True, (), None if term.kind in TEXTS else null_word(term.kind), "None")
+    made = term
+    for condition, is_to_be in reversed(guards):
+        branches = (made, null) if is_to_be else (null, made)
+        made = Term("case", term.kind, True, (condition, *branches), None, term.text)
+    return made
+
+
 class _Hoist:
     """Takes functions of text out of terms: each becomes a hidden column, made by a step before."""
 
@@ -94,6 +152,7 @@ class _Hoist:
 
     def plain(self, terms: list[Term]) -> list[Term]:
         """The terms with columns where functions of text were."""
+        terms = [_guarded(term, partial(_is_text, has_one_heap=self._has_one_heap)) for term in terms]
         alone: dict[tuple[str, ...], list[Term]] = {}
         arguments: dict[Term, list[Term]] = {}
         for term in terms:

@@ -160,7 +160,7 @@ def test_columns_may_be_replaced_by_each_other() -> None:
             ("when(flag).then(1).otherwise('b')", "1 is int64", "'b' is string", '.cast("string")'),
         ),
         (lambda s: with_columns(s, x=when(col("price")).then(1)), ("price is int64", "bool", "compare")),
-        (lambda s: with_columns(s, x=lit(None)), ("in None", "null", "kind")),
+        (lambda s: with_columns(s, x=lit(None)), ("operator 'with_columns': a null", "kind")),
         (lambda s: with_columns(s, x=col("price").is_in([1, "a"])), ("price.is_in(1, 'a')", "'a'", "int64")),
         (
             lambda s: with_columns(s, x="price"),
