@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from tokenring.engine.errors import UsageError
 
 _ALLOWED = 1  # faulthandler's, which waits for a time-out
-_POLARS = "polars"
+_POLARS, _INSIDE = "polars", "polars."
 _POLARS_POOL = ("polars-", "async-executor", "tokio-rt-worker")
 _POLARS_IDLE = "polars-ooc"  # there from the import on; nobody waits for it
 _FRAMES = {
@@ -42,10 +42,14 @@ def refuse_polars() -> None:
         frames.__init__ = _refusing(f"{name}(...)")
         frames.__getattribute__ = _having(name, at_hand)
     polars.DataFrame.__arrow_c_stream__ = _by_column
-    for module in [polars, *[each for name, each in sys.modules.items() if not name.startswith(f"{_POLARS}.")]]:
-        for name, value in [*vars(module).items()]:
-            if isinstance(value, FunctionType) and value.__module__.startswith(f"{_POLARS}."):
-                setattr(module, name, _refusing(f"polars.{value.__name__}"))
+    for module in [polars, *[each for name, each in sys.modules.items() if not name.startswith(_INSIDE)]]:
+        there = vars(module)
+        for name in [name for name, value in there.items() if type(value) is FunctionType and _is_of_polars(value)]:
+            setattr(module, name, _refusing(f"polars.{there[name].__name__}"))
+
+
+def _is_of_polars(function: FunctionType) -> bool:
+    return (function.__module__ or "").startswith(_INSIDE)
 
 
 def _by_column(frame: Any, requested_schema: Any = None) -> Any:

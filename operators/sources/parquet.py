@@ -130,10 +130,10 @@ def read_parquet(
         if timing.column is not None and len(known) == len(mine):
             floors = [*floors_after(known)]
         for number, group, floor in zip(numbers, mine, floors, strict=True):
-            behind = done if number == first else 0
+            behind, footer = done if number == first else 0, footer_of[group.file]
             try:
                 if behind < group.rows:
-                    yield from _read(group, columns, timing.column, floor, at_once, number, behind)
+                    yield from _read(group, footer, columns, timing.column, floor, at_once, number, behind)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
                 raise UsageError(
@@ -145,16 +145,17 @@ def read_parquet(
 
 
 def _read(
-    group: _RowGroup, columns: ReadColumns, time: str | None, floor: Time | None, rows: int, number: int, done: int
-) -> Iterator[Piece]:
+    group: _RowGroup, footer: "pq.FileMetaData", columns: ReadColumns, time: str | None, floor: Time | None, rows: int,
+    number: int, done: int,
+) -> Iterator[Piece]:  # fmt: skip
     """The pieces of the row group of that number of all, behind so many rows, which are decoded and dropped: pages of
     different columns end at different rows. `floor` is the least time behind the group."""
     import pyarrow.parquet as pq
 
     schema = columns.schema
-    # No threads: this worker has one core.
+    # No threads: this worker has one core. And the footer is not read once more, which tells of all row groups.
     with pq.ParquetFile(
-        group.file, memory_map=True, pre_buffer=False, page_checksum_verification=True,
+        group.file, metadata=footer, memory_map=True, pre_buffer=False, page_checksum_verification=True,
         read_dictionary=[name for name in columns.names if name in group.dictionaries and schema.kind(name).is_text],
     ) as file:  # fmt: skip
         ahead, times, names = None, None, [*columns.names]

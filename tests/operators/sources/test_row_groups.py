@@ -274,3 +274,22 @@ def test_a_nan_that_stands_for_null_is_found_where_there_are_no_nulls(tmp_path: 
     schema = tr.Schema.of({"n": "int64", "x": "float64?"})
     missing = tr.col("x").is_null()
     assert numbers_of(lambda scope: scope.read_parquet(tmp_path / "t.parquet", schema=schema).filter(missing)) == [1]
+
+
+def test_a_files_footer_is_read_once(tmp_path: Path) -> None:
+    """It tells of all row groups, so that to read it for each took as long as their number squared. Here it is gone
+    before the first one is read."""
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"n": range(100)}), path, row_group_size=10)
+
+    def program(worker: tr.Worker) -> int:
+        with worker.dataflow() as scope:
+            total = scope.read_parquet(path).aggregate("", total=tr.Sum("n"), emit="final").collect()
+        footer_bytes = pq.read_metadata(path).serialized_size
+        with path.open("r+b") as file:
+            file.seek(path.stat().st_size - 8 - footer_bytes)
+            file.write(b"\xff" * footer_bytes)
+        worker.run()
+        return int(total.columns()["total"].sum())
+
+    assert tr.execute(program, workers=1) == [sum(range(100))]
