@@ -139,7 +139,7 @@ class Expression(Node):
         return (self >= least) & (self <= most)
 
     def is_in(self, values: Collection[Any]) -> "Expression":
-        """Whether this is one of some constants: bool; null where this is null."""
+        """Whether this is one of some constants: bool; null where this is null. Of no constants it is False for all."""
         if isinstance(values, Set):  # in an order that all processes have
             values = sorted(values, key=repr)
         return Expression("is_in", (self, *[lit(value) for value in values]))

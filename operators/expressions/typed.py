@@ -338,6 +338,8 @@ class _Typing:
     def _is_in(self, tree: Node) -> Term:
         value, *constants = self._together(tree)
         self._at = tree
+        if not constants:
+            return Term("constant", "bool", False, (), 0, "False")
         value, *constants = self._alike((value, *constants))
         for term in constants:
             if term.operation != "constant" or term.kind != value.kind or term.nullable:
@@ -348,7 +350,7 @@ class _Typing:
                 pairs = zip(found[::2], found[1::2], strict=False)
                 odd = found[len(found) // 2 * 2 :]
                 found = [*[self._logical(tree, "or", *pair) for pair in pairs], *odd]
-            return found[0] if found else Term("constant", "bool", False, (), 0, "False")
+            return found[0]
         return self._make(tree, "in", "bool", (value,), tuple(sorted({term.value for term in constants})))
 
 
