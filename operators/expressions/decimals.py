@@ -62,8 +62,6 @@ def calculated(operation: str, first: Term, second: Term, text: str) -> Term | N
                 f"digits behind the point, and there are {MOST_DIGITS}; say .round({MOST_DIGITS - other.scale}) of the "
                 f"first"
             )
-    elif operation == "-" and first.operation == "constant" and first.value == 0:  # what is turned round is no longer
-        return Term("int-", second.kind, nullable, (Term("constant", second.kind, False, (), 0), second), None, text)
     elif operation in ("+", "-", "least", "greatest"):
         first, second = alike((first, second))
         kind = kind_named(first.kind)

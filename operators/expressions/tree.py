@@ -76,10 +76,12 @@ class Expression(Node):
         return _two("/", other, self)
 
     def __neg__(self) -> "Expression":
-        return _two("-", 0, self)
+        if self.operation == "constant" and type(self.value) in (int, float, timedelta):
+            return lit(-self.value)  # which takes the kind of what it stands beside
+        return Expression("negated", (self,))
 
     def __abs__(self) -> "Expression":
-        return greatest(self, -self)
+        return Expression("abs", (self,))
 
     def __lt__(self, other: Any) -> "Expression":
         return _two("<", self, other)

@@ -67,7 +67,16 @@ def test_groups_are_found_as_re2_finds_them(pattern: str, group: int) -> None:
         (col("text").extract("(a)", 2), ("'(a)'", "1 group", "group 2", "parentheses")),
         (col("text").extract("a"), ("'a'", "0 group", "group 1")),
         (col("text").extract("(a)", 0), ("'(a)'", "1 group", "group 0")),
-        (col("text").length().try_cast("float64"), ("try_cast", "string", "not int64", ".cast('float64')")),
+        (col("text").length().try_cast("float64"), ("try_cast", "string", "not int64", '.cast("float64")')),
+        (col("text").length().try_cast("decimal(9, 2)"), ("try_cast", "string", "int64", '.cast("decimal(9, 2)")')),
+        (col("text").try_cast("timestamp"), ("from string to int64", "not to 'timestamp'", "where it is read")),
+        (col("text").try_cast("bool"), ("from string to", "date, decimal(p, s), not to 'bool'", '== "true"')),
+        (col("text").hour(), ("hour is for timestamp, not string", "where it is read")),
+        (~col("text"), ("~ is for bool, not string", '== "true"')),
+        (-col("text").length().cast("uint64"), ("(-text.length().cast('uint64'))", "uint64", '.cast("int64")')),
+        (-col("text"), ("in (-text)", "numbers", "not string")),
+        (abs(col("text") == "a"), ("abs((text == 'a'))", "numbers", '.cast("int64")')),
+        (col("text").split_part("/", 2) + 1, ("text.split_part('/', 2) is string",)),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(expression: Expression, says: Fact) -> None:
