@@ -120,8 +120,8 @@ class Node:
             return f"{operation}({', '.join([repr(each) for each in arguments])})"
         if len(arguments) == 2 and not operation.isidentifier():
             return f"({arguments[0]!r} {operation} {arguments[1]!r})"
-        given = [repr(each) for each in arguments[1:]] + ([] if self.value is None else [repr(self.value)])
-        return f"{arguments[0]!r}.{operation}({', '.join(given)})"
+        given = arguments[1:] if self.value is None else [self.value]
+        return f"{arguments[0]!r}.{operation}({', '.join([repr(each) for each in given])})"
 
 
 def column_named_by(expression: Node) -> str | None:

@@ -168,7 +168,8 @@ class Expression(Node):
 
     def truncate(self, width: int | str | timedelta) -> "Expression":
         """The greatest multiple of `width` ("1h", a timedelta, or ns, for timestamps) up to this; the kind stays."""
-        return self - self % (nanoseconds_of(width, "truncate") if isinstance(width, str) else width)
+        length = nanoseconds_of(width, "truncate") if isinstance(width, str) else width
+        return Expression("truncate", (self, lit(length)), width)
 
     def year(self) -> "Expression":
         """Of a timestamp, in UTC, or a date, as int64; so are the others."""
@@ -233,8 +234,9 @@ class Expression(Node):
         return _text("matches", self, pattern)
 
     def extract(self, pattern: str, group: int = 1) -> "Expression":
-        """What a group of a regular expression (RE2) found in the string, from group 1; null where the expression was
-        not found. SchemaError for one that RE2 does not read, or that has no such group.
+        """What a group of a regular expression (RE2) found in the string, from group 1: "" of a group that had no part
+        in it, as `extract("(a)|(b)", 2)` of "a"; null where the expression was not found. SchemaError for one that RE2
+        does not read, or that has no such group.
         """
         return _text("extract", self, pattern, group)
 
@@ -243,7 +245,7 @@ class Expression(Node):
         for a number below 1."""
         if not isinstance(index, int) or index < 1:
             raise SchemaError(f"split_part counts parts from 1, as SQL does: {index!r} is none")
-        return _text("split_part", self, separator, index - 1)
+        return _text("split_part", self, separator, index)
 
     def count_of(self, text: str) -> "Expression":
         """How often the string has this in it, without overlap: int64."""

@@ -192,6 +192,9 @@ class _Typing:
             raise self._refuse(f"{name} is for {wanted}, not {kind}{_by_cast(argument, wanted)}")
         if name in ("matches", "extract") and (fault := fault_of(*tree.value[1:])):
             raise self._refuse(fault)
+        if name == "count_of" and not tree.value[1]:
+            characters = self._make(tree, "length", "int64", (argument,), 1)
+            return self._make(tree, "int+", "int64", (characters, Term("constant", "int64", False, (), 1)))
         if name == "count_of":
             counted = Term("constant", kind, False, (), tree.value[1].encode())
             return self._make(tree, name, "int64", (argument, counted))
@@ -320,7 +323,7 @@ class _Typing:
         if result is None:
             raise self._refuse(
                 f"{first.text} is {first.kind} and {second.text} is {second.kind}, of which there is no "
-                f"{operation}{_cure(first, second)}"
+                f"{tree.operation}{_cure(first, second)}"
             )
         return self._make(tree, _CLASSES[kind_named(kinds[0]).order] + operation, result, (first, second))
 

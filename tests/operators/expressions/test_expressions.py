@@ -95,6 +95,7 @@ def expressions(draw: Any, kind: str, depth: int = 3) -> Expression:
         return draw(
             st.sampled_from([Expression(sign, (first, second)) for sign in ARITHMETIC])
             | st.sampled_from([least(first, second), greatest(first, second), first.fill_null(3)])
+            | st.sampled_from([abs(first), first if kind == "uint64" else -first])
         )
     if kind == "timestamp":
         return draw(expressions(kind, deeper)).truncate(timedelta(seconds=10))
@@ -185,6 +186,7 @@ def strict(tree: Expression, values: Sequence[Any], kinds: dict[str, str]) -> An
         return at.weekday() if tree.value == "weekday" else getattr(at, tree.value)
     others: dict[str, Callable[[], Any]] = {
         "~": lambda: not first,
+        "truncate": lambda: first - first % second,
         "is_in": lambda: first in values[1:],
         "starts_with": lambda: first.startswith(second),
         "ends_with": lambda: first.endswith(second),

@@ -29,6 +29,23 @@ def results(texts: list[str | None], **columns: Expression) -> list[tuple[Any, .
     return list(zip(*[made[name].tolist() for name in columns], strict=True)) if made is not None else []
 
 
+@pytest.mark.parametrize("function", ["lower", "upper", "format_time"])
+def test_bytes_become_text_where_they_are_read(function: str) -> None:
+    given = ("%Y",) if function == "format_time" else ()
+    stream = Scope("wrong").new_input(Schema(raw="bytes"))[1]
+    with raises(SchemaError, f"{function} is for", "not bytes") as caught:
+        select(stream, x=getattr(col("raw"), function)(*given))
+    assert ".cast(" not in str(caught.value), "a cure only where it cures"
+    with raises(SchemaError, "not to 'string'", "declare the column as string"):
+        select(stream, x=col("raw").cast("string"))
+
+
+def test_texts_are_counted_as_python_does() -> None:
+    texts = ["", "a", "äöü", "aXa"]
+    made = results([*texts, None], none=col("text").count_of(""), some=col("text").count_of("a"))
+    assert made == [*[(text.count(""), text.count("a")) for text in texts], (None, None)]
+
+
 @given(st.lists(st.none() | st.text("aZİIıßΣσς ﬁéÉǅ1"), min_size=1, max_size=20))
 def test_letters_are_mapped_in_full(texts: list[str | None]) -> None:
     made = results(texts, small=col("text").lower(), large=col("text").upper())
