@@ -30,6 +30,15 @@ def alike(terms: Sequence[Term]) -> list[Term]:
     return [_at_scale(term, scale, decimal_of(whole + scale, scale)) for term in terms]
 
 
+def cure_of_keys(one: Kind, other: Kind) -> str:
+    """What to do about keys of two kinds, decimals or not, which are not compared."""
+    digits = max(one.precision - one.scale, other.precision - other.scale) + max(one.scale, other.scale)
+    if not (one.is_decimal and other.is_decimal and digits <= MOST_DIGITS):
+        return "convert one of them first"
+    joint = decimal_of(digits, max(one.scale, other.scale))
+    return f'say .cast("{joint}") of {"the other" if joint in (one.name, other.name) else "both"}'
+
+
 def _at_scale(term: Term, scale: int, kind: str) -> Term:
     """With so many digits behind the point, which are no fewer than before, as this kind, which holds it."""
     factor = 10 ** (scale - kind_named(term.kind).scale)

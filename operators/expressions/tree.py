@@ -248,7 +248,7 @@ class Expression(Node):
         return _text("split_part", self, separator, index)
 
     def count_of(self, text: str) -> "Expression":
-        """How often the string has this in it, without overlap: int64."""
+        """How often the string has this in it, without overlap: int64; of "" its characters and one, as in Python."""
         return _text("count_of", self, text)
 
 
