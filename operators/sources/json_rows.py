@@ -207,8 +207,6 @@ def _is_agreed(data: bytes) -> bool:
 def _values(kind: Kind, values: Any) -> Any:
     """A column as `Batch` takes it. SchemaError where `exact` sees more: which row has no value, that -0 is a whole
     number, that one is no float64. None of it by methods of Arrow's arrays, which load pandas."""
-    import pyarrow as pa
-
     if values.null_count and not kind.nullable:
         raise SchemaError("a value is missing")
     if kind.is_instant:
