@@ -20,6 +20,7 @@ from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
 from tokenring.operators.durations import Span
+from tokenring.operators.expressions import cure_of_keys
 from tokenring.operators.folds import require_other_names
 from tokenring.operators.migrate import made_again
 from tokenring.operators.time import require_integer_times
@@ -75,8 +76,8 @@ class Arranged:
             kind, their_kind = self.schema.kind(key), other.schema.kind(theirs)
             if kind.name != their_kind.name:
                 raise SchemaError(
-                    f"operator {name!r}: {key!r} is {kind} and {theirs!r} is {their_kind}: keys of other kinds are "
-                    f"never equal; cast one of them"
+                    f"operator {name!r}: {key!r} is {kind} and {theirs!r} is {their_kind}; keys are of one kind: "
+                    f"{cure_of_keys(kind, their_kind)}"
                 )
             values[key] = f"{kind.name}?" if kind.nullable or their_kind.nullable else str(kind)
             kinds.append((kind, their_kind))

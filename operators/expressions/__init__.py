@@ -15,6 +15,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.expressions.batch_runs import said_of_row
+    from tokenring.operators.expressions.decimals import cure_of_keys
     from tokenring.operators.expressions.fuse import Computation, Part
     from tokenring.operators.expressions.node import Alias, column_named_by, with_aliased
     from tokenring.operators.expressions.program import Step
@@ -48,6 +49,7 @@ __all__ = [
     "col",
     "column_named_by",
     "column_term",
+    "cure_of_keys",
     "greatest",
     "least",
     "lit",

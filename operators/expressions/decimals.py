@@ -30,6 +30,15 @@ def alike(terms: Sequence[Term]) -> list[Term]:
     return [_at_scale(term, scale, decimal_of(whole + scale, scale)) for term in terms]
 
 
+def cure_of_keys(one: Kind, other: Kind) -> str:
+    """What to do about keys of two kinds, decimals or not, which are not compared."""
+    digits = max(one.precision - one.scale, other.precision - other.scale) + max(one.scale, other.scale)
+    if not (one.is_decimal and other.is_decimal and digits <= MOST_DIGITS):
+        return "convert one of them first"
+    joint = decimal_of(digits, max(one.scale, other.scale))
+    return f'say .cast("{joint}") of {"the other" if joint in (one.name, other.name) else "both"}'
+
+
 def _at_scale(term: Term, scale: int, kind: str) -> Term:
     """With so many digits behind the point, which are no fewer than before, as this kind, which holds it."""
     factor = 10 ** (scale - kind_named(term.kind).scale)
@@ -62,8 +71,6 @@ def calculated(operation: str, first: Term, second: Term, text: str) -> Term | N
                 f"digits behind the point, and there are {MOST_DIGITS}; say .round({MOST_DIGITS - other.scale}) of the "
                 f"first"
             )
-    elif operation == "-" and first.operation == "constant" and first.value == 0:  # what is turned round is no longer
-        return Term("int-", second.kind, nullable, (Term("constant", second.kind, False, (), 0), second), None, text)
     elif operation in ("+", "-", "least", "greatest"):
         first, second = alike((first, second))
         kind = kind_named(first.kind)

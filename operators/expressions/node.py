@@ -109,17 +109,19 @@ class Node:
             *pairs, last = arguments
             said = [f"when({a!r}).then({b!r})" for a, b in zip(pairs[::2], pairs[1::2], strict=True)]
             return ".".join([*said, f"otherwise({last!r})"])
+        if operation == "negated":
+            return f"(-{arguments[0]!r})"
         if operation == "calendar":
             return f"{arguments[0]!r}.{self.value}()"
         if operation == "text":
             name, *given = self.value
             return f"{arguments[0]!r}.{name}({', '.join([repr(each) for each in given])})"
-        if operation in ("least", "greatest", "~"):
+        if operation in ("least", "greatest", "abs", "~"):
             return f"{operation}({', '.join([repr(each) for each in arguments])})"
         if len(arguments) == 2 and not operation.isidentifier():
             return f"({arguments[0]!r} {operation} {arguments[1]!r})"
-        given = [repr(each) for each in arguments[1:]] + ([] if self.value is None else [repr(self.value)])
-        return f"{arguments[0]!r}.{operation}({', '.join(given)})"
+        given = arguments[1:] if self.value is None else [self.value]
+        return f"{arguments[0]!r}.{operation}({', '.join([repr(each) for each in given])})"
 
 
 def column_named_by(expression: Node) -> str | None:

@@ -65,7 +65,7 @@ def _split_part(batch: Batch, names: list[str], separator: str, index: int) -> S
     text, octets = batch.view(names[0]), np.frombuffer(separator.encode() or b"\0", np.uint8)
     parts = np.empty(batch.rows, np.int64)
     between = np.array([address_of(octets), len(separator.encode())])
-    split_part(text.words, address_of(text.heap), between, index, parts)
+    split_part(text.words, address_of(text.heap), between, index - 1, parts)
     return Strings(parts, text.heap)
 
 

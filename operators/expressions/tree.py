@@ -76,10 +76,12 @@ class Expression(Node):
         return _two("/", other, self)
 
     def __neg__(self) -> "Expression":
-        return _two("-", 0, self)
+        if self.operation == "constant" and type(self.value) in (int, float, timedelta):
+            return lit(-self.value)  # which takes the kind of what it stands beside
+        return Expression("negated", (self,))
 
     def __abs__(self) -> "Expression":
-        return greatest(self, -self)
+        return Expression("abs", (self,))
 
     def __lt__(self, other: Any) -> "Expression":
         return _two("<", self, other)
@@ -139,7 +141,7 @@ class Expression(Node):
         return (self >= least) & (self <= most)
 
     def is_in(self, values: Collection[Any]) -> "Expression":
-        """Whether this is one of some constants: bool; null where this is null."""
+        """Whether this is one of some constants: bool; null where this is null. Of no constants it is False for all."""
         if isinstance(values, Set):  # in an order that all processes have
             values = sorted(values, key=repr)
         return Expression("is_in", (self, *[lit(value) for value in values]))
@@ -166,7 +168,8 @@ class Expression(Node):
 
     def truncate(self, width: int | str | timedelta) -> "Expression":
         """The greatest multiple of `width` ("1h", a timedelta, or ns, for timestamps) up to this; the kind stays."""
-        return self - self % (nanoseconds_of(width, "truncate") if isinstance(width, str) else width)
+        length = nanoseconds_of(width, "truncate") if isinstance(width, str) else width
+        return Expression("truncate", (self, lit(length)), width)
 
     def year(self) -> "Expression":
         """Of a timestamp, in UTC, or a date, as int64; so are the others."""
@@ -231,8 +234,9 @@ class Expression(Node):
         return _text("matches", self, pattern)
 
     def extract(self, pattern: str, group: int = 1) -> "Expression":
-        """What a group of a regular expression (RE2) found in the string, from group 1; null where the expression was
-        not found. SchemaError for one that RE2 does not read, or that has no such group.
+        """What a group of a regular expression (RE2) found in the string, from group 1: "" of a group that had no part
+        in it, as `extract("(a)|(b)", 2)` of "a"; null where the expression was not found. SchemaError for one that RE2
+        does not read, or that has no such group.
         """
         return _text("extract", self, pattern, group)
 
@@ -241,10 +245,10 @@ class Expression(Node):
         for a number below 1."""
         if not isinstance(index, int) or index < 1:
             raise SchemaError(f"split_part counts parts from 1, as SQL does: {index!r} is none")
-        return _text("split_part", self, separator, index - 1)
+        return _text("split_part", self, separator, index)
 
     def count_of(self, text: str) -> "Expression":
-        """How often the string has this in it, without overlap: int64."""
+        """How often the string has this in it, without overlap: int64; of "" its characters and one, as in Python."""
         return _text("count_of", self, text)
 
 

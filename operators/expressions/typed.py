@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tokenring.engine import Schema, SchemaError
 from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED
-from tokenring.operators.expressions.constants import DAY_NS, constant, kind_named
+from tokenring.operators.expressions.constants import DAY_NS, bits, constant, kind_named
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.patterns import fault_of
 from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term, column_term, fitting
@@ -43,6 +43,12 @@ _DAYS_OF_TIMES = (-(2**63) // DAY_NS + 1, 2**63 // DAY_NS)
 """The days that 64 bits of ns reach."""
 _READ = (*NUMBERS, "date", "decimal")
 """What is made of text."""
+_INSTEAD = {
+    ("string", "timestamp"): "; declare the column as timestamp where it is read",
+    ("string", "bool"): '; compare it with a text, == "true"',
+    ("bytes", "string"): "; declare the column as string where it is read",
+}
+"""What to do where no cast leads from one kind to another."""
 
 
 def _is_decimal(term: Term) -> bool:
@@ -120,6 +126,11 @@ class _Typing:
             return self._logical(tree, "and" if operation == "&" else "or", first, second)
         if operation in ("==", "!=", "<", "<=", ">", ">="):
             return self._comparison(tree, operation, first, second)
+        if operation == "truncate":
+            if first.kind not in (*NUMBERS, "timestamp"):
+                cure = _by_cast(first, "timestamp")
+                raise self._refuse(f"truncate is for timestamps and numbers, not {first.kind}{cure}")
+            return self._arithmetic(tree, "-", first, self._arithmetic(tree, "%", first, second))
         return self._arithmetic(tree, operation, first, second)
 
     def _together(self, tree: Node, arguments: Sequence[Node] | None = None) -> list[Term]:
@@ -152,8 +163,10 @@ class _Typing:
             return Term("is_null", "bool", False, (argument,), None, repr(tree))
         if operation == "~":
             if kind != "bool":
-                raise self._refuse(f'~ is for bool, not {kind}; compare it with something, or .cast("bool")')
+                raise self._refuse(f"~ is for bool, not {kind}{_by_cast(argument, 'bool') or '; compare it'}")
             return self._make(tree, "not", "bool", (argument,))
+        if operation in ("negated", "abs"):
+            return self._signed(tree, argument)
         if operation == "length":
             if kind not in TEXTS:
                 raise self._refuse(f"length is for text, not {kind}")
@@ -163,7 +176,7 @@ class _Typing:
             if kind == "date" and tree.value in _DATE_FIELDS:
                 return self._make(tree, "calendar", "int64", (argument,), (field, 1))
             if kind != "timestamp":
-                raise self._refuse(f'{tree.value} is for timestamp, not {kind}; say .cast("timestamp") of ns')
+                raise self._refuse(f"{tree.value} is for timestamp, not {kind}{_by_cast(argument, 'timestamp')}")
             return self._make(tree, "calendar", "int64", (argument,), (field, 0))
         if operation == "not_null_word":
             return Term(operation, kind, False, (argument,), None, argument.text)
@@ -176,9 +189,12 @@ class _Typing:
         name = tree.value[0]
         wanted = "timestamp" if name == "format_time" else "string"
         if kind != wanted and not (name == "format_time" and kind == "date"):
-            raise self._refuse(f'{name} is for {wanted}, not {kind}; say .cast("{wanted}")')
+            raise self._refuse(f"{name} is for {wanted}, not {kind}{_by_cast(argument, wanted)}")
         if name in ("matches", "extract") and (fault := fault_of(*tree.value[1:])):
             raise self._refuse(fault)
+        if name == "count_of" and not tree.value[1]:
+            characters = self._make(tree, "length", "int64", (argument,), 1)
+            return self._make(tree, "int+", "int64", (characters, Term("constant", "int64", False, (), 1)))
         if name == "count_of":
             counted = Term("constant", kind, False, (), tree.value[1].encode())
             return self._make(tree, name, "int64", (argument, counted))
@@ -197,8 +213,13 @@ class _Typing:
         before, after = (kind.family for kind in kinds)
         if kinds[0].name == kinds[1].name:
             return argument
+        if tree.operation == "try_cast" and before != "string":
+            raise self._refuse(
+                f"try_cast is for string to numbers and dates, not {before} to {tree.value!r}"
+                f"{_by_cast(argument, tree.value)}"
+            )
         if "decimal" in (before, after) and not {"string", "bytes"} & {before, after}:
-            made = _decimals().cast(argument, kinds[1], repr(tree)) if tree.operation == "cast" else None
+            made = _decimals().cast(argument, kinds[1], repr(tree))
             if made is None:
                 raise self._refuse(self._ways(argument, tree.value))
             return made
@@ -212,10 +233,6 @@ class _Typing:
             number = Term("text", kinds[1].name, False, (argument,), ("to_number", kinds[1].name), repr(tree))
             return replace(number, nullable=True) if tree.operation == "try_cast" else self._make(
                 tree, "known", kinds[1].name, (number, argument)
-            )
-        if tree.operation == "try_cast":
-            raise self._refuse(
-                f"try_cast is for string to numbers and dates, not {before} to {after!r}; say .cast({after!r})"
             )
         if (before, after) not in _CASTS:
             raise self._refuse(self._ways(argument, tree.value))
@@ -231,16 +248,33 @@ class _Typing:
     def _ways(self, argument: Term, after: Any) -> str:
         """What casts there are, and that this is none."""
         before = kind_named(argument.kind).family
-        ways = [there for here, there in _CASTS if here == before] + ["string"] * (before != "bytes")
-        said = ", ".join(ways).replace("decimal", "decimal(p, s)") or "nothing else"
-        return f"a cast leads from {before} to {said}, not to {after!r}"
+        said = ", ".join(_ways_from(before)).replace("decimal", "decimal(p, s)") or "nothing else"
+        return f"a cast leads from {before} to {said}, not to {after!r}{_INSTEAD.get((before, after), '')}"
+
+    def _signed(self, tree: Node, argument: Term) -> Term:
+        """-x and abs(x). Floats are multiplied, since 0.0 - 0.0 is 0.0."""
+        kind, is_abs = argument.kind, tree.operation == "abs"
+        if kind == "uint64" and is_abs:
+            return argument
+        if kind not in ("int64", "float64") and not _is_decimal(argument):
+            said = "abs is for numbers" if is_abs else "- is for numbers that may be below 0"
+            raise self._refuse(f"{said}, not {kind}{_by_cast(argument, 'int64')}")
+        zero = Term("constant", kind, False, (), 0, "0")
+        if kind != "float64":
+            turned = self._make(tree, "int-", kind, (zero, argument))
+            return self._make(tree, "intgreatest", kind, (argument, turned)) if is_abs else turned
+        turned = self._make(tree, "float*", kind, (argument, Term("constant", kind, False, (), bits(-1.0), "-1.0")))
+        if not is_abs:
+            return turned
+        greater = self._make(tree, "floatgreatest", kind, (argument, turned))
+        return self._make(tree, "float+", kind, (greater, zero))  # -0.0 is the first of two equal ones
 
     def _logical(self, tree: Node, operation: str, first: Term, second: Term) -> Term:
         for term in (first, second):
             if term.kind != "bool":
                 raise self._refuse(
                     f"{tree.operation} is for bool, and {term.text} is {term.kind}; put each comparison in "
-                    f'parentheses, or say .cast("bool")'
+                    f"parentheses{_by_cast(term, 'bool').replace('; say', ', or say')}"
                 )
         return self._make(tree, operation, "bool", (first, second))
 
@@ -289,7 +323,7 @@ class _Typing:
         if result is None:
             raise self._refuse(
                 f"{first.text} is {first.kind} and {second.text} is {second.kind}, of which there is no "
-                f"{operation}{_cure(first, second)}"
+                f"{tree.operation}{_cure(first, second)}"
             )
         return self._make(tree, _CLASSES[kind_named(kinds[0]).order] + operation, result, (first, second))
 
@@ -338,6 +372,8 @@ class _Typing:
     def _is_in(self, tree: Node) -> Term:
         value, *constants = self._together(tree)
         self._at = tree
+        if not constants:
+            return Term("constant", "bool", False, (), 0, "False")
         value, *constants = self._alike((value, *constants))
         for term in constants:
             if term.operation != "constant" or term.kind != value.kind or term.nullable:
@@ -348,8 +384,24 @@ class _Typing:
                 pairs = zip(found[::2], found[1::2], strict=False)
                 odd = found[len(found) // 2 * 2 :]
                 found = [*[self._logical(tree, "or", *pair) for pair in pairs], *odd]
-            return found[0] if found else Term("constant", "bool", False, (), 0, "False")
+            return found[0]
         return self._make(tree, "in", "bool", (value,), tuple(sorted({term.value for term in constants})))
+
+
+def _ways_from(before: str) -> list[str]:
+    """The families of kinds that a cast makes of one."""
+    if before == "string":
+        return [*_READ]
+    ways = [there for here, there in _CASTS if here == before] + ["bool"] * (before in (*NUMBERS, "decimal"))
+    return ways + ["string"] * (before != "bytes")
+
+
+def _by_cast(term: Term, after: str) -> str:
+    """How to make another kind of a term, if there is a way."""
+    before = kind_named(term.kind).family
+    if after.partition("(")[0] not in _ways_from(before):
+        return _INSTEAD.get((before, after), "")
+    return f'; say .cast("{after}")' + " of ns" * ((before, after) == ("int64", "timestamp"))
 
 
 def _cure(first: Term, second: Term) -> str:

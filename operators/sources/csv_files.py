@@ -54,10 +54,10 @@ def read_csv(
 
     The first line of each file names its columns, in any order, of which those that the schema does not name are left
     out; with header=False a file has the schema's columns and no such line. nulls: the texts, not quoted, that are null
-    in a column that may be (`?`); in a `string` the empty text is itself. Timestamps are ISO 8601, or of one of
-    `time_formats` (strptime's, to the second); they are in UTC unless they end in an offset, which is applied and then
-    forgotten. Numbers are decimal, of fractions the nearest double is taken; booleans are true, false, 1 or 0. Columns
-    at which no operator looks are neither read nor checked.
+    in a column that may be (`?`); in a `string` the empty text is itself. Timestamps and dates are ISO 8601, or of one
+    of `time_formats` (strptime's, to the second); times are in UTC unless they end in an offset, which is applied and
+    then forgotten. Numbers are decimal, of fractions the nearest double is taken; booleans are true, false, 1 or 0.
+    Columns at which no operator looks are neither read nor checked.
 
     Blocks of `block_bytes` are dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp
     (ns) by which rows come in order, up to `disorder`; or one time for all rows. quoted_newlines: values in quotes may

@@ -4,26 +4,27 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
-from tokenring.engine.columns import arrow_type
+from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of
 from tokenring.engine.raw import address_of
 from tokenring.operators.sources.csv_quotes import faulty_quote
-from tokenring.operators.sources.lines import lines_before
+from tokenring.operators.sources.lines import MARK, lines_before
 from tokenring.operators.time import RowOrigin
 
-_BOM: Final = b"\xef\xbb\xbf"
 _ROW: Final = re.compile(r"Row #(\d+): ")
 _BEYOND: Final = re.compile(r"Error converting '(.*)' to decimal", re.DOTALL)
-_VALUE: Final = re.compile(r"invalid value '(.*)'", re.DOTALL)
+_VALUE: Final = re.compile(r"(?:invalid value|The string) '(.*)'", re.DOTALL)
 
 
 def first_row_at(data: bytes, header: bool) -> int:
     """Where a file's rows begin, behind its mark of UTF-8 and its header."""
-    at = len(_BOM) if data.startswith(_BOM) else 0
+    at = len(MARK) if data.startswith(MARK) else 0
     if not header:
         return at
     end = data.find(b"\n", at)
@@ -66,7 +67,7 @@ class CsvRows:
         if not header:
             return list(self._schema.names)
         with open(file, "rb") as opened:
-            line = opened.readline().removeprefix(_BOM)
+            line = opened.readline().removeprefix(MARK)
         try:
             found = next(csv.reader([line.decode()], delimiter=self._delimiter), [])
         except (csv.Error, UnicodeDecodeError) as error:
@@ -94,11 +95,13 @@ class CsvRows:
         reading = ReadOptions(use_threads=False, column_names=columns, block_size=max(len(data), 1))
         parsing = ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted_newlines)
         if self._converting is None:
-            self._converting = self._how_to_convert()
+            kinds = zip(self._schema.names, self._schema.kinds, strict=True)
+            self._converting = self._how_to_convert({column: self._type_of(kind) for column, kind in kinds})
         try:
             table = read_csv(io.BytesIO(data), reading, parsing, self._converting)
         except pa.ArrowInvalid as error:
             self._refuse(str(error), columns, place)
+        self._look_for_hexadecimal(data, reading, parsing, place)
         for name, kind in zip(self._schema.names, self._schema.kinds, strict=True):
             values = table.column(name)
             if not values.null_count or kind.nullable:
@@ -111,6 +114,8 @@ class CsvRows:
                 raise SchemaError(
                     f"{place(row)}, column {name!r}: null where the kind is {kind}; make it {kind}? or fill it"
                 )
+        if self._time_formats:
+            table = self._with_dates(table, place)
         try:
             return Batch.from_arrow(self._schema, table), place
         except SchemaError as error:
@@ -118,25 +123,78 @@ class CsvRows:
                 try:
                     Batch.from_arrow(self._schema, table.slice(row, 1))
                 except SchemaError as fault:
+                    for name, kind in zip(self._schema.names, self._schema.kinds, strict=True):
+                        text = table.column(name)[row].as_py() if kind.is_instant else None
+                        if isinstance(text, str) and not _is_instant(text):
+                            raise self._no_value(text, name, place(row)) from None
                     raise SchemaError(f"{place(row)}, {fault}") from None
             raise SchemaError(f"{place(0)} and those after it: {error}") from None
 
-    def _how_to_convert(self) -> Any:
-        import pyarrow as pa
+    def _how_to_convert(self, types: dict[str, Any]) -> Any:
         from pyarrow.csv import ISO8601, ConvertOptions
 
-        types = {
-            column: pa.timestamp("ns") if kind.is_instant and self._time_formats else _type_of(kind)
-            for column, kind in zip(self._schema.names, self._schema.kinds, strict=True)
-        }
         return ConvertOptions(
             column_types=types,
-            include_columns=list(self._schema.names),
+            include_columns=list(types),
             null_values=[*self._nulls],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
             timestamp_parsers=[*self._time_formats, ISO8601],
         )
+
+    def _type_of(self, kind: Kind) -> Any:
+        """What Arrow's reader makes of a column's text. Converted behind it are times of ISO 8601, with or without an
+        offset, and dates of other formats."""
+        import pyarrow as pa
+
+        if kind.is_instant and self._time_formats:
+            return pa.timestamp("ns")
+        is_later = kind.is_instant or (kind.is_date and self._time_formats)
+        return pa.string() if kind.is_text or is_later else arrow_type(kind)
+
+    def _with_dates(self, table: Any, place: RowOrigin) -> Any:
+        """Texts of dates as dates: by Python, whose reader refuses the 31st of February, each text once."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        for name, kind in zip(self._schema.names, self._schema.kinds, strict=True):
+            if not kind.is_date:
+                continue
+            texts = table.column(name)
+            coded = compute.dictionary_encode(texts).combine_chunks()
+            days = [self._day(text) for text in coded.dictionary.to_pylist()]
+            if None in days:
+                text = coded.dictionary[days.index(None)].as_py()
+                raise self._no_value(text, name, place(texts.to_pylist().index(text)))
+            words = pa.py_buffer(np.array(days, np.int32))  # not `pa.array`, which loads pandas
+            made = compute.take(pa.Array.from_buffers(pa.date32(), len(days), [None, words]), coded.indices)
+            table = table.set_column(table.schema.get_field_index(name), name, made)
+        return table
+
+    def _day(self, text: str) -> int | None:
+        """The day of a date that is written as a format has it, or as ISO 8601 has it; None if it is none."""
+        for form in self._time_formats:
+            with suppress(ValueError):
+                at = datetime.strptime(text, form)
+                return day_of(at.date()) if at == datetime(at.year, at.month, at.day) else None
+        return day_in(text)
+
+    def _look_for_hexadecimal(self, data: bytes, reading: Any, parsing: Any, place: RowOrigin) -> None:
+        """Refuse 0x10, which Arrow's reader takes for 16, where a whole number is to be."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+        from pyarrow.csv import read_csv
+
+        kinds = zip(self._schema.names, self._schema.kinds, strict=True)
+        types = {name: pa.string() for name, kind in kinds if kind.name in ("int64", "uint64")}
+        if not types or (b"0x" not in data and b"0X" not in data):
+            return
+        texts = read_csv(io.BytesIO(data), reading, parsing, self._how_to_convert(types))
+        for name in types:
+            found = compute.match_substring_regex(texts.column(name), r"^\s*0[xX]").to_pylist()
+            if True in found:
+                row = found.index(True)
+                raise self._no_value(texts.column(name)[row].as_py(), name, place(row))
 
     def _look_at_quotes(self, file: str, at: int, data: bytes) -> None:
         """Refuse quoted values that go across lines, unless they may: blocks of lines would be cut within them."""
@@ -159,20 +217,30 @@ class CsvRows:
     def _refuse(self, said: str, columns: list[str], place: RowOrigin) -> NoReturn:
         """Say in our words what Arrow's reader says."""
         row, column = _ROW.search(said), re.search(r"column #(\d+)", said)
-        where = f"source {self._name!r}: " + (place(int(row[1]) - 1) if row else place(0) + " or after it")
+        where = place(int(row[1]) - 1) if row else place(0) + " or after it"
         if column is None:
-            raise SchemaError(f"{where}: {said[row.end() :] if row else said}")
+            raise SchemaError(f"source {self._name!r}: {where}: {said[row.end() :] if row else said}")
         name = columns[int(column[1])]
         value, kind = _VALUE.search(said), self._schema.kind(name)
         beyond = _BEYOND.search(said)
+        if value is not None:
+            raise self._no_value(value[1], name, where)
+        fault = said[row.end() :] if row else said
         if beyond is not None:
-            raise SchemaError(f"{where}, column {name!r}: {beyond[1]!r:.40} is no {kind}; give a kind with more digits")
-        if value is None:
-            raise SchemaError(f"{where}, column {name!r}: {said[row.end() :] if row else said}")
-        cures = ["say in time_formats= how it is written"] * kind.is_instant
+            fault = f"{beyond[1]!r:.40} is no {kind}; give a kind with more digits"
+        elif "Rescaling" in said:
+            fault = f"a number has more digits behind the point than {kind}; give a kind with more digits there"
+        raise SchemaError(f"source {self._name!r}: {where}, column {name!r}: {fault}")
+
+    def _no_value(self, text: str, name: str, where: str) -> SchemaError:
+        """That a text is no value of its column, and what to do."""
+        kind = self._schema.kind(name)
+        cures = ["say in time_formats= how it is written"] * (kind.is_instant or kind.is_date)
         cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)
-        cure = ", or ".join(cures)
-        raise SchemaError(f"{where}, column {name!r}: {value[1]!r:.40} is no {kind}{cure and '; '}{cure}")
+        cures += ["make it string"]
+        what = f"{kind} within 1677 to 2262, to the ns" if kind.is_instant else kind
+        said = f"{text!r:.40} is no {what}; {', or '.join(cures)}"
+        return SchemaError(f"source {self._name!r}: {where}, column {name!r}: {said}")
 
 
 def _with_empty_texts(values: Any) -> Any:
@@ -182,8 +250,10 @@ def _with_empty_texts(values: Any) -> Any:
     return compute.coalesce(values, Strings.of([""]).to_arrow()[0])
 
 
-def _type_of(kind: Kind) -> Any:
-    """What Arrow's reader makes of a column's text; times are converted behind it, with or without an offset."""
-    import pyarrow as pa
-
-    return pa.string() if kind.is_text or kind.is_instant else arrow_type(kind)
+def _is_instant(text: str) -> bool:
+    """Whether a text is a time that a timestamp holds."""
+    try:
+        instant_of(text)
+    except SchemaError:
+        return False
+    return True

@@ -9,7 +9,7 @@ from tokenring.operators.sources.arguments import require_positive, require_sche
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
-from tokenring.operators.sources.lines import Block, blocks_of, lines_before, lines_of
+from tokenring.operators.sources.lines import MARK, Block, blocks_of, lines_before, lines_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -46,9 +46,10 @@ def read_json_lines(
     pattern, a list). Fields that the schema does not name are left out; one that is missing is null. Columns at which
     no operator looks are neither read nor checked, as long as they are JSON.
 
-    Timestamps are ISO 8601 strings, UTC unless they have an offset, or integers, ns since 1970. Blocks of `block_bytes`
-    are dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp (ns) by which rows come
-    in order, up to `disorder`; or one time for all rows. Memory: a block.
+    Timestamps are ISO 8601 strings, UTC unless they have an offset; numbers, whose unit nobody knows, are refused: read
+    them as int64, and convert them, of ms by `(col("t") * 1_000_000).cast("timestamp")`. Blocks of `block_bytes` are
+    dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp (ns) by which rows come in
+    order, up to `disorder`; or one time for all rows. Memory: a block.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -70,6 +71,7 @@ def read_json_lines(
         for number in range(share if position is None else position, len(blocks), shares):
             block = blocks[number]
             at, data = lines_of(block)
+            data = data if at else data.removeprefix(MARK)
 
             def where(line: int, block: Block = block, at: int = at) -> str:
                 return f"{block.file} line {lines_before(block.file, at) + line + 1}"

@@ -12,9 +12,8 @@ import numpy as np
 import orjson
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
-from tokenring.engine.columns import arrow_type, instant_of, instants_of
+from tokenring.engine.columns import arrow_type, instants_of
 
-_NAT: Final = int(np.datetime64("NaT").astype(np.int64))
 _NOTHING: Final = type(None)
 _NUMBERS: Final = Schema.of({"value": "float64?"})
 _ACCEPTED: Final[dict[str, tuple[set[type], str]]] = {
@@ -22,7 +21,7 @@ _ACCEPTED: Final[dict[str, tuple[set[type], str]]] = {
     "uint64": ({int}, "an integer"),
     "float64": ({int, float}, "a number"),
     "bool": ({bool}, "true or false"),
-    "timestamp": ({int, str}, "an ISO 8601 string, or an integer of ns"),
+    "timestamp": ({str}, "an ISO 8601 string"),
     "date": ({str}, "an ISO 8601 date, YYYY-MM-DD"),
     "decimal": ({int, float, str, Decimal}, "a number, or a string that is one"),
     "string": ({str}, "a string"),
@@ -49,7 +48,6 @@ class JsonRows:
         self._name = name
         self._schema = schema
         self._kinds = tuple(zip(schema.names, schema.kinds, strict=True))
-        self._times = [column for column, kind in self._kinds if kind.is_instant]
         self._failed = 0
         for column, kind in self._kinds:
             if kind.family not in _ACCEPTED:
@@ -94,16 +92,14 @@ class JsonRows:
             return None
 
     def _table(self, data: bytes) -> Any:
-        """What pyarrow reads; times are texts or numbers, as the first row has them."""
+        """What pyarrow reads; times are texts."""
         import pyarrow as pa
         from pyarrow import json
 
-        first = orjson.loads(data.split(b"\n", 1)[0] or b"{}") if self._times else {}
         fields = []
         for name, kind in self._kinds:
-            is_number = kind.is_instant and first.get(name).__class__ is int
             is_text = kind.is_text or kind.is_instant or kind.is_date
-            fields.append((name, pa.int64() if is_number else pa.string() if is_text else arrow_type(kind)))
+            fields.append((name, pa.string() if is_text else arrow_type(kind)))
         return json.read_json(
             pa.BufferReader(data),
             json.ReadOptions(use_threads=False, block_size=len(data) + 1),
@@ -135,8 +131,6 @@ class JsonRows:
             if not set(map(type, columns[name])) <= accepted:
                 at = next(at for at, value in enumerate(columns[name]) if type(value) not in accepted)
                 _refuse(name, kind, columns[name][at], name in objects[at], where(numbers[at]))
-            if kind.is_instant:
-                columns[name] = _instants(name, columns[name], lambda at: where(numbers[at]))
         try:
             return Batch(self._schema, columns), numbers
         except (SchemaError, OverflowError) as error:
@@ -150,7 +144,9 @@ class JsonRows:
             try:
                 Batch(self._schema.select([name]), {name: [value]})
             except (SchemaError, OverflowError) as error:
-                raise SchemaError(f"{where}, column {name!r}: {value!r:.40} is out of range ({error})") from None
+                is_time = self._schema.kind(name).is_instant
+                fault = "no ISO 8601 time within 1677 to 2262" if is_time else f"out of range ({error})"
+                raise SchemaError(f"{where}, column {name!r}: {value!r:.40} is {fault}") from None
 
 
 def _with_exact_numbers(found: dict[str, Any], line: bytes, decimals: Sequence[str]) -> dict[str, Any]:
@@ -166,39 +162,13 @@ def _with_exact_numbers(found: dict[str, Any], line: bytes, decimals: Sequence[s
 def _refuse(column: str, kind: Kind, value: Any, is_there: bool, where: str) -> NoReturn:
     fault = _describe(value) if is_there else "missing"
     cure = f"; make it {kind}? in the schema, or fill it" if value is None else ""
+    if kind.is_instant and type(value) is int:
+        cure = f'; make it int64, and say (col("{column}") * 1_000_000).cast("timestamp") if it is of ms'
     raise SchemaError(f"{where}, column {column!r}: must be {_ACCEPTED[kind.family][1]}, but is {fault}{cure}")
 
 
 def _describe(value: Any) -> str:
     return "null" if value is None else f"{_NAMES.get(type(value), 'an object')} ({str(value)[:40]})"
-
-
-def _instants(column: str, values: list[Any], where: Callable[[int], str]) -> np.ndarray:
-    """Times in ns, NaT where there is none: datetime64[ns] of shape (rows,)."""
-    import pyarrow as pa
-
-    try:
-        found = np.array([_NAT if value is None or isinstance(value, str) else value for value in values], np.int64)
-        if any(isinstance(value, str) for value in values):
-            texts = pa.array([value if isinstance(value, str) else None for value in values], pa.large_string())
-            told = instants_of(texts).cast(pa.int64())
-            found = np.where(np.asarray(told.is_valid()), np.asarray(told.fill_null(0)), found)
-    except (pa.ArrowInvalid, OverflowError):
-        at = next(at for at, value in enumerate(values) if not _is_instant(value))
-        raise SchemaError(
-            f"{where(at)}, column {column!r}: {values[at]!r:.40} is no ISO 8601 time within 1677 to 2262"
-        ) from None
-    return found.view("datetime64[ns]")
-
-
-def _is_instant(value: int | str | None) -> bool:
-    if not isinstance(value, str):
-        return value is None or -(2**63) <= value < 2**63
-    try:
-        instant_of(value)
-    except SchemaError:
-        return False
-    return True
 
 
 def _plain_lines(data: bytes) -> np.ndarray | None:
@@ -237,12 +207,10 @@ def _is_agreed(data: bytes) -> bool:
 def _values(kind: Kind, values: Any) -> Any:
     """A column as `Batch` takes it. SchemaError where `exact` sees more: which row has no value, that -0 is a whole
     number, that one is no float64. None of it by methods of Arrow's arrays, which load pandas."""
-    import pyarrow as pa
-
     if values.null_count and not kind.nullable:
         raise SchemaError("a value is missing")
     if kind.is_instant:
-        return values if pa.types.is_integer(values.type) else instants_of(values)
+        return instants_of(values)
     if kind.is_float:
         numbers = Batch(_NUMBERS, {"value": values}).columns[0]  # NaN where there is none
         if ((numbers == 0) & np.signbit(numbers)).any() or (np.abs(numbers) >= _WHOLE).any():

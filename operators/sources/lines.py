@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+MARK: Final = b"\xef\xbb\xbf"
+"""What some programs begin a file in UTF-8 with, and is no part of its first line."""
 
 
 class Block(NamedTuple):

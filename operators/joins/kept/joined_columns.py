@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError, did_you_mean
+from tokenring.operators.expressions import cure_of_keys
 from tokenring.operators.state import RowStore
 from tokenring.operators.time import require_own_time
 
@@ -83,7 +84,8 @@ class JoinedColumns:
             if left.kind(mine).name != right.kind(theirs).name:
                 raise SchemaError(
                     f"operator {operator!r}: {mine!r} of the left side is {left.kind(mine)}, {theirs!r} of the right "
-                    f"side is {right.kind(theirs)}; they are never equal: convert one of them first"
+                    f"side is {right.kind(theirs)}; keys are of one kind: "
+                    f"{cure_of_keys(left.kind(mine), right.kind(theirs))}"
                 )
         meaning = HOWS[how]
         outputs, keys = _chosen(operator, left, right, pairs, chosen, first, meaning.once)

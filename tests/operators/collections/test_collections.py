@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -232,6 +233,10 @@ def test_an_update_before_its_message_is_told_of() -> None:
         (lambda rows, texts: rows.arrange("w"), ("column 'w'", "columns are k, v")),
         (lambda rows, texts: rows.concat(texts), ("Schema(k=int64, t=string)", "Schema(k=int64, v=int64)", "select")),
         (lambda rows, texts: rows.join(rows, "k"), ("operator 'join'", "both sides", "column 'v'", "suffix='_right'")),
+        (
+            lambda rows, texts: rows.with_columns(k=Decimal("1.5")).join(texts.with_columns(k=Decimal("1.25")), "k"),
+            ("operator 'join'", "decimal(2, 1)", "decimal(3, 2)", '.cast("decimal(3, 2)") of the other'),
+        ),
         (
             lambda rows, texts: rows.iterate(lambda inner, loop: inner.select("k")),
             ("'iterate'", "Schema(k=int64)", "Schema(k=int64, v=int64)"),

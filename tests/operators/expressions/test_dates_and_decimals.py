@@ -286,6 +286,7 @@ def test_what_dates_do_not_do_is_said_with_the_cure() -> None:
         (col("d") + col("d"), "no +"), (col("d") % 7, "whole numbers of days"), (col("d") * 2, "no *"),
         (col("d").hour(), '.cast("timestamp")'), (col("d") > col("t"), '.cast("date") of the timestamp'),
         (col("d") + timedelta(hours=1), "no number of days"), (col("d") == "2023-02-29", "no date"),
+        (col("d").truncate("1h"), ("d.truncate('1h')", "truncate", "not date", '.cast("timestamp")')),
         (col("d").cast("float64"), "leads from date"), (col("d") > datetime(2024, 1, 1), '.cast("timestamp")'),
     ):  # fmt: skip
         with raises(SchemaError, said):

@@ -95,6 +95,7 @@ def expressions(draw: Any, kind: str, depth: int = 3) -> Expression:
         return draw(
             st.sampled_from([Expression(sign, (first, second)) for sign in ARITHMETIC])
             | st.sampled_from([least(first, second), greatest(first, second), first.fill_null(3)])
+            | st.sampled_from([abs(first), first if kind == "uint64" else -first])
         )
     if kind == "timestamp":
         return draw(expressions(kind, deeper)).truncate(timedelta(seconds=10))
@@ -154,6 +155,11 @@ def value_of(tree: Expression, row: dict[str, Any], kinds: dict[str, str]) -> An
 
 def strict(tree: Expression, values: Sequence[Any], kinds: dict[str, str]) -> Any:
     operation, first, second = tree.operation, values[0], values[-1]
+    if operation in ("negated", "abs"):
+        made = -first if operation == "negated" else abs(first)
+        if kind_of(tree, kinds) == "int64" and made == 2**63:
+            raise Fault
+        return made
     if operation in ARITHMETIC:
         kind = kind_of(tree.arguments[0], kinds)
         if kind == "string":
@@ -180,6 +186,7 @@ def strict(tree: Expression, values: Sequence[Any], kinds: dict[str, str]) -> An
         return at.weekday() if tree.value == "weekday" else getattr(at, tree.value)
     others: dict[str, Callable[[], Any]] = {
         "~": lambda: not first,
+        "truncate": lambda: first - first % second,
         "is_in": lambda: first in values[1:],
         "starts_with": lambda: first.startswith(second),
         "ends_with": lambda: first.endswith(second),
@@ -438,8 +445,44 @@ def test_hundreds_of_operations_may_stand_within_each_other_and_more_are_refused
 def test_one_of_many_texts_stands_not_within_as_many_operations() -> None:
     batch = Batch(Schema(s="string?"), {"s": ["0", "1998", "2000", None]})
     values = [str(n) for n in range(1999)]
-    _, found = run(lambda stream: select(stream, a=col("s").is_in(values), b=col("s").is_in([])), batch)
-    assert listed(found, ["a", "b"]) == [(True, False), (True, False), (False, False), (None, False)]
+    _, found = run(lambda stream: select(stream, a=col("s").is_in(values)), batch)
+    assert listed(found, ["a"]) == [(True,), (True,), (False,), (None,)]
+
+
+@pytest.mark.parametrize(("kind", "some"), [
+    ("int64", 1), ("uint64", 1), ("float64", 1.0), ("bool", True), ("string", "a"), ("bytes", b"a"), ("timestamp", 1),
+    ("date", "2024-02-29"), ("decimal(9, 2)", 1),
+])  # fmt: skip
+def test_none_of_no_values_is_false_of_null_too(kind: str, some: Any) -> None:
+    batch = Batch(Schema.of({"x": f"{kind}?"}), {"x": [some, None]})
+    _, found = run(lambda stream: select(stream, a=col("x").is_in([]), b=~col("x").is_in([])), batch)
+    assert listed(found, ["a", "b"]) == [(False, True)] * 2
+
+
+def test_numbers_are_turned_round_as_python_does() -> None:
+    reals, whole = [0.0, -0.0, 1.5, -math.inf], [0, -1, 2**62, -(2**62)]
+    batch = Batch(Schema(g="float64?", n="int64?"), {"g": [*reals, None], "n": [*whole, None]})
+    made = {
+        "a": -col("g"), "b": abs(col("g")), "c": -col("n"), "d": abs(col("n")), "e": -lit(2) * col("g"),
+        "f": abs(lit(-1.5)) * col("g"), "h": -lit(timedelta(days=1)) + col("n"),
+    }  # fmt: skip
+    _, found = run(lambda stream: select(stream, **made), batch)
+    expected = [(-g, abs(g), -n, abs(n), -2 * g, 1.5 * g, n - DAY) for g, n in zip(reals, whole, strict=True)]
+    assert repr(listed(found, list(made))) == repr([*expected, (None,) * 7])
+
+
+@pytest.mark.parametrize(("made", "said"), [(-col("i"), "(-i)"), (abs(col("i")), "abs(i)")])
+def test_the_least_number_is_not_turned_round(made: Expression, said: str) -> None:
+    with raises(UsageError, said, "row 1", "64 bits"):
+        run(lambda stream: select(stream, made=made), Batch(Schema("i"), {"i": [1, -(2**63)]}))
+
+
+def test_numbers_without_a_sign_are_as_they_are_and_not_turned_round() -> None:
+    batch = Batch(Schema(u="uint64"), {"u": np.array([2**64 - 1], np.uint64)})
+    _, found = run(lambda stream: select(stream, a=abs(col("u"))), batch)
+    assert listed(found, ["a"]) == [(2**64 - 1,)]
+    with raises(SchemaError, "in (-u)", "uint64", '.cast("int64")'):
+        run(lambda stream: select(stream, made=-col("u")), batch)
 
 
 DAY = 86_400 * SECOND

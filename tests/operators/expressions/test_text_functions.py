@@ -29,6 +29,23 @@ def results(texts: list[str | None], **columns: Expression) -> list[tuple[Any, .
     return list(zip(*[made[name].tolist() for name in columns], strict=True)) if made is not None else []
 
 
+@pytest.mark.parametrize("function", ["lower", "upper", "format_time"])
+def test_bytes_become_text_where_they_are_read(function: str) -> None:
+    given = ("%Y",) if function == "format_time" else ()
+    stream = Scope("wrong").new_input(Schema(raw="bytes"))[1]
+    with raises(SchemaError, f"{function} is for", "not bytes") as caught:
+        select(stream, x=getattr(col("raw"), function)(*given))
+    assert ".cast(" not in str(caught.value), "a cure only where it cures"
+    with raises(SchemaError, "not to 'string'", "declare the column as string"):
+        select(stream, x=col("raw").cast("string"))
+
+
+def test_texts_are_counted_as_python_does() -> None:
+    texts = ["", "a", "äöü", "aXa"]
+    made = results([*texts, None], none=col("text").count_of(""), some=col("text").count_of("a"))
+    assert made == [*[(text.count(""), text.count("a")) for text in texts], (None, None)]
+
+
 @given(st.lists(st.none() | st.text("aZİIıßΣσς ﬁéÉǅ1"), min_size=1, max_size=20))
 def test_letters_are_mapped_in_full(texts: list[str | None]) -> None:
     made = results(texts, small=col("text").lower(), large=col("text").upper())
@@ -67,7 +84,16 @@ def test_groups_are_found_as_re2_finds_them(pattern: str, group: int) -> None:
         (col("text").extract("(a)", 2), ("'(a)'", "1 group", "group 2", "parentheses")),
         (col("text").extract("a"), ("'a'", "0 group", "group 1")),
         (col("text").extract("(a)", 0), ("'(a)'", "1 group", "group 0")),
-        (col("text").length().try_cast("float64"), ("try_cast", "string", "not int64", ".cast('float64')")),
+        (col("text").length().try_cast("float64"), ("try_cast", "string", "not int64", '.cast("float64")')),
+        (col("text").length().try_cast("decimal(9, 2)"), ("try_cast", "string", "int64", '.cast("decimal(9, 2)")')),
+        (col("text").try_cast("timestamp"), ("from string to int64", "not to 'timestamp'", "where it is read")),
+        (col("text").try_cast("bool"), ("from string to", "date, decimal(p, s), not to 'bool'", '== "true"')),
+        (col("text").hour(), ("hour is for timestamp, not string", "where it is read")),
+        (~col("text"), ("~ is for bool, not string", '== "true"')),
+        (-col("text").length().cast("uint64"), ("(-text.length().cast('uint64'))", "uint64", '.cast("int64")')),
+        (-col("text"), ("in (-text)", "numbers", "not string")),
+        (abs(col("text") == "a"), ("abs((text == 'a'))", "numbers", '.cast("int64")')),
+        (col("text").split_part("/", 2) + 1, ("text.split_part('/', 2) is string",)),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(expression: Expression, says: Fact) -> None:

@@ -13,7 +13,7 @@ from tests.errors import Fact, raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
 from tests.operators.joins.reference import COLUMNS, LEFT, ON, RIGHT, Row, feed, kept, messages, pairs
-from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
+from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Scope, Stream
 from tokenring.operators import join
 
 
@@ -119,6 +119,22 @@ def test_keys_of_any_kind(kind: str, ours: Any, theirs: Any) -> None:
         made.close()
         matching = [(0, a, b) for a in (0, 1) for b in (0, 1) if ours[a] == theirs[b] and ours[a] is not None]
         assert made.sent() == matching and len(matching) == 1
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "cure"),
+    [
+        ("decimal(9, 2)", "decimal(12, 3)?", '.cast("decimal(12, 3)") of the other'),
+        ("decimal(9, 2)", "decimal(9, 3)", '.cast("decimal(10, 3)") of both'),
+        ("decimal(18, 2)", "decimal(18, 18)", "convert one of them"),
+        ("decimal(9, 0)", "int64", "convert one of them"),
+    ],
+)
+def test_decimals_of_two_kinds_are_refused_with_the_kind_that_holds_both(ours: str, theirs: str, cure: str) -> None:
+    scope = Scope("decimals")
+    left, right = [scope.new_input(Schema(k=kind))[1] for kind in (ours, theirs)]
+    with raises(SchemaError, ours, theirs, cure):
+        join(left, right, on="k", columns="k")
 
 
 SIDES = ("at, key, n, name", "at, code, n, text")

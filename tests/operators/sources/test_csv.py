@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,20 @@ def test_times_words_for_null_and_newlines_as_the_file_has_them(tmp_path: Path) 
     found = _rows(tmp_path, text, Schema(t="timestamp"), time_formats=["%d/%m/%Y %H:%M"], time="t", disorder=month)
     assert [row["t"].value for row in found] == [month, 10**9]
     assert _rows(tmp_path, "t\n", Schema(t="timestamp")) == []
+    assert _rows(tmp_path, "s,n\n0x1,7\n0x,0x\n", Schema(s="string?", n="int64?"), nulls=("", "0x"))[1]["n"] is None
+
+
+def test_dates_are_of_the_formats_of_times_too(tmp_path: Path) -> None:
+    text = "d,n\n29.02.2024,1\n2024-02-28,2\n\n,3\n29.02.2024 00:00,4\n31.12.9999,5\n29.02.2024,6\n"
+    formats = ("%d.%m.%Y", "%d.%m.%Y %H:%M")
+    found = _rows(tmp_path, text, Schema(d="date?", n="int64"), time_formats=formats)
+    leap = date(2024, 2, 29)
+    assert [row["d"] for row in found] == [leap, date(2024, 2, 28), None, leap, date.max, leap]
+    assert _rows(tmp_path, "d\n", Schema(d="date"), time_formats=formats) == []
+    for wrong in ("31.02.2023", "29.02.2024 10:00", "20240229", ""):
+        said = ("line 3", "column 'd'", "null" if not wrong else repr(wrong), "date?")
+        with raises(OperatorError, said):
+            _rows(tmp_path, f"d,n\n01.01.2024,1\n{wrong},2\n", Schema(d="date", n="int64"), time_formats=formats)
 
 
 def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
@@ -90,8 +105,15 @@ def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
         ("a\n9223372036854775808\n", {"a": "int64"}, ("line 2", "'a'", "'9223372036854775808'", "int64", "nulls=")),
         ("a\n1\n-9223372036854775808\n", {"a": "int64?"}, ("line 3", "'a'", "-9223372036854775808", "int64 without ?")),
         ("a\n1\n2,3\n", {"a": "int64"}, ("line 3", "1 columns", "got 2")),
-        ("a,t\n1,2026-01-01\n2,soon\n", {"t": "timestamp"}, ("line 3", "column 't'", "'soon'", "timestamp")),
-        ("t\n3026-01-01\n", {"t": "timestamp"}, ("line 2", "column 't'", "'3026-01-01'", "timestamp")),
+        ("a,t\n1,2026-01-01\n2,soon\n", {"t": "timestamp"}, ("line 3", "column 't'", "'soon'", "timestamp", "nulls=")),
+        ("t\n3026-01-01\n", {"t": "timestamp?"}, ("line 2", "'t'", "'3026-01-01'", "1677 to 2262", "make it string")),
+        ("t\n2026-01-01 00:00:00.1234567891\n", {"t": "timestamp?"}, ("line 2", "column 't'", "to the ns", "string")),
+        ("d\n29.02.2024\n", {"d": "date?"}, ("line 2", "column 'd'", "'29.02.2024'", "date?", "time_formats=")),
+        ("m\n1.5\n1.005\n", {"m": "decimal(5, 2)"}, ("line 3", "column 'm'", "decimal(5, 2)", "more digits there")),
+        ("m\n10000\n", {"m": "decimal(5, 2)"}, ("line 2", "column 'm'", "10000.00", "more digits")),
+        ("m\n0x10\n", {"m": "decimal(5, 2)?"}, ("line 2", "column 'm'", "'0x10'", "decimal(5, 2)?", "string")),
+        ("s,a\n0x1,1\n\n0x2, 0x10\n", {"s": "string", "a": "int64?"}, ("line 4", "column 'a'", "' 0x10'", "int64?")),
+        ('a\n"0X1F"\n', {"a": "uint64"}, ("line 2", "column 'a'", "'0X1F'", "uint64", "nulls=")),
         ("a\nyes\n", {"a": "bool"}, ("line 2", "column 'a'", "'yes'", "bool", "nulls=")),
         ("a,s\n1,x\n2,\"y\n", {"a": "int64"}, ("line 3", "quoted", "quoted_newlines=True")),
         ('a,s\n1,"x\ny"\n', {"a": "int64"}, ("line 2", "quoted", "quoted_newlines=True")),

@@ -42,14 +42,14 @@ def test_kinds_and_nulls(tmp_path: Path) -> None:
     rows = [
         {"id": 2**63 - 1, "name": "a\nb", "at": "2026-01-01T00:00:00.000000001Z", "on": True, "score": 1},
         {"id": -1, "name": "", "at": "1970-01-01 02:00+02:00", "on": False, "score": 0.5},
-        {"id": 0, "at": 7},
+        {"id": 0},
     ]
     file.write_bytes(b"\n".join(map(orjson.dumps, rows)))
     sent = run(lambda scope: read_json_lines(scope, file, SCHEMA))
     assert [[str(value) for value in row] for row in sent.values] == [
         ["9223372036854775807", "a\nb", "1767225600000000001", "True", "1.0"],
         ["-1", "", "0", "False", "0.5"],
-        ["0", "None", "7", "None", "nan"],
+        ["0", "None", "None", "None", "nan"],
     ]
 
 
@@ -77,6 +77,7 @@ def test_fractions_beside_decimals(tmp_path: Path) -> None:
         (b'{"id": 9223372036854775808}', ("line 3", "column 'id'", "9223372036854775808", "int64")),
         (b'{"id": 1, "at": "now"}', ("line 3", "column 'at'", "'now'", "ISO 8601")),
         (b'{"id": 1, "at": "9999-01-01"}', ("line 3", "column 'at'", "'9999-01-01'", "1677", "2262")),
+        (b'{"id": 1, "at": 1709164800000}', ("line 3", "column 'at'", "1709164800000", "int64", '.cast("timestamp")')),
         (b'{"id": 1, "name": 5}', ("line 3", "column 'name'", "string", "integer (5)")),
     ],
 )
@@ -84,6 +85,18 @@ def test_a_bad_line_is_named(line: bytes, complaint: Fact, tmp_path: Path) -> No
     (tmp_path / "rows.jsonl").write_bytes(b'{"id": 0}\n\n' + line + b"\n")
     with raises(OperatorError, "rows.jsonl", complaint):
         run(lambda scope: read_json_lines(scope, tmp_path, SCHEMA, block_bytes=5))
+
+
+@pytest.mark.parametrize("block_bytes", [1, 11, 1 << 18])
+def test_a_mark_of_utf_8_is_no_part_of_the_first_line(block_bytes: int, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(b'\xef\xbb\xbf{"id": 1}\n{"id": 2}\n')
+    (tmp_path / "rows2.jsonl").write_bytes(b"\xef\xbb\xbf")
+    for workers in (1, 2):
+        sent = run(lambda scope: read_json_lines(scope, tmp_path, Schema("id"), block_bytes=block_bytes), workers)
+        assert sorted(sent.values) == [(1,), (2,)]
+    (tmp_path / "rows2.jsonl").write_bytes(b'\xef\xbb\xbf{"id": 1}\n\xef\xbb\xbf{"id": 2}\n')
+    with raises(OperatorError, "rows2.jsonl line 2", "bad JSON"):
+        run(lambda scope: read_json_lines(scope, tmp_path, Schema("id"), block_bytes=block_bytes))
 
 
 def test_bytes_have_no_json(tmp_path: Path) -> None:
