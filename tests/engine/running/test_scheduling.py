@@ -6,11 +6,23 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.engine.helpers import VALUE, build, settle, simulated
 from tests.errors import raises
-from tokenring.engine import InputPort, Notify, OperatorContext, OperatorError, OutputPort, Schema, Scope, Token, Worker
+from tokenring.engine import (
+    InputPort,
+    Notify,
+    OperatorContext,
+    OperatorError,
+    OutputPort,
+    Schema,
+    Scope,
+    Token,
+    UsageError,
+    Worker,
+)
 from tokenring.engine.worker.worker import _LONGEST_SLEEP_S
 from tokenring.shm.queues.parking import ParkingLot
 
@@ -133,6 +145,26 @@ def test_timers_fire_in_order_and_not_early() -> None:
     assert len(fired) == 3
     assert fired[1] >= 5_000_000
     assert fired[2] >= 20_000_000
+
+
+@pytest.mark.parametrize("delay", [float("nan"), float("inf"), 1e6, None, "x", -1, 2**63], ids=repr)
+def test_a_delay_that_is_no_time_to_wait_is_refused(delay: Any) -> None:
+    """And leaves the timers of others alone: the run would never end by itself."""
+    asked: list[int] = []
+
+    def act(context: OperatorContext, token: Token, output: OutputPort) -> None:
+        asked.append(1)
+        if len(asked) == 1:
+            context.activate_after(np.int64(1000))  # type: ignore[arg-type]
+            with raises(UsageError, "operator 'source'", "whole nanoseconds", "from 0", f"not {delay!r}"):
+                context.activate_after(delay)
+        else:
+            token.drop()
+
+    with simulated() as group:
+        build(group, _source(act))
+        group.run()
+    assert len(asked) == 2
 
 
 class WatchedLot(ParkingLot):

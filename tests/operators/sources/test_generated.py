@@ -89,6 +89,9 @@ def test_live_rows_may_have_times_of_their_own() -> None:
         run(lambda scope: from_callback(scope, SCHEMA, lambda: [1]))
     with raises(SchemaError, "source 'from_callback'", "column 'then'", "at, value"):
         run(lambda scope: from_callback(scope, SCHEMA, lambda: None, stamp="then"))
+    for idle_ns in (0, -1, 1.5, float("nan"), 2**70, "x", None):
+        with raises(UsageError, "source 'from_callback'", "idle_ns", "whole number", f"not {idle_ns!r}"):
+            run(lambda scope, idle_ns=idle_ns: from_callback(scope, SCHEMA, lambda: None, idle_ns=idle_ns))
 
 
 def ten(first: int = 0, count: int = 10) -> Iterator[dict[str, Any]]:
