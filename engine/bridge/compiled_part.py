@@ -14,6 +14,7 @@ from tokenring.engine.graph import Compiled, OperatorSpec
 from tokenring.engine.native import (
     BURSTS,
     DONE,
+    FAILED,
     NEEDS_ROOM,
     SIGNALS,
     STAGE_FAILED,
@@ -215,8 +216,11 @@ class CompiledPart:
             found = compiled.explain(error, operands)
             raise self._in_words(operator, found).of(operator.number) from found
         wrong: Exception = what_is_wrong(error, operands)
-        if error == 0 and self.world.state.trouble == NEEDS_ROOM:
+        returned = self.world.state.trouble
+        if error == 0 and returned == NEEDS_ROOM:
             wrong = TokenError("its logic returned NEEDS_ROOM, and it has no make_room; give Compiled one")
+        elif error == 0 and returned != FAILED:
+            wrong = TokenError(f"its logic returned {returned}; return DONE, AGAIN, NEEDS_ROOM or FAILED")
         raise OperatorError(f"{where}: {type(wrong).__name__}: {wrong}").of(operator.number) from wrong
 
     def _in_words(self, operator: RunningOperator, found: Exception) -> OperatorError:

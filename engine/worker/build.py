@@ -3,6 +3,7 @@ tokens.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine.data import (
@@ -260,6 +261,7 @@ def _logic(
     where = f"the constructor of operator {operator.name!r} on worker {worker.index}"
     try:
         logic = constructor(OperatorContext(operator, worker), *(tokens if operator.compiled < 0 else ()))
+        _require_logic(where, operator, logic)
     except BaseException as error:
         for token in tokens:
             if token.live:
@@ -270,10 +272,18 @@ def _logic(
         raise OperatorError(
             f"{where} raised {type(error).__name__}: {error}{raised_at(error, call)}"
         ) from error
+    return logic
+
+
+def _require_logic(where: str, operator: RunningOperator, logic: Any) -> None:
     if operator.compiled >= 0:
         if not isinstance(logic, Compiled):
             raise GraphError(f"{where} returned {logic!r}; it must return a Compiled, as it was declared compiled")
-        return logic
-    if not callable(logic):
+        logic.require_usable(operator.name, len(operator.outputs))
+    elif not callable(logic):
         raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
-    return logic
+    elif isgeneratorfunction(logic) or iscoroutinefunction(logic) or isasyncgenfunction(logic):
+        raise GraphError(
+            f"{where} returned {logic!r}, which makes a generator or a coroutine, whose body would never run; its logic "
+            f"is a plain function, without yield and async: it is called whenever there is something to do"
+        )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from tests.engine.helpers import VALUE, build, settle, simulated
 from tests.errors import raises
 from tokenring.engine import (
+    GraphError,
     InputPort,
     Notify,
     OperatorContext,
@@ -145,6 +148,29 @@ def test_timers_fire_in_order_and_not_early() -> None:
     assert len(fired) == 3
     assert fired[1] >= 5_000_000
     assert fired[2] >= 20_000_000
+
+
+def _generates(output: OutputPort) -> Iterator[None]:
+    yield
+
+
+async def _waits(output: OutputPort) -> None:
+    pass
+
+
+async def _generates_and_waits(output: OutputPort) -> AsyncIterator[None]:
+    yield
+
+
+@pytest.mark.parametrize("logic", [_generates, _waits, _generates_and_waits, partial(_generates), None])
+def test_a_logic_whose_body_would_never_run_is_refused(
+    logic: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"body would never run", "must return the logic"}
+    with simulated() as group, raises(GraphError, "operator 'source' on worker 0", said):
+        build(group, lambda worker, scope: scope.source("source", (VALUE,), lambda context, token: logic))
+    gc.collect()
+    assert "was lost" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("delay", [float("nan"), float("inf"), 1e6, None, "x", -1, 2**63], ids=repr)
