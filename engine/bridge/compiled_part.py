@@ -8,7 +8,7 @@ from tokenring.engine.bridge.compiled_edges import CompiledEdges
 from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
 from tokenring.engine.bridge.edge_rows import EdgeRows
 from tokenring.engine.bridge.labels import Labels
-from tokenring.engine.data import BurstEnd, DataPlane, FarSignal, Inbox, Receiver, RemoteChannel
+from tokenring.engine.data import BurstEnd, DataPlane, FarSignal, Inbox, Receiver, RemoteChannel, in_words
 from tokenring.engine.errors import MemoryBudgetError, OperatorError, TokenError, TokenRingError
 from tokenring.engine.graph import Compiled, OperatorSpec
 from tokenring.engine.native import (
@@ -209,7 +209,7 @@ class CompiledPart:
         if error == STAGE_FAILED:
             stage, label = self._rows.stages[operands[0]]
             found = what_is_wrong(error, operands) if stage.explain is None else stage.explain(*operands[1:])
-            said = f"operator {label!r} on worker {index}: {type(found).__name__}: {found}"
+            said = f"operator {label!r} on worker {index}: {in_words(found)}"
             raise OperatorError(said).of(operator.number) from found
         where = f"operator {operator.name!r} on worker {index}"
         if error < 0 and compiled.explain is not None:
@@ -225,7 +225,7 @@ class CompiledPart:
 
     def _in_words(self, operator: RunningOperator, found: Exception) -> OperatorError:
         """What an operator found wrong."""
-        name, index, said = operator.name, operator.runtime.index, f"{type(found).__name__}: {found}"
+        name, index, said = operator.name, operator.runtime.index, in_words(found)
         if isinstance(found, TokenRingError):
             return OperatorError(f"operator {name!r} on worker {index}: {said}")
         inputs = ", ".join(f"input {port.index} at {port.frontier}" for port in operator.inputs)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from tokenring.engine.data import raised_at
+from tokenring.engine.data import in_words
 from tokenring.engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError
 from tokenring.engine.graph import Location
 from tokenring.engine.native import World
@@ -156,6 +156,5 @@ class Probe:
                 raise
             except BaseException as error:
                 raise OperatorError(
-                    f"a probe's listener raised {type(error).__name__}: {error}"
-                    f"{raised_at(error, 'it is called without arguments')}"
+                    f"a probe's listener raised {in_words(error, 'it is called without arguments')}"
                 ) from error

@@ -24,9 +24,9 @@ from tokenring.engine.data import (
     Thinning,
     WordRows,
     compile_stages,
+    in_words,
     needs_queues,
     needs_text_rows,
-    raised_at,
 )
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GraphError, GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
@@ -269,9 +269,7 @@ def _logic(
         if isinstance(error, TokenRingError | KeyboardInterrupt):
             raise
         call = f"it is called with the context and a token for each of its {len(tokens)} output(s)"
-        raise OperatorError(
-            f"{where} raised {type(error).__name__}: {error}{raised_at(error, call)}"
-        ) from error
+        raise OperatorError(f"{where} raised {in_words(error, call)}") from error
     return logic
 
 

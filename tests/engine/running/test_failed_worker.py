@@ -11,14 +11,25 @@ from tests.engine.helpers import VALUE, build, settle, simulated
 from tests.errors import raises
 from tokenring.engine import Exchange, OperatorError, Scope, UsageError, Worker, execute
 from tokenring.engine.errors import GroupStopped
+from tokenring.engine.group.traces import trace_of
 from tokenring.operators import map_batches
+
+
+HERE = f"(at {__file__}:"
 
 
 class Unusual(BaseException):
     """What no operator is expected to raise."""
 
 
-@pytest.mark.parametrize("kind", [ValueError, SystemExit, Unusual, MemoryError])
+class Wordless(Exception):
+    """What raises when it is to say what it is."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, Unusual, MemoryError, Wordless])
 @pytest.mark.parametrize("is_stage", [False, True])
 def test_rows_taken_by_an_operator_that_raises_are_not_passed(kind: type[BaseException], is_stage: bool) -> None:
     def fail() -> None:
@@ -38,9 +49,11 @@ def test_rows_taken_by_an_operator_that_raises_are_not_passed(kind: type[BaseExc
         settle(group)
         handle.send({"value": [1]})
         handle.advance_to(5)
-        with raises(OperatorError, "operator 'raiser'", "worker 0", f"{kind.__name__}: broken here"):
+        said = "(its text cannot be had: ZeroDivisionError)" if kind is Wordless else "broken here"
+        with raises(OperatorError, "operator 'raiser'", "worker 0", f"{kind.__name__}: {said}", HERE) as caught:
             worker.step()
-        told = ("worker 0 cannot go on", "operator 'raiser'", f"{kind.__name__}: broken here", "catch it")
+        assert "fail" in trace_of(caught.value)
+        told = ("worker 0 cannot go on", "operator 'raiser'", f"{kind.__name__}: {said}", "catch it")
         for go_on in (worker.step, worker.run, worker.barrier, lambda: handle.send({"value": [2]})):
             with raises(UsageError, *told):
                 go_on()
