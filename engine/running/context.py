@@ -113,6 +113,10 @@ class OperatorContext:
     def run_on_advance(self, probe: Probe) -> None:
         """Run the operator whenever the frontier of a probe of its own dataflow moves on this worker: a compiled one
         in the same step, without Python."""
+        if not isinstance(probe, Probe):
+            raise UsageError(
+                f"operator {self.name!r}: run_on_advance takes a probe, such as stream.probe() gives, not {probe!r}"
+            )
         if self._operator.compiled >= 0:
             probe.run_on_advance(self._runtime.world, self._operator.compiled)
         else:

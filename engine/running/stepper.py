@@ -71,8 +71,9 @@ def refuse_step(worker: Stepper) -> NoReturn:
     for operator in worker.dataflows.operators.values():
         if operator.is_running:
             raise UsageError(
-                f"operator {operator.name!r} on worker {worker.index}: a logic cannot step its worker or wait for a "
-                f"probe; return, and call context.activate() to be run again"
+                f"operator {operator.name!r} on worker {worker.index}: a logic cannot step its worker, wait for a "
+                f"probe or for other workers, declare a dataflow or cancel one; return, and call context.activate() to "
+                f"be run again, or let the program do it"
             )
     raise UsageError(
         f"worker {worker.index} cannot step within a step: a probe's listener is called in the middle of one and "

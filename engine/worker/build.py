@@ -31,7 +31,7 @@ from tokenring.engine.data import (
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GraphError, GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
 from tokenring.engine.explain import Dataflow, stop
-from tokenring.engine.graph import Compiled, Exchange, Notify, OperatorSpec, Route, Source, shared
+from tokenring.engine.graph import Compiled, Exchange, Notify, OperatorSpec, Route, Source, require_usable, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
@@ -277,11 +277,11 @@ def _require_logic(where: str, operator: RunningOperator, logic: Any) -> None:
     if operator.compiled >= 0:
         if not isinstance(logic, Compiled):
             raise GraphError(f"{where} returned {logic!r}; it must return a Compiled, as it was declared compiled")
-        logic.require_usable(operator.name, len(operator.outputs))
+        require_usable(logic, operator.name, len(operator.outputs))
     elif not callable(logic):
         raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
     elif isgeneratorfunction(logic) or iscoroutinefunction(logic) or isasyncgenfunction(logic):
         raise GraphError(
-            f"{where} returned {logic!r}, which makes a generator or a coroutine, whose body would never run; its logic "
-            f"is a plain function, without yield and async: it is called whenever there is something to do"
+            f"{where} returned {logic!r}, which makes a generator or a coroutine, whose body would never run; its "
+            f"logic is a plain function, without yield and async: it is called whenever there is something to do"
         )

@@ -14,7 +14,6 @@ from tokenring.engine.errors import GroupStopped
 from tokenring.engine.group.traces import trace_of
 from tokenring.operators import map_batches
 
-
 HERE = f"(at {__file__}:"
 
 
@@ -159,6 +158,28 @@ def test_a_listener_cannot_wait_at_a_barrier_nor_build() -> None:
     for act in (lambda worker, handle: worker.barrier(), build_another):
         _, seen = _listening(act)
         assert "cannot step within a step" in seen[0]
+
+
+@pytest.mark.parametrize("verb", ["step", "barrier", "dataflow", "cancel"])
+def test_a_logic_cannot_do_what_the_program_does(verb: str) -> None:
+    acts: dict[str, Callable[[Worker, Scope], Any]] = {
+        "step": lambda worker, scope: worker.step(),
+        "barrier": lambda worker, scope: worker.barrier(),
+        "dataflow": lambda worker, scope: worker.dataflow("another").__enter__(),
+        "cancel": lambda worker, scope: scope.running.cancel(),
+    }
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        stream.unary("raiser", VALUE, _pass_on_after(lambda: acts[verb](worker, scope)))
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        handle.send({"value": [1]})
+        what = ("a logic cannot", "step its worker", "declare a dataflow", "cancel one", "context.activate()")
+        with raises(OperatorError, "operator 'raiser' on worker 0", *what):
+            settle(group)
 
 
 def test_what_a_listener_raises_names_the_probe() -> None:

@@ -193,6 +193,15 @@ def test_a_delay_that_is_no_time_to_wait_is_refused(delay: Any) -> None:
     assert len(asked) == 2
 
 
+def test_what_is_no_probe_runs_nobody() -> None:
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        context.run_on_advance(token)  # type: ignore[arg-type]
+        raise AssertionError
+
+    with simulated() as group, raises(UsageError, "operator 'source'", "run_on_advance", "stream.probe()", "not Token"):
+        build(group, lambda worker, scope: scope.source("source", (VALUE,), construct))
+
+
 class WatchedLot(ParkingLot):
     """A parking lot of one, which notes for how long it is slept in."""
 

@@ -156,6 +156,16 @@ def test_a_generator_that_is_to_say_where_it_is_yields_pairs() -> None:
 
     with raises(OperatorError, "source 'from_generator'", "item 0 of worker 0's generator", "dict", "pairs"):
         run(lambda scope: from_generator(scope, SCHEMA, rows, time="at", positions=True))
+    def given(rows: Any, worker: int, peers: int, position: Any) -> Iterator[Any]:
+        yield rows
+
+    for wrong, kind in (
+        (({"at": [1], "value": [1]}, 1, 2), ("tuple of 3", "pairs")),
+        ((1, {"at": [1], "value": [1]}), ("mapping of column names", "not int")),
+    ):
+        where = ("item 0 of worker 0's generator", "rows first, then the position")
+        with raises(OperatorError, "from_generator", *where, kind):
+            run(partial(from_generator, schema=SCHEMA, function=partial(given, wrong), time="at", positions=True))
     with raises(UsageError, "source 'from_generator'", "(worker_index, peers)", "position="):
         run(lambda scope: from_generator(scope, SCHEMA, lambda one: iter(()), positions=True))
 
