@@ -8,12 +8,13 @@ from tokenring.engine.bridge.compiled_edges import CompiledEdges
 from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
 from tokenring.engine.bridge.edge_rows import EdgeRows
 from tokenring.engine.bridge.labels import Labels
-from tokenring.engine.data import BurstEnd, DataPlane, FarSignal, Inbox, Receiver, RemoteChannel
+from tokenring.engine.data import BurstEnd, DataPlane, FarSignal, Inbox, Receiver, RemoteChannel, in_words
 from tokenring.engine.errors import MemoryBudgetError, OperatorError, TokenError, TokenRingError
 from tokenring.engine.graph import Compiled, OperatorSpec
 from tokenring.engine.native import (
     BURSTS,
     DONE,
+    FAILED,
     NEEDS_ROOM,
     SIGNALS,
     STAGE_FAILED,
@@ -208,20 +209,23 @@ class CompiledPart:
         if error == STAGE_FAILED:
             stage, label = self._rows.stages[operands[0]]
             found = what_is_wrong(error, operands) if stage.explain is None else stage.explain(*operands[1:])
-            said = f"operator {label!r} on worker {index}: {type(found).__name__}: {found}"
+            said = f"operator {label!r} on worker {index}: {in_words(found)}"
             raise OperatorError(said).of(operator.number) from found
         where = f"operator {operator.name!r} on worker {index}"
         if error < 0 and compiled.explain is not None:
             found = compiled.explain(error, operands)
             raise self._in_words(operator, found).of(operator.number) from found
         wrong: Exception = what_is_wrong(error, operands)
-        if error == 0 and self.world.state.trouble == NEEDS_ROOM:
+        returned = self.world.state.trouble
+        if error == 0 and returned == NEEDS_ROOM:
             wrong = TokenError("its logic returned NEEDS_ROOM, and it has no make_room; give Compiled one")
+        elif error == 0 and returned != FAILED:
+            wrong = TokenError(f"its logic returned {returned}; return DONE, AGAIN, NEEDS_ROOM or FAILED")
         raise OperatorError(f"{where}: {type(wrong).__name__}: {wrong}").of(operator.number) from wrong
 
     def _in_words(self, operator: RunningOperator, found: Exception) -> OperatorError:
         """What an operator found wrong."""
-        name, index, said = operator.name, operator.runtime.index, f"{type(found).__name__}: {found}"
+        name, index, said = operator.name, operator.runtime.index, in_words(found)
         if isinstance(found, TokenRingError):
             return OperatorError(f"operator {name!r} on worker {index}: {said}")
         inputs = ", ".join(f"input {port.index} at {port.frontier}" for port in operator.inputs)

@@ -92,7 +92,10 @@ def _with_nulls(name: str, kind: Kind, values: Any) -> np.ndarray:
     mask = None
     if is_masked(values):
         mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # of lists that are not alike
+        raise SchemaError(f"column {name!r}: give one value a row ({error})") from None
     _require_one_dimension(name, array)
     if array.dtype == object or (kind.family in ("timestamp", "date", "decimal") and array.dtype.kind == "U"):
         given = array.tolist() if not kind.is_instant else list(array)  # (nanoseconds would become integers)

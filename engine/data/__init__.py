@@ -17,7 +17,7 @@ with later(__name__):
     from tokenring.engine.data.input_port import InputPort, NestedInputPort
     from tokenring.engine.data.output_port import OutputPort
     from tokenring.engine.data.plane import DataPlane, Receiver
-    from tokenring.engine.data.raised import raised_at
+    from tokenring.engine.data.raised import in_words, text_of
     from tokenring.engine.data.remote_channel import BurstEnd, RemoteChannel
     from tokenring.engine.data.routes import CheckedChannel
     from tokenring.engine.data.runtime import Operator, Runtime, Schedule
@@ -56,9 +56,10 @@ __all__ = [
     "Thinning",
     "WordRows",
     "compile_stages",
+    "in_words",
     "made_of_good",
     "messages_of",
     "needs_queues",
     "needs_text_rows",
-    "raised_at",
+    "text_of",
 ]

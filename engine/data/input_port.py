@@ -138,10 +138,14 @@ class InputPort:
     def reach(self, output: int) -> tuple[OutputPort, PathSummary]:
         """The output port of that number and the summary of the way there; WrongOutputError if there is no path."""
         outputs = self.operator.outputs
-        if not 0 <= output < len(outputs):
+        try:
+            port = outputs[output] if output >= 0 else None
+        except (IndexError, TypeError):
+            port = None
+        if port is None:
             raise WrongOutputError(
-                f"{self.describe()} cannot retain a token for output {output}: the operator has {len(outputs)} "
-                f"output(s)"
+                f"{self.describe()} cannot retain a token for output {output!r}: the operator has {len(outputs)} "
+                f"output(s), by their numbers from 0"
             )
         paths = self.operator.paths
         summary = paths.usual if paths.is_plain else paths.summary(self.index, output)
@@ -149,7 +153,7 @@ class InputPort:
             raise WrongOutputError(
                 f"{self.describe()} has no path to output {output}, so its messages give no token for it"
             )
-        return outputs[output], summary
+        return port, summary
 
     def describe(self) -> str:
         """Operator, input and worker, for messages."""

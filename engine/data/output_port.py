@@ -67,15 +67,19 @@ class OutputPort:
             time = self.allowed(right, time)
         self._push(time, batch)
 
-    def give_each(self, right: Token | TokenRef, batch: Batch, keys: np.ndarray, timed: bool = True) -> None:
+    def give_each(
+        self, right: Token | TokenRef, batch: Batch | Mapping[str, Any], keys: np.ndarray, timed: bool = True
+    ) -> None:
         """Send a message for each distinct value of `keys`, int64 (rows,), ascending, in one call: at that value as
         time, or all at the right's own where not `timed`. To whom they come, and to progress, they are messages like
         any others. Raises TokenErrors as `give` does, and for keys that do not fit.
         """
         least = self.allowed(right, None)
+        if batch.__class__ is not Batch:
+            batch = Batch(self.schema, batch)
         if batch.rows:
-            kind = getattr(keys, "dtype", None)  # a list has none
-            if self.depth > 1 or len(keys) != batch.rows or kind != np.int64 or not is_ascending(keys):
+            is_one_each = isinstance(keys, np.ndarray) and keys.shape == (batch.rows,) and keys.dtype == np.int64
+            if self.depth > 1 or not is_one_each or not is_ascending(keys):
                 raise TokenError(
                     f"{self.describe()}: give_each needs a key for each row, int64 and ascending, and integer times: "
                     f"sort the rows by their times first; in a loop use give"

@@ -8,7 +8,8 @@ import numpy as np
 from tokenring.engine.columns import Batch
 from tokenring.engine.data.burst import Burst
 from tokenring.engine.data.channel import Edge
-from tokenring.engine.errors import SchemaError, UsageError
+from tokenring.engine.data.raised import in_words
+from tokenring.engine.errors import BrokenInvariant, GroupStopped, OperatorError, SchemaError, UsageError
 from tokenring.engine.graph import Route
 
 
@@ -35,7 +36,16 @@ class CheckedChannel:
 
 def worker_numbers(pact: Route, batch: Batch, workers: int, describe: Callable[[], str]) -> np.ndarray:
     """Which worker each row is for: integers of shape (rows,)."""
-    numbers = batch.words(pact.to) if isinstance(pact.to, str) else np.asarray(pact.to(batch))
+    if isinstance(pact.to, str):
+        numbers = batch.words(pact.to)
+    else:
+        try:
+            numbers = np.asarray(pact.to(batch))
+        except (GroupStopped, BrokenInvariant, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            said = in_words(error, "it is called with a batch")
+            raise OperatorError(f"{describe()}: the function of {pact!r} raised {said}") from error
     if numbers.shape != (batch.rows,) or numbers.dtype.kind not in "iu":
         raise SchemaError(
             f"{describe()}: the function of {pact!r} returned {numbers.dtype} of shape {numbers.shape}; it must "

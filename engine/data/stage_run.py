@@ -7,7 +7,7 @@ from typing import Any
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import Burst
 from tokenring.engine.data.channel import Edge
-from tokenring.engine.data.raised import raised_at
+from tokenring.engine.data.raised import in_words
 from tokenring.engine.data.sifted import Sifted
 from tokenring.engine.errors import GroupStopped, OperatorError, SchemaError, TokenRingError
 from tokenring.engine.graph import Rejects, Source, Stage
@@ -87,14 +87,12 @@ class StageRun:
             except (GroupStopped, BrokenInvariant, KeyboardInterrupt):
                 raise
             except TokenRingError as error:
-                raise OperatorError(
-                    f"operator {label!r} on worker {self._worker}: {type(error).__name__}: {error}{raised_at(error)}"
-                ).of(self._dataflow) from error
+                said = f"operator {label!r} on worker {self._worker}: {in_words(error)}"
+                raise OperatorError(said).of(self._dataflow) from error
             except BaseException as error:
                 raise OperatorError(
                     f"operator {label!r} raised on worker {self._worker} (rows at time {time}): "
-                    f"{type(error).__name__}: {error}"
-                    f"{raised_at(error, 'its function is called with a batch')}"
+                    f"{in_words(error, 'its function is called with a batch')}"
                 ).of(self._dataflow) from error
             if not result.rows:
                 return None

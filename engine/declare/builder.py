@@ -73,6 +73,11 @@ class OperatorBuilder(Generic[Made_co]):
         only: it does not depend on inputs that are not in `summaries`.
         """
         port = len(self._spec.outputs)
+        if summaries is not None and not isinstance(summaries, dict):
+            raise GraphError(
+                f"operator {self._spec.name!r}: the summaries of output {port} are a mapping of inputs to them, such "
+                f"as {{0: PathSummary(1)}}, not {summaries!r}"
+            )
         if only:
             self._spec.closed.add(port)
         self._spec.outputs.append(schema)
@@ -82,6 +87,11 @@ class OperatorBuilder(Generic[Made_co]):
                 raise GraphError(
                     f"operator {self._spec.name!r}: output {port} has a summary for input {input_port!r}, and the "
                     f"inputs declared so far are {there}: name one of them, or declare inputs first"
+                )
+            if summary is not None and not isinstance(summary, PathSummary):
+                raise GraphError(
+                    f"operator {self._spec.name!r}: the summary of output {port} for input {input_port} is a "
+                    f"PathSummary, or None, not {summary!r}; say PathSummary({summary!r})"
                 )
             if summary is not None and (len(summary.delays) != self._spec.depth or summary.then):
                 raise GraphError(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import Made_co, Stream
-from tokenring.engine.errors import GraphError, SchemaError
+from tokenring.engine.errors import GraphError, SchemaError, UsageError
 from tokenring.engine.graph import Notify, OperatorSpec, Pipeline, Source
 from tokenring.engine.times import PathSummary, feedback_summary
 
@@ -34,15 +34,18 @@ class Feedback(Generic[Made_co]):
 
     def __init__(self, scope: "Scope", schema: Schema, increment: int | tuple[int, ...], name: str) -> None:
         self._scope = scope
-        if isinstance(increment, int):
-            summary = feedback_summary(scope.depth, increment)
-        elif len(increment) == scope.depth:
-            summary = PathSummary(*increment)
-        else:
+        if isinstance(increment, tuple | list) and len(increment) != scope.depth:
             raise GraphError(
                 f"{name}: increment={increment!r}: times in {scope.describe()} have {scope.depth} coordinate(s): give "
                 f"so many, or one for the innermost"
             )
+        try:
+            if isinstance(increment, tuple | list):
+                summary = PathSummary(*increment)
+            else:
+                summary = feedback_summary(scope.depth, increment)
+        except UsageError as error:
+            raise GraphError(f"{name}: increment={increment!r}: {error}") from None
         self.stream: Made_co
         self._number, self.stream = relay(scope, schema, name, summary, scope.depth)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tokenring.engine.errors import GraphError
 from tokenring.shm.kernels import Entry
 
 
@@ -73,3 +74,25 @@ def stage_of(function: Any) -> CompiledStage | None:
     offered = getattr(function, "compiled_stage", None)
     stage: CompiledStage | None = None if offered is None else offered()
     return stage
+
+
+def require_usable(compiled: Compiled, operator: str, outputs: int) -> None:
+    """GraphError for a logic, or a state, that kernels would take for what it is not: they get mere addresses."""
+    if not isinstance(compiled.logic, Entry):
+        raise GraphError(
+            f"operator {operator!r}: the logic is an entry, a function (world, me) that is decorated with @entry, "
+            f"not {compiled.logic!r}"
+        )
+    state: Any = compiled.state
+    is_array = isinstance(state, np.ndarray)
+    if is_array and state.dtype == np.int64 and state.ndim == 1 and state.flags.carray and len(state) >= outputs:
+        return
+    found = type(state).__name__
+    if is_array:
+        strided = "" if state.flags.c_contiguous else "strided, "
+        fixed = "" if state.flags.writeable else "read-only, "
+        found = f"{strided}{fixed}{state.dtype} of shape {state.shape}"
+    raise GraphError(
+        f"operator {operator!r}: the state is a contiguous, writable array of int64 of at least as many words as "
+        f"outputs, {outputs}, not {found}"
+    )

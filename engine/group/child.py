@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from tokenring.engine import errors
 from tokenring.engine.ask import KeptHold, Requests, answer_questions
+from tokenring.engine.data import text_of
 from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.linux import allow_tracing, die_with_parent, keep_little
@@ -91,10 +92,7 @@ def told(error: BaseException, index: int) -> dict[str, Any]:
     """What the launcher is to know of an error; its text names the worker, whether the error did or not, and can be
     printed whatever it was."""
     known = isinstance(error, TokenRingError | errors.SharedMemoryError)
-    try:
-        text = _printable(str(error))
-    except Exception as another:
-        text = f"(its text cannot be had: {type(another).__name__})"
+    text = _printable(text_of(error))
     if not known:
         text = f"worker {index}: {type(error).__name__}: {text}"
     elif f"worker {index}" not in text:

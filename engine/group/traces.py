@@ -4,6 +4,7 @@ import os
 import traceback
 from types import TracebackType
 
+from tokenring.engine.data import text_of
 from tokenring.engine.errors import TokenRingError
 
 TRACE = "in worker process:"
@@ -47,7 +48,7 @@ def _lines_alone(error: BaseException) -> str | None:
     does not."""
     chain = [error]
     while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None:
-        if str(cause) not in str(error):
+        if text_of(cause) not in text_of(error):
             return None
         chain.append(cause)
     return "".join(["".join(_theirs(traceback.extract_tb(each.__traceback__)).format()) for each in reversed(chain)])

@@ -1,15 +1,19 @@
 """What an operator's constructor gets: who and where it is, and how to ask for a later run."""
 
 from collections.abc import Callable
+from operator import index as as_integer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tokenring.engine.errors import UsageError
 from tokenring.engine.running.operator import RunningOperator, WhenStopped
 from tokenring.engine.running.probe import Probe
 from tokenring.engine.running.publishing import Publication
 
 if TYPE_CHECKING:
     from tokenring.engine.running.events import EventLog
+
+_MOST_NS = (1 << 63) - 1
 
 
 class EndInOrder(Protocol):
@@ -87,12 +91,32 @@ class OperatorContext:
         self._runtime.schedule.activate(self._operator)
 
     def activate_after(self, delay_ns: int) -> None:
-        """Run the operator again once `delay_ns` have passed (the worker may sleep until then)."""
+        """Run the operator again once `delay_ns` have passed (the worker may sleep until then). UsageError for what is
+        no whole number of them."""
+        if delay_ns.__class__ is not int or not 0 <= delay_ns <= _MOST_NS:
+            delay_ns = self._whole(delay_ns)
         self._runtime.schedule.activate_after(self._operator, delay_ns)
+
+    def _whole(self, delay_ns: Any) -> int:
+        """A delay that is no int, or none that one can wait for: not a number among the timers would stop them all."""
+        try:
+            found = as_integer(delay_ns)
+        except TypeError:
+            found = -1
+        if not 0 <= found <= _MOST_NS:
+            raise UsageError(
+                f"operator {self.name!r}: activate_after takes whole nanoseconds, from 0 to {_MOST_NS}, not "
+                f"{delay_ns!r}; say int(seconds * 1e9)"
+            )
+        return found
 
     def run_on_advance(self, probe: Probe) -> None:
         """Run the operator whenever the frontier of a probe of its own dataflow moves on this worker: a compiled one
         in the same step, without Python."""
+        if not isinstance(probe, Probe):
+            raise UsageError(
+                f"operator {self.name!r}: run_on_advance takes a probe, such as stream.probe() gives, not {probe!r}"
+            )
         if self._operator.compiled >= 0:
             probe.run_on_advance(self._runtime.world, self._operator.compiled)
         else:

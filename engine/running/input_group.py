@@ -17,13 +17,22 @@ class InputGroup:
         self._handles: list[InputHandle] = []
         self._locations = np.zeros(0, np.int64)
         self._times = np.zeros(0, np.int64)
-        for handle in handles:
-            self.add(handle)
+        if not isinstance(handles, Iterable):
+            raise GraphError(f"a group of inputs takes several handles, such as [one, other], not {handles!r}")
+        try:
+            for handle in handles:
+                self.add(handle)
+        except BaseException:
+            for handle in [*self._handles]:
+                self.remove(handle)  # or it would be in a group that nobody has
+            raise
 
     def add(self, handle: InputHandle) -> None:
         """Take in an input of a built dataflow. Raises GraphError if it is in a group, of another worker, or of a
         class that does more when it is moved (under watermarks); DroppedTokenError if it is closed.
         """
+        if not isinstance(handle, InputHandle):
+            raise GraphError(f"a group of inputs takes handles, such as scope.new_input gives, not {handle!r}")
         if type(handle).advance_to is not InputHandle.advance_to:
             raise GraphError(f"{handle.describe()} does more than move when it is advanced; advance it by itself")
         location, time = handle.enter(self, len(self._handles))
@@ -57,7 +66,10 @@ class InputGroup:
         handles = self._handles
         if not handles:
             return
-        time = as_integer(time)
+        try:
+            time = as_integer(time)
+        except TypeError:
+            handles[0].advance_to(time)  # raises
         if time > MAX_TIME:
             handles[0].advance_to(time)  # raises
         beyond = handles[0].stepper.log.move_all(self._locations, self._times, len(handles), time)

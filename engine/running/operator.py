@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from tokenring.engine.data import NO_MESSAGES, InputPort, OutputPort, Runtime, raised_at
+from tokenring.engine.data import NO_MESSAGES, InputPort, OutputPort, Runtime, in_words
 from tokenring.engine.errors import GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
 from tokenring.engine.graph import Notify, identity_paths
 from tokenring.shm.errors import BrokenInvariant
@@ -103,16 +103,14 @@ class RunningOperator:
         except MemoryBudgetError as error:
             raise MemoryBudgetError(f"operator {self.name!r} on worker {self.runtime.index}: {error}") from error
         except TokenRingError as error:
-            raise OperatorError(
-                f"operator {self.name!r} on worker {self.runtime.index}: "
-                f"{type(error).__name__}: {error}{raised_at(error)}"
-            ).of(self.number) from error
+            said = f"operator {self.name!r} on worker {self.runtime.index}: {in_words(error)}"
+            raise OperatorError(said).of(self.number) from error
         except BaseException as error:  # SystemExit too: an operator does not end its worker without a word
             inputs = ", ".join([f"input {port.index} at {port.frontier}" for port in self.inputs]) + self._at_hand()
             call = f"its logic is called with its {len(self.inputs)} input(s), then its {len(self.outputs)} output(s)"
             raise OperatorError(
                 f"operator {self.name!r} raised on worker {self.runtime.index} ({inputs or 'a source'}): "
-                f"{type(error).__name__}: {error}{raised_at(error, call)}"
+                f"{in_words(error, call)}"
             ).of(self.number) from error
         finally:
             self.is_running = False

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from tokenring.engine.data import raised_at
-from tokenring.engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError
+from tokenring.engine.data import in_words
+from tokenring.engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError, UsageError
 from tokenring.engine.graph import Location
 from tokenring.engine.native import World
 from tokenring.engine.progress import GONE
@@ -112,16 +112,26 @@ class Probe:
         return tracker.frontier(self.location)
 
     def less_than(self, time: Any) -> bool:
-        """Whether a time before `time` may still appear. TypeError for what is no time of the stream's scope."""
-        if self._depth > 1:
-            return bool(self.frontier.less_than(as_time(time, self._depth)))
-        return bool(self.frontier < time)
+        """Whether a time before `time` may still appear. UsageError for what is no time of the stream's scope."""
+        try:
+            if self._depth > 1:
+                return bool(self.frontier.less_than(as_time(time, self._depth)))
+            return bool(self.frontier < time)
+        except TypeError:
+            raise self._no_time(time) from None
 
     def less_equal(self, time: Any) -> bool:
-        """Whether `time`, or one before it, may still appear. TypeError for what is no time of the stream's scope."""
-        if self._depth > 1:
-            return bool(self.frontier.less_equal(as_time(time, self._depth)))
-        return bool(self.frontier <= time)
+        """Whether `time`, or one before it, may still appear. UsageError for what is no time of the stream's scope."""
+        try:
+            if self._depth > 1:
+                return bool(self.frontier.less_equal(as_time(time, self._depth)))
+            return bool(self.frontier <= time)
+        except TypeError:
+            raise self._no_time(time) from None
+
+    def _no_time(self, time: object) -> UsageError:
+        a_time = "an integer" if self._depth == 1 else f"a tuple of {self._depth} integers"
+        return UsageError(f"a probe (declared at {self.declared_at}): a time in its scope is {a_time}, not {time!r}")
 
     def done(self) -> bool:
         """Whether nothing can appear any more."""
@@ -156,6 +166,5 @@ class Probe:
                 raise
             except BaseException as error:
                 raise OperatorError(
-                    f"a probe's listener raised {type(error).__name__}: {error}"
-                    f"{raised_at(error, 'it is called without arguments')}"
+                    f"a probe's listener raised {in_words(error, 'it is called without arguments')}"
                 ) from error

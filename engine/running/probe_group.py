@@ -29,11 +29,15 @@ class ProbeGroup:
         self._probes: list[Probe] = []
         self._positions = np.zeros(0, np.int64)
         self._behind = 0  # the one that was last seen to be behind: the first to ask
+        if not isinstance(probes, Iterable):
+            raise GraphError(f"a group of probes takes several, such as [one, other], not {probes!r}")
         for probe in probes:
             self.add(probe)
 
     def add(self, probe: Probe) -> None:
         """Take in a probe. Raises GraphError before its dataflow is built, or if it is of another worker."""
+        if not isinstance(probe, Probe):
+            raise GraphError(f"a group of probes takes probes, such as stream.probe() gives, not {probe!r}")
         tracker, position = probe.place()
         used = len(self._probes)
         if used and tracker is not self._probes[0].place()[0]:
@@ -53,7 +57,11 @@ class ProbeGroup:
         if not self._probes:
             return False
         words = np.frombuffer(self._probes[0].place()[0].tables.location_view, np.int64)
-        behind: int = _first_below(words, self._positions, len(self._probes), self._behind, time)
+        try:
+            behind: int = _first_below(words, self._positions, len(self._probes), self._behind, time)
+        except TypeError:
+            self._probes[0].less_than(time)  # raises
+            raise
         if behind < 0:
             return False
         self._behind = behind

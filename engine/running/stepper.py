@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from threading import current_thread, get_ident
 from typing import NoReturn, Protocol
 
-from tokenring.engine.data import DataPlane
+from tokenring.engine.data import DataPlane, in_words, text_of
 from tokenring.engine.errors import GroupStopped, TokenRingError, UsageError
 from tokenring.engine.progress import ChangeLog
 from tokenring.engine.running.operator import RunningOperator
@@ -58,7 +58,7 @@ def refuse_step(worker: Stepper) -> NoReturn:
     if isinstance(failure, GroupStopped):
         raise failure
     if failure is not None:
-        told = str(failure) if isinstance(failure, TokenRingError) else f"{type(failure).__name__}: {failure}"
+        told = text_of(failure) if isinstance(failure, TokenRingError) else in_words(failure)
         raise UsageError(
             f"worker {worker.index} cannot go on after: {told}. What was in hand then is lost; let the error end the "
             f"run, or catch it where it is raised, within the operator or listener"
@@ -71,8 +71,9 @@ def refuse_step(worker: Stepper) -> NoReturn:
     for operator in worker.dataflows.operators.values():
         if operator.is_running:
             raise UsageError(
-                f"operator {operator.name!r} on worker {worker.index}: a logic cannot step its worker or wait for a "
-                f"probe; return, and call context.activate() to be run again"
+                f"operator {operator.name!r} on worker {worker.index}: a logic cannot step its worker, wait for a "
+                f"probe or for other workers, declare a dataflow or cancel one; return, and call context.activate() to "
+                f"be run again, or let the program do it"
             )
     raise UsageError(
         f"worker {worker.index} cannot step within a step: a probe's listener is called in the middle of one and "

@@ -8,8 +8,10 @@ Laws (held by tests/engine/times/test_timestamp.py):
 Source: the progress-tracking chapter ("Path Summaries").
 """
 
+from operator import index as as_integer
 from typing import Any
 
+from tokenring.engine.errors import UsageError
 from tokenring.engine.times.timestamp import MAX_TIME, from_coordinates
 
 
@@ -19,7 +21,7 @@ class PathSummary:
 
     `PathSummary(3)` delays an integer time by 3; `PathSummary(0, 1)` advances the round of (epoch, round) by one;
     `PathSummary(0, then=(0,))` enters a loop at its round 0; `PathSummary(0)`, applied to a tuple, leaves the loop.
-    Delays and constants are in 0..MAX_TIME.
+    Delays and constants are in 0..MAX_TIME; UsageError for others.
     """
 
     __slots__ = ("delays", "then")
@@ -27,9 +29,17 @@ class PathSummary:
     def __init__(self, *delays: int, then: tuple[int, ...] = ()) -> None:
         self.delays: tuple[int, ...] = delays or (0,)
         self.then = then
+        if not isinstance(then, tuple):
+            raise UsageError(f"what follows the coordinates of a path summary is a tuple, such as (0,), not {then!r}")
         for number in (*self.delays, *then):
-            if not 0 <= number <= MAX_TIME:
-                raise ValueError(f"a path summary only advances times: delay {number} is not in 0..{MAX_TIME}")
+            try:
+                advances = 0 <= as_integer(number) <= MAX_TIME
+            except TypeError:
+                advances = False
+            if not advances:
+                raise UsageError(
+                    f"a path summary only advances times: delay {number!r} is no whole number in 0..{MAX_TIME}"
+                )
 
     @property
     def delay(self) -> int:

@@ -3,6 +3,7 @@ tokens.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine.data import (
@@ -23,14 +24,14 @@ from tokenring.engine.data import (
     Thinning,
     WordRows,
     compile_stages,
+    in_words,
     needs_queues,
     needs_text_rows,
-    raised_at,
 )
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GraphError, GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
 from tokenring.engine.explain import Dataflow, stop
-from tokenring.engine.graph import Compiled, Exchange, Notify, OperatorSpec, Route, Source, shared
+from tokenring.engine.graph import Compiled, Exchange, Notify, OperatorSpec, Route, Source, require_usable, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
@@ -260,6 +261,7 @@ def _logic(
     where = f"the constructor of operator {operator.name!r} on worker {worker.index}"
     try:
         logic = constructor(OperatorContext(operator, worker), *(tokens if operator.compiled < 0 else ()))
+        _require_logic(where, operator, logic)
     except BaseException as error:
         for token in tokens:
             if token.live:
@@ -267,13 +269,19 @@ def _logic(
         if isinstance(error, TokenRingError | KeyboardInterrupt):
             raise
         call = f"it is called with the context and a token for each of its {len(tokens)} output(s)"
-        raise OperatorError(
-            f"{where} raised {type(error).__name__}: {error}{raised_at(error, call)}"
-        ) from error
+        raise OperatorError(f"{where} raised {in_words(error, call)}") from error
+    return logic
+
+
+def _require_logic(where: str, operator: RunningOperator, logic: Any) -> None:
     if operator.compiled >= 0:
         if not isinstance(logic, Compiled):
             raise GraphError(f"{where} returned {logic!r}; it must return a Compiled, as it was declared compiled")
-        return logic
-    if not callable(logic):
+        require_usable(logic, operator.name, len(operator.outputs))
+    elif not callable(logic):
         raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
-    return logic
+    elif isgeneratorfunction(logic) or iscoroutinefunction(logic) or isasyncgenfunction(logic):
+        raise GraphError(
+            f"{where} returned {logic!r}, which makes a generator or a coroutine, whose body would never run; its "
+            f"logic is a plain function, without yield and async: it is called whenever there is something to do"
+        )

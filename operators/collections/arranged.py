@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine import Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.engine import Notify, Pipeline, Schema, SchemaError, Stream, UsageError
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
 from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
@@ -127,6 +127,11 @@ class Arranged:
         batch, or None for no rows. Of equal rows it must make equal ones. It is called for each key and each time at
         which its rows have changed; what it raises names these, in a ValueError (as OperatorError).
         """
+        if not callable(function) or not isinstance(schema, Schema):
+            raise UsageError(
+                f"operator {name!r} takes a function of a key's rows, and then the schema of the rows it makes, not "
+                f"{function!r} and {schema!r}"
+            )
         twice = [each for each in schema.names if each in self.keys]
         if twice:
             raise SchemaError(f"operator {name!r}: the key has columns {', '.join(twice)}: give others names")

@@ -36,9 +36,10 @@ class Bins:
 
     def __init__(self, count: int) -> None:
         """UsageError unless it is a power of two, from 1 to MOST_BINS."""
-        if not 1 <= count <= MOST_BINS or count & (count - 1):
-            raise UsageError(f"bins={count}: keyed state moves in a power of two of bins, from 1 to {MOST_BINS}")
-        self.count = count
+        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not is_whole or not 1 <= count <= MOST_BINS or count & (count - 1):
+            raise UsageError(f"bins={count!r}: keyed state moves in a power of two of bins, from 1 to {MOST_BINS}")
+        self.count = int(count)
 
     def of(self, batch: Batch, key: Sequence[str]) -> np.ndarray:
         """The bin of each row's key, int64 (rows,); key: its columns, in the order in which an exchange has them."""

@@ -16,7 +16,7 @@ from sortedcontainers import SortedDict
 
 from tokenring.engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Probe, Schema, Time, Token
 from tokenring.operators.migrate.bins import MOST_BINS, Bins, Leaving
-from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table, require_movable
+from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table, put_in, require_movable
 from tokenring.operators.migrate.steer import NEVER
 from tokenring.operators.migrate.steering import TO, Steering, with_column
 from tokenring.operators.migrate.versions import Versions
@@ -174,7 +174,7 @@ class Mover:
             frontier = min([port.frontier for port in inputs])
             while came and came.peekitem(0)[0] < frontier:
                 (held, right), batches = came.popitem(0)[1]
-                made = self.moves.put_in([
+                made = put_in(self.name, self.moves, [
                     Batch.concatenate(some) if some else _empty(table.schema)
                     for table, some in zip(self.tables, batches, strict=True)
                 ])  # fmt: skip

@@ -8,7 +8,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tokenring.engine import Batch, Exchange, GraphError, OperatorBuilder, OperatorContext, Pact, Schema, Time
+from tokenring.engine import (
+    Batch,
+    Exchange,
+    GraphError,
+    OperatorBuilder,
+    OperatorContext,
+    Pact,
+    Schema,
+    Time,
+    UsageError,
+)
 from tokenring.operators.migrate.bins import Bins, Leaving
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -74,6 +84,17 @@ class Offered(list[Moves]):
                 f"to offer(moves) once"
             )
         return self[0]
+
+
+def put_in(name: str, moves: Moves, tables: Sequence[Batch]) -> Time:
+    """What its `put_in` returns of an operator's tables; UsageError, naming the operator, for what is no time."""
+    due: Any = moves.put_in(tables)
+    if not isinstance(due, int | np.integer):
+        raise UsageError(
+            f"operator {name!r}: put_in returned {due!r}; return the least time at which output becomes pending by it, "
+            f"or COMPLETE"
+        )
+    return int(due)
 
 
 _OR_STAY = ", or let the state stay, by Staying(...) for Exchange(...)"

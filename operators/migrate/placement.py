@@ -116,7 +116,7 @@ class Placement:
         if not isinstance(target, Mapping | np.ndarray):
             if plan:
                 raise UsageError(f"plan={plan!r} makes steps of a target, and these are steps; leave it out")
-            steps = list(target)
+            steps = list(target) if isinstance(target, Iterable) else [target]
         else:
             steps = self.steps_to(target, plan)
         for step in steps:
@@ -200,6 +200,11 @@ class Placement:
         return to
 
     def _require(self, step: Step) -> None:
+        if not isinstance(step, Mapping):
+            raise UsageError(
+                f"where bins are to be is a mapping {{bin: worker}}, or an array of the worker of each bin; or steps, "
+                f"a list of such mappings: {step!r} is none"
+            )
         for number, worker in step.items():
             if not (isinstance(number, int | np.integer) and isinstance(worker, int | np.integer)):
                 raise UsageError(f"where bins are to be is told in integers, bin -> worker, not {number!r}: {worker!r}")
@@ -295,6 +300,19 @@ class Placement:
     def asked(self) -> None:
         """One of F's came to a threshold."""
         self._control.asked()
+
+
+def checked_changes(dataflow: str, changes: Iterable[Change]) -> list[Change]:
+    """What is known beforehand of bins that move; UsageError for what is none."""
+    found = list(changes) if isinstance(changes, Iterable) else [changes]
+    for change in found:
+        is_one = isinstance(change, Sequence) and len(change) == 3
+        if not is_one or not all([isinstance(word, int | np.integer) for word in change]):
+            raise UsageError(
+                f"dataflow {dataflow!r}: moves= is a list of (time, bin, worker), in integers, such as (1000, 5, 1), "
+                f"and {change!r} is none"
+            )
+    return found
 
 
 class Placements(list[Placement]):

@@ -27,7 +27,7 @@ def use_bins(
     nothing is changed in it.
     """
     from tokenring.operators.migrate.builder import MigratingBuilder
-    from tokenring.operators.migrate.placement import Placement
+    from tokenring.operators.migrate.placement import Placement, checked_changes
     from tokenring.operators.migrate.rebalance import keep_balanced
 
     if scope.graph.operators:
@@ -35,7 +35,7 @@ def use_bins(
             f"dataflow {scope.graph.name!r}: its bins are said before anything is declared: say "
             f"worker.dataflow(name, bins={bins})"
         )
-    changes = list(changes)
+    changes = checked_changes(scope.graph.name, changes)
     if changes and rebalance is not None:
         raise UsageError(
             f"dataflow {scope.graph.name!r}: bins are moved at times that are known beforehand, or to keep their load "

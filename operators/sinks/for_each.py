@@ -17,6 +17,7 @@ from tokenring.engine import (
     Probe,
     Route,
     Stream,
+    UsageError,
 )
 from tokenring.engine.graph import arriving_schema
 from tokenring.operators.migrate import offer, saving_of, state_moves
@@ -40,6 +41,8 @@ def for_each(
     Memory: none; in order, the rows of unfinished times. GraphError for in_order in a loop, whose times have no order;
     and under recovery for rows that a Broadcast or a Route brings.
     """
+    if not callable(function):
+        raise UsageError(f"operator {name!r}: for_each takes a function (time, batch), not {function!r}")
     if in_order:
         require_total_order(name, stream.scope)
     builder = stream.operator(name, Notify.ALWAYS if in_order else Notify.NEVER)

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, Schema, ScopeOf, Time, UsageError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.sources.arguments import asked_on, named_rows, require_schema, takes
 from tokenring.operators.sources.feeder import Piece, Position, feed
@@ -113,12 +113,18 @@ def from_generator(
             where, behind = f"item {item} {whose}", next_item
             if positions:
                 if not isinstance(rows, tuple) or len(rows) != 2:
+                    count = f" of {len(rows)}" if isinstance(rows, tuple) else ""
                     raise UsageError(
-                        f"source {name!r}: {where} is {type(rows).__name__}; with positions=True it yields pairs of "
-                        f"rows and the position behind them"
+                        f"source {name!r}: {where} is {type(rows).__name__}{count}; with positions=True it yields "
+                        f"pairs: rows first, then the position behind them"
                     )
                 rows, behind = rows[0], _position(name, where, rows[1])
-            batch = rows if isinstance(rows, Batch) else named_rows(partial(Batch, schema, rows), where)
+            try:
+                batch = rows if isinstance(rows, Batch) else named_rows(partial(Batch, schema, rows), where)
+            except SchemaError as error:
+                if not positions or isinstance(rows, Mapping):
+                    raise
+                raise SchemaError(f"{error}; a pair is rows first, then the position behind them") from None
 
             def place(row: int, where: str = where) -> str:
                 return f"{where}, row {row}"
@@ -180,9 +186,13 @@ def _of_partition(name: str, function: Any, named: Sequence[str]) -> Callable[[A
 
 def _distinct(name: str, partitions: Sequence[str], per_worker: bool) -> list[str]:
     """The names of partitions. UsageError for what cannot be told apart."""
-    names = [partitions] if isinstance(partitions, str) else list(partitions)
-    if isinstance(partitions, str) or not names or not all([isinstance(one, str) and one for one in names]):
-        raise UsageError(f"source {name!r}: partitions= is a list of names, such as ['log-0', 'log-1'], not {names!r}")
+    is_list = isinstance(partitions, Iterable) and not isinstance(partitions, str)
+    names = list(partitions) if is_list else []
+    if not names or not all([isinstance(one, str) and one for one in names]):
+        raise UsageError(
+            f"source {name!r}: partitions= is a list of at least one name, a text each, such as ['log-0', 'log-1'], "
+            f"not {names or partitions!r}"
+        )
     if len(set(names)) < len(names):
         twice = next(one for one in names if names.count(one) > 1)
         raise UsageError(f"source {name!r}: partition {twice!r} is named twice, so its rows would come twice")

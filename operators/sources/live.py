@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 from tokenring.engine import (
+    MAX_TIME,
     AnyStream,
     Batch,
     OperatorContext,
@@ -93,8 +94,8 @@ def from_callback(
     timing = None if time is ARRIVAL else Timing(name, schema, time, disorder, late)
     if late and timing is None:
         raise UsageError(f"source {name!r}: at times of arrival no row is late; give time=column, or no late=")
-    if idle_ns <= 0:
-        raise UsageError(f"source {name!r}: idle_ns must be above 0, not {idle_ns}")
+    if not isinstance(idle_ns, int | np.integer) or not 0 < idle_ns <= MAX_TIME:
+        raise UsageError(f"source {name!r}: idle_ns must be a whole number of ns, above 0, not {idle_ns!r}")
     if stamp is not None:
         position_of(f"source {name!r}", schema, stamp)
 

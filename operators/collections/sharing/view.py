@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from tokenring.engine import (
     COMPLETE,
     Batch,
@@ -14,6 +16,7 @@ from tokenring.engine import (
     ReadTimeError,
     Schema,
     TokenRef,
+    UsageError,
     did_you_mean,
 )
 from tokenring.operators.collections.sharing.faults import Fault
@@ -243,6 +246,8 @@ class View:
             raise ReadTimeError(f"{self.name!r} cannot be read yet: no time is finished; advance the inputs")
         if time is None:
             time = self.latest
+        if not isinstance(time, int | np.integer):
+            raise UsageError(f"{self.name!r} is read at a time, an integer, not {time!r}")
         if time >= self.upper:
             raise ReadTimeError(
                 f"{self.name!r} cannot be read at {time}: times are finished up to {self.upper - 1}; advance the "

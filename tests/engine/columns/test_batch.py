@@ -65,6 +65,7 @@ def test_int64_columns_are_not_copied() -> None:
         ({"a": [1], "b": [1.5]}, ("column 'b'", "float64", "int64", ".astype")),
         ({"a": [1], "b": ["x"]}, ("column 'b'", "<U1", "int64", "'string'")),
         ({"a": [[1]], "b": [1]}, ("column 'a'", "(1, 1)", "(rows,)")),
+        ({"a": [[1, 2], [3]], "b": [1, 2]}, ("column 'a'", "one value a row")),
         ({"a": 1, "b": [1]}, ("column 'a'", "()", "(rows,)")),
         ({"a": np.array([1], np.uint64), "b": [1]}, ("column 'a'", "uint64", "int64", ".astype")),
     ],

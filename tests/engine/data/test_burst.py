@@ -258,12 +258,18 @@ def test_a_burst_kept_beyond_its_step_is_no_view() -> None:
 
 @pytest.mark.parametrize(
     ("times", "said"),
-    [([5, 4], ("output 0", "ascending", "sort")), ([1], ("output 0", "each row")), ([1, 9], ("token at 2", "at 1"))],
+    [
+        (np.array([5, 4]), ("output 0", "ascending", "sort")),
+        (np.array([1]), ("output 0", "each row")),
+        (np.array([1, 9]), ("token at 2", "at 1")),
+        (None, ("output 0", "each row")),
+        (np.int64(7), ("output 0", "each row")),
+    ],
 )
-def test_keys_that_do_not_fit_are_refused(times: list[int], said: Fact) -> None:
+def test_keys_that_do_not_fit_are_refused(times: Any, said: Fact) -> None:
     def send(output: OutputPort, token: Token) -> None:
         token.downgrade(2)
-        output.give_each(token, Batch(VALUE, {"value": [1, 2]}), np.array(times, np.int64))
+        output.give_each(token, {"value": [1, 2]}, times)
 
     def declare(worker: Worker, scope: Scope) -> None:
         (stream,) = scope.source("source", (VALUE,), source(send))

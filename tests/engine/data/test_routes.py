@@ -89,6 +89,19 @@ def test_a_number_that_no_worker_has_is_named(workers: int) -> None:
         sent_by(Route(halves), workers, [0])
 
 
+@pytest.mark.parametrize("columns", [None, ("n", "x")], ids=str)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_function_that_raises_is_named_with_the_input_whose_it_is(
+    workers: int, columns: tuple[str, ...] | None
+) -> None:
+    def boom(batch: Batch) -> np.ndarray:
+        raise ZeroDivisionError("by nought")
+
+    what = ("the function of Route(to=", "boom", "raised ZeroDivisionError: by nought", f"(at {__file__}:", "in boom")
+    with raises(OperatorError, "operator 'there' input 0", *what):
+        sent_by(Route(boom, columns), workers, [0])
+
+
 def test_what_cannot_say_a_worker_is_refused() -> None:
     with raises(SchemaError, "operator 'there'", "column 'too'", "to, n, name, x", "did you mean 'to'"):
         sent_by(Route("too"), 1, [0])

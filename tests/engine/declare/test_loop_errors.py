@@ -21,6 +21,7 @@ from tokenring.engine import (
     SchemaError,
     Scope,
     Stream,
+    UsageError,
     Worker,
 )
 from tokenring.operators import union
@@ -86,8 +87,10 @@ def test_a_way_round_that_does_not_advance(depth: int) -> None:
     assert "'input'" not in said
 
 
-def test_a_way_round_that_goes_back() -> None:
-    refused(ValueError, ("delay -1", f"0..{MAX_TIME}"), lambda scope, stream: scope.feedback(VALUE, -1))
+@pytest.mark.parametrize("increment", [-1, None, 1.5, "x"])
+def test_a_way_round_that_is_no_step_forward(increment: Any) -> None:
+    said = ("feedback: increment=", f"delay {increment!r}", f"0..{MAX_TIME}")
+    refused(GraphError, said, lambda scope, stream: scope.feedback(VALUE, increment))
 
 
 def _out_and_in_again(increment: int) -> Callable[[Scope, Stream], None]:
@@ -173,6 +176,11 @@ def test_a_summary_is_of_an_input_that_there_is() -> None:
         for port in (4, -1):
             with raises(GraphError, "operator 'forward'", f"input {port}", "are 0:", "declare inputs"):
                 builder.output(VALUE, {port: None})
+        for summaries in (5, [1]):
+            with raises(GraphError, "operator 'forward'", "a mapping of inputs", f"not {summaries!r}"):
+                builder.output(VALUE, summaries)  # type: ignore[arg-type]
+        with raises(GraphError, "operator 'forward'", "input 0", "not 5", "PathSummary(5)"):
+            builder.output(VALUE, {0: 5})  # type: ignore[dict-item]
         with raises(GraphError, "operator 'none'", "are none:"):
             scope.operator("none").output(VALUE, {0: PathSummary(1)})
         raise GraphError("declared")
@@ -297,5 +305,5 @@ def test_probes_of_another_scope_s_times() -> None:
         handle.close()
         assert probe.done()
         for ask in (probe.less_than, probe.less_equal):
-            with raises(TypeError, "tuple of 2 integers", "not 1"):
+            with raises(UsageError, f"a probe (declared at {__file__}:", "tuple of 2 integers", "not 1"):
                 ask(1)

@@ -90,6 +90,7 @@ def run(script: list[Line], **how: Any) -> None:
         ([*TAKEN, (ANSWER, 0, 7, M)], "WrongOutputError", ("output 7", "declared with 1")),
         ([(NEW, 3, 1, M)], "WrongOutputError", ("output 3", "declared with 1")),
         ([(RETURN, FAILED)], "TokenError", "fail(world, me, -1, ...)"),
+        ([(RETURN, 99)], "TokenError", ("returned 99", "DONE", "AGAIN")),
         ([(RETURN, NEEDS_ROOM)], "TokenError", ("NEEDS_ROOM", "make_room", "Compiled")),
     ],
 )
@@ -230,6 +231,42 @@ def test_what_cannot_be_compiled_is_refused_when_it_is_declared() -> None:
         build_in(scope, {0: None})
     with raises(GraphError, "operator 'refused'", "text", "Schema(value=int64, name=string)", "build()"):
         build_in(scope, schema=Schema("value", name="string"))
+
+
+def _read_only() -> np.ndarray:
+    state = np.zeros(4, np.int64)
+    state.flags.writeable = False
+    return state
+
+
+@pytest.mark.parametrize(
+    ("logic", "state", "found"),
+    [
+        (scripted, np.zeros(8, np.int64)[::2], ("strided", "int64 of shape (4,)")),
+        (scripted, np.zeros(4), "float64 of shape (4,)"),
+        (scripted, np.zeros(4, np.int32), "int32 of shape (4,)"),
+        (scripted, np.zeros((2, 2), np.int64), "int64 of shape (2, 2)"),
+        (scripted, np.zeros(1, np.int64), "int64 of shape (1,)"),
+        (scripted, np.zeros(0, np.int64), "int64 of shape (0,)"),
+        (scripted, _read_only(), "read-only"),
+        (scripted, [0, 0, 0, 0], "list"),
+        (len, np.zeros(4, np.int64), "@entry"),
+    ],
+)
+def test_a_state_or_a_logic_that_is_none_is_refused(
+    logic: Any, state: Any, found: Fact, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def declare(worker: Worker, scope: Scope) -> None:
+        builder = scope.operator("comp")
+        for _ in range(2):
+            builder.output(VALUE)
+        builder.build_compiled(lambda _: Compiled(logic, state))
+
+    said = {"contiguous, writable array of int64 of at least as many words as outputs, 2, not", "the logic is an entry"}
+    with simulated() as group, raises(GraphError, "operator 'comp'", said, found):
+        build(group, declare)
+    gc.collect()
+    assert "was lost" not in capsys.readouterr().err
 
 
 def test_a_constructor_that_fails_loses_no_tokens(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,14 +11,24 @@ from tests.engine.helpers import VALUE, build, settle, simulated
 from tests.errors import raises
 from tokenring.engine import Exchange, OperatorError, Scope, UsageError, Worker, execute
 from tokenring.engine.errors import GroupStopped
+from tokenring.engine.group.traces import trace_of
 from tokenring.operators import map_batches
+
+HERE = f"(at {__file__}:"
 
 
 class Unusual(BaseException):
     """What no operator is expected to raise."""
 
 
-@pytest.mark.parametrize("kind", [ValueError, SystemExit, Unusual, MemoryError])
+class Wordless(Exception):
+    """What raises when it is to say what it is."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, Unusual, MemoryError, Wordless])
 @pytest.mark.parametrize("is_stage", [False, True])
 def test_rows_taken_by_an_operator_that_raises_are_not_passed(kind: type[BaseException], is_stage: bool) -> None:
     def fail() -> None:
@@ -38,9 +48,11 @@ def test_rows_taken_by_an_operator_that_raises_are_not_passed(kind: type[BaseExc
         settle(group)
         handle.send({"value": [1]})
         handle.advance_to(5)
-        with raises(OperatorError, "operator 'raiser'", "worker 0", f"{kind.__name__}: broken here"):
+        said = "(its text cannot be had: ZeroDivisionError)" if kind is Wordless else "broken here"
+        with raises(OperatorError, "operator 'raiser'", "worker 0", f"{kind.__name__}: {said}", HERE) as caught:
             worker.step()
-        told = ("worker 0 cannot go on", "operator 'raiser'", f"{kind.__name__}: broken here", "catch it")
+        assert "fail" in trace_of(caught.value)
+        told = ("worker 0 cannot go on", "operator 'raiser'", f"{kind.__name__}: {said}", "catch it")
         for go_on in (worker.step, worker.run, worker.barrier, lambda: handle.send({"value": [2]})):
             with raises(UsageError, *told):
                 go_on()
@@ -146,6 +158,28 @@ def test_a_listener_cannot_wait_at_a_barrier_nor_build() -> None:
     for act in (lambda worker, handle: worker.barrier(), build_another):
         _, seen = _listening(act)
         assert "cannot step within a step" in seen[0]
+
+
+@pytest.mark.parametrize("verb", ["step", "barrier", "dataflow", "cancel"])
+def test_a_logic_cannot_do_what_the_program_does(verb: str) -> None:
+    acts: dict[str, Callable[[Worker, Scope], Any]] = {
+        "step": lambda worker, scope: worker.step(),
+        "barrier": lambda worker, scope: worker.barrier(),
+        "dataflow": lambda worker, scope: worker.dataflow("another").__enter__(),
+        "cancel": lambda worker, scope: scope.running.cancel(),
+    }
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        stream.unary("raiser", VALUE, _pass_on_after(lambda: acts[verb](worker, scope)))
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        handle.send({"value": [1]})
+        what = ("a logic cannot", "step its worker", "declare a dataflow", "cancel one", "context.activate()")
+        with raises(OperatorError, "operator 'raiser' on worker 0", *what):
+            settle(group)
 
 
 def test_what_a_listener_raises_names_the_probe() -> None:

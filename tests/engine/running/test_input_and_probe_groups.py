@@ -20,6 +20,8 @@ from tokenring.engine import (
     ProbeGroup,
     Scope,
     TimeRegressionError,
+    TokenError,
+    UsageError,
     Worker,
 )
 from tokenring.engine.graph.location import Source
@@ -160,6 +162,24 @@ def test_what_a_group_refuses() -> None:
             ProbeGroup([Probe(Source(0, 0))])
         with raises(GraphError, "a probe", "another worker"):
             ProbeGroup([probes[0], far[0]])
+        with raises(GraphError, "in a group already"):
+            InputGroup([handles[1], handles[1]])
+        assert len(InputGroup([handles[1]])) == 1, "the group that failed has nobody"
+        for none in (5, None):
+            with raises(GraphError, "a group of inputs", f"not {none!r}"):
+                InputGroup(none)  # type: ignore[arg-type]
+            with raises(GraphError, "a group of inputs", "scope.new_input", f"not {none!r}"):
+                InputGroup([none])  # type: ignore[list-item]
+            with raises(GraphError, "a group of probes", f"not {none!r}"):
+                ProbeGroup(none)  # type: ignore[arg-type]
+            with raises(GraphError, "a group of probes", "stream.probe()", f"not {none!r}"):
+                ProbeGroup([none])  # type: ignore[list-item]
+        for time in ("x", None, (1,)):
+            for ask in (probes[0].less_than, probes[0].less_equal, ProbeGroup(probes).less_than):
+                with raises(UsageError, f"a probe (declared at {__file__}:", "an integer", f"not {time!r}"):
+                    ask(time)
+        with raises(TokenError, "operator 'input 0' output 0", "'x'"):
+            inputs.advance_to("x")  # type: ignore[arg-type]
 
 
 def test_empty_groups_hold_nobody_up() -> None:

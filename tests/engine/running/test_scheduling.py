@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.engine.helpers import VALUE, build, settle, simulated
 from tests.errors import raises
-from tokenring.engine import InputPort, Notify, OperatorContext, OperatorError, OutputPort, Schema, Scope, Token, Worker
+from tokenring.engine import (
+    GraphError,
+    InputPort,
+    Notify,
+    OperatorContext,
+    OperatorError,
+    OutputPort,
+    Schema,
+    Scope,
+    Token,
+    UsageError,
+    Worker,
+)
 from tokenring.engine.worker.worker import _LONGEST_SLEEP_S
 from tokenring.shm.queues.parking import ParkingLot
 
@@ -133,6 +148,58 @@ def test_timers_fire_in_order_and_not_early() -> None:
     assert len(fired) == 3
     assert fired[1] >= 5_000_000
     assert fired[2] >= 20_000_000
+
+
+def _generates(output: OutputPort) -> Iterator[None]:
+    yield
+
+
+async def _waits(output: OutputPort) -> None:
+    pass
+
+
+async def _generates_and_waits(output: OutputPort) -> AsyncIterator[None]:
+    yield
+
+
+@pytest.mark.parametrize("logic", [_generates, _waits, _generates_and_waits, partial(_generates), None])
+def test_a_logic_whose_body_would_never_run_is_refused(
+    logic: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"body would never run", "must return the logic"}
+    with simulated() as group, raises(GraphError, "operator 'source' on worker 0", said):
+        build(group, lambda worker, scope: scope.source("source", (VALUE,), lambda context, token: logic))
+    gc.collect()
+    assert "was lost" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("delay", [float("nan"), float("inf"), 1e6, None, "x", -1, 2**63], ids=repr)
+def test_a_delay_that_is_no_time_to_wait_is_refused(delay: Any) -> None:
+    """And leaves the timers of others alone: the run would never end by itself."""
+    asked: list[int] = []
+
+    def act(context: OperatorContext, token: Token, output: OutputPort) -> None:
+        asked.append(1)
+        if len(asked) == 1:
+            context.activate_after(np.int64(1000))  # type: ignore[arg-type]
+            with raises(UsageError, "operator 'source'", "whole nanoseconds", "from 0", f"not {delay!r}"):
+                context.activate_after(delay)
+        else:
+            token.drop()
+
+    with simulated() as group:
+        build(group, _source(act))
+        group.run()
+    assert len(asked) == 2
+
+
+def test_what_is_no_probe_runs_nobody() -> None:
+    def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
+        context.run_on_advance(token)  # type: ignore[arg-type]
+        raise AssertionError
+
+    with simulated() as group, raises(UsageError, "operator 'source'", "run_on_advance", "stream.probe()", "not Token"):
+        build(group, lambda worker, scope: scope.source("source", (VALUE,), construct))
 
 
 class WatchedLot(ParkingLot):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.errors import raises
-from tokenring.engine import COMPLETE, MAX_TIME, PathSummary, less_equal
+from tokenring.engine import COMPLETE, MAX_TIME, PathSummary, UsageError, less_equal
 from tokenring.engine.times.path_summary import IDENTITY
 
 times = st.one_of(st.integers(0, 20), st.integers(MAX_TIME - 20, MAX_TIME), st.integers(0, MAX_TIME))
@@ -66,7 +68,11 @@ def test_the_order_of_summaries_is_that_of_their_results(p: PathSummary, q: Path
         assert second is None or (first is not None and first <= second)
 
 
-@pytest.mark.parametrize("delay", [-1, MAX_TIME + 1])
-def test_a_summary_only_advances(delay: int) -> None:
-    with raises(ValueError, f"delay {delay}", f"0..{MAX_TIME}"):
+@pytest.mark.parametrize("delay", [-1, MAX_TIME + 1, 1.5, "x", None])
+def test_a_summary_only_advances(delay: Any) -> None:
+    with raises(UsageError, f"delay {delay!r}", f"0..{MAX_TIME}"):
         PathSummary(delay)
+    with raises(UsageError, f"delay {delay!r}", f"0..{MAX_TIME}"):
+        PathSummary(0, then=(delay,))
+    with raises(UsageError, "a tuple", f"not {delay!r}"):
+        PathSummary(0, then=delay)

@@ -202,9 +202,9 @@ def test_no_path_gives_no_right(use: str) -> None:
         _ports(act, {0: None})
 
 
-@pytest.mark.parametrize("output", [2, -1])
-def test_an_output_that_does_not_exist(output: int) -> None:
-    with raises(OperatorError, "operator 'actor' input 0", "worker 0", f"output {output}", "2 output(s)"):
+@pytest.mark.parametrize("output", [2, -1, "x", None, 0.0])
+def test_an_output_that_does_not_exist(output: Any) -> None:
+    with raises(OperatorError, "operator 'actor' input 0", "worker 0", f"output {output!r}", "2 output(s)"):
         _ports(lambda ports, tokens: next(iter(ports[0]))[0].retain(output))
 
 

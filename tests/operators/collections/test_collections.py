@@ -230,6 +230,14 @@ def test_an_update_before_its_message_is_told_of() -> None:
             lambda rows, texts: rows.arrange("k").aggregate(s=tr.Sum(tr.col("v") * 2)),
             ("operator 'aggregate'", "s is of an expression", "with_columns"),
         ),
+        (
+            lambda rows, texts: rows.reduce("k", None, tr.Schema("n")),
+            ("operator 'reduce'", "a function", "the schema", "not None and Schema(n=int64)"),
+        ),
+        (
+            lambda rows, texts: rows.reduce("k", lambda rows, times: rows, "n"),
+            ("operator 'reduce'", "the schema", "and 'n'"),
+        ),
         (lambda rows, texts: rows.arrange("w"), ("column 'w'", "columns are k, v")),
         (lambda rows, texts: rows.concat(texts), ("Schema(k=int64, t=string)", "Schema(k=int64, v=int64)", "select")),
         (lambda rows, texts: rows.join(rows, "k"), ("operator 'join'", "both sides", "column 'v'", "suffix='_right'")),

@@ -92,6 +92,7 @@ def test_what_is_imported_is_as_if_it_were_made_there(name: str, workers: int) -
         (lambda worker, view, scope: (again(scope, "x"), again(scope, "x")), ("'x' already", "another name")),
         (lambda worker, view, scope: view.at(key=(1, 2)), ("the key is (k)", "(1, 2)", "tuple")),
         (lambda worker, view, scope: view.at(key="one"), ("'one'", "column 'k'", "int64")),
+        (lambda worker, view, scope: view.at("x"), ("'rows'", "a time, an integer", "not 'x'")),
         (lambda worker, view, scope: view.at(times="v"), ("column 'v'", "times=")),
     ],
 )

@@ -8,8 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.errors import raises
 from tests.operators.migrate.runs import BINS, run
-from tokenring.engine import COMPLETE, Batch, Exchange, InputPort, Notify, OutputPort, Schema, Stream, Time, Token
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    Exchange,
+    InputPort,
+    Notify,
+    OperatorError,
+    OutputPort,
+    Schema,
+    Stream,
+    Token,
+)
 from tokenring.operators.migrate import Change, Leaving, Table, offer, state_moves
 
 ROWS, SUMS, NOTES = Schema("key value"), Schema("key total"), Schema("key note")
@@ -18,9 +30,9 @@ ROWS, SUMS, NOTES = Schema("key value"), Schema("key total"), Schema("key note")
 class SumsAndNotes:
     """The sum of each key so far, and in another table each value of it."""
 
-    def __init__(self, worker: int, came: list[tuple[int, list[int]]]) -> None:
+    def __init__(self, worker: int, came: list[tuple[int, list[int]]], due: Any) -> None:
         self.notes: dict[int, list[int]] = {}
-        self._worker, self._came = worker, came
+        self._worker, self._came, self._due = worker, came, due
 
     def take_out(self, leaving: Leaving) -> list[Batch]:
         """Two tables."""
@@ -32,7 +44,7 @@ class SumsAndNotes:
             Batch(NOTES, {"key": [key for key, _ in notes], "note": [note for _, note in notes]}),
         ]
 
-    def put_in(self, tables: Sequence[Batch]) -> Time:
+    def put_in(self, tables: Sequence[Batch]) -> Any:
         """What others had: each sum with all of its notes."""
         sums, notes = tables
         self._came.append((self._worker, sorted(sums["key"].tolist())))
@@ -44,10 +56,10 @@ class SumsAndNotes:
         )
         assert not set(arrived) & set(self.notes)
         self.notes |= arrived
-        return COMPLETE
+        return self._due
 
 
-def noted(stream: Stream, came: list[tuple[int, list[int]]]) -> Stream:
+def noted(stream: Stream, came: list[tuple[int, list[int]]], due: Any = COMPLETE) -> Stream:
     """For each message the sums so far of the keys in it."""
     builder = stream.operator("noted", Notify.NEVER)
     builder.input(stream, Exchange("key"))
@@ -56,7 +68,7 @@ def noted(stream: Stream, came: list[tuple[int, list[int]]]) -> Stream:
 
     def construct(context: Any, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
-        own = SumsAndNotes(context.worker_index, came)
+        own = SumsAndNotes(context.worker_index, came, due)
         offer(own)
 
         def logic(rows: InputPort, output: OutputPort) -> None:
@@ -89,3 +101,11 @@ def test_what_comes_at_one_time_is_put_in_at_once(workers: int, seed: int) -> No
     assert found == sorted(map(repr, expected))
     by_worker = [worker for worker, _ in came]
     assert len(by_worker) == len(set(by_worker)), "what goes to a worker goes there at one time"
+
+
+@pytest.mark.parametrize("due", [None, "x"])
+def test_a_time_that_is_none_is_refused_when_state_is_put_in(due: Any) -> None:
+    messages = [[(key, time) for key in range(8)] for time in range(4)]
+    to_first: list[Change] = [(2, number, 0) for number in range(BINS)]
+    with raises(OperatorError, "UsageError: operator 'noted'", f"put_in returned {due!r}", "COMPLETE"):
+        run(ROWS, lambda rows: noted(rows, [], due), messages, 2, to_first, [], False)

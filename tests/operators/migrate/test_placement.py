@@ -12,7 +12,7 @@ import pytest
 import tokenring as tr
 from tests.errors import Fact, raises
 from tests.operators.migrate.totals import ROWS, are_right, fed_until, totals
-from tokenring.operators.migrate import Placement, Placements
+from tokenring.operators.migrate import Placement, Placements, use_bins
 
 KEYS = 40
 
@@ -87,6 +87,10 @@ def test_what_was_forgotten_does_not_begin() -> None:
         (lambda placement: placement.move([{3: 1}], "fluid"), ("plan='fluid'", "leave it out")),
         (lambda placement: placement.move(np.zeros(4, np.int64)), ("(16,)", "not int64 (4,)", "{bin: worker}")),
         (lambda placement: placement.move({"3": 1}), ("integers", "'3': 1")),
+        (lambda placement: placement.move("x"), ("{bin: worker}", "a list of such mappings", "'x' is none")),
+        (lambda placement: placement.move([0, 1]), ("{bin: worker}", "a list of such mappings", "0 is none")),
+        (lambda placement: placement.move(None), ("{bin: worker}", "a list of such mappings", "None is none")),
+        (lambda placement: placement.steps_to("x"), ("{bin: worker}", "'x' is none")),
     ],
 )
 def test_what_cannot_be_moved_is_refused(move: Callable[[Placement], Any], said: Fact) -> None:
@@ -95,6 +99,19 @@ def test_what_cannot_be_moved_is_refused(move: Callable[[Placement], Any], said:
     with raises(tr.UsageError, said):
         move(placement)
     assert not placement.is_moving
+
+
+@pytest.mark.parametrize("moves", [5, [(5, 0)], ["abc"], [("a", 0, 1)], [(5.5, 0, 1)], [(1, 2, None)]])
+def test_changes_that_are_none_are_refused(moves: Any) -> None:
+    change = moves[0] if isinstance(moves, list) else moves
+    with raises(tr.UsageError, "dataflow 'x'", "moves=", "(time, bin, worker)", f"{change!r} is none"):
+        use_bins(tr.engine.Scope("x"), 0, 2, 16, moves)
+
+
+@pytest.mark.parametrize("bins", ["x", 1.0, True, 3, None])
+def test_a_number_of_bins_that_is_none_is_refused(bins: Any) -> None:
+    with raises(tr.UsageError, f"bins={bins!r}", "power of two"):
+        use_bins(tr.engine.Scope("x"), 0, 2, bins)
 
 
 def begin(placement: Placement, index: int, peers: int) -> None:

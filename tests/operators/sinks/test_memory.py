@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.engine.helpers import build, settle, simulated
 from tests.errors import raises
-from tokenring.engine import GraphError, Schema, Scope, Worker
+from tokenring.engine import GraphError, Schema, Scope, UsageError, Worker
 from tokenring.operators import collect, for_each
 from tokenring.operators.sinks.kept_rows import compiled_rows
 
@@ -45,6 +45,14 @@ def test_a_loop_has_no_order() -> None:
             for_each(loop.enter(stream), print, in_order=True)
 
     with simulated(1) as group, raises(GraphError, "operator 'for_each'", "loop 'inner'", "leave"):
+        build(group, declare)
+
+
+def test_what_is_no_function_is_not_called() -> None:
+    def declare(worker: Worker, scope: Scope) -> None:
+        for_each(scope.new_input(SCHEMA)[1], None)  # type: ignore[arg-type]
+
+    with simulated(1) as group, raises(UsageError, "operator 'for_each'", "(time, batch)", "not None"):
         build(group, declare)
 
 

@@ -89,6 +89,9 @@ def test_live_rows_may_have_times_of_their_own() -> None:
         run(lambda scope: from_callback(scope, SCHEMA, lambda: [1]))
     with raises(SchemaError, "source 'from_callback'", "column 'then'", "at, value"):
         run(lambda scope: from_callback(scope, SCHEMA, lambda: None, stamp="then"))
+    for idle_ns in (0, -1, 1.5, float("nan"), 2**70, "x", None):
+        with raises(UsageError, "source 'from_callback'", "idle_ns", "whole number", f"not {idle_ns!r}"):
+            run(lambda scope, idle_ns=idle_ns: from_callback(scope, SCHEMA, lambda: None, idle_ns=idle_ns))
 
 
 def ten(first: int = 0, count: int = 10) -> Iterator[dict[str, Any]]:
@@ -153,6 +156,16 @@ def test_a_generator_that_is_to_say_where_it_is_yields_pairs() -> None:
 
     with raises(OperatorError, "source 'from_generator'", "item 0 of worker 0's generator", "dict", "pairs"):
         run(lambda scope: from_generator(scope, SCHEMA, rows, time="at", positions=True))
+    def given(rows: Any, worker: int, peers: int, position: Any) -> Iterator[Any]:
+        yield rows
+
+    for wrong, kind in (
+        (({"at": [1], "value": [1]}, 1, 2), ("tuple of 3", "pairs")),
+        ((1, {"at": [1], "value": [1]}), ("mapping of column names", "not int")),
+    ):
+        where = ("item 0 of worker 0's generator", "rows first, then the position")
+        with raises(OperatorError, "from_generator", *where, kind):
+            run(partial(from_generator, schema=SCHEMA, function=partial(given, wrong), time="at", positions=True))
     with raises(UsageError, "source 'from_generator'", "(worker_index, peers)", "position="):
         run(lambda scope: from_generator(scope, SCHEMA, lambda one: iter(()), positions=True))
 

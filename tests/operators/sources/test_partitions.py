@@ -248,9 +248,11 @@ def test_what_cannot_be_is_refused() -> None:
 
     who = "source 'from_generator'"
     for error, facts, declare in (
-        (UsageError, ("list of names", "not ['early']"), source(partitions="early")),
-        (UsageError, ("list of names", "not []"), source(partitions=[])),
-        (UsageError, ("list of names", "not [1]"), source(partitions=[1])),
+        (UsageError, ("list of at least one name", "not 'early'"), source(partitions="early")),
+        (UsageError, ("list of at least one name", "not []"), source(partitions=[])),
+        (UsageError, ("list of at least one name", "not [1]"), source(partitions=[1])),
+        (UsageError, ("list of at least one name", "a text each", "not [1, 1, 2]"), source(partitions=[1, 1, 2])),
+        (UsageError, ("list of at least one name", "a text each", "not 5"), source(partitions=5)),
         (UsageError, ("'late' is named twice",), source(partitions=["late", "early", "late"])),
         (UsageError, ("one worker", "per_worker="), source(partitions=["late"], per_worker=True)),
         (UsageError, ("function(partition)", "takes ()"), source(lambda: iter(()), partitions=["late"])),
