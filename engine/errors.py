@@ -17,7 +17,7 @@ TokenRingError
 ├── MemoryBudgetError       what the run keeps does not fit into its budget of memory
 ├── WorkerError             a worker process died
 └── GroupStopped            the group is being stopped (seen inside workers only)
-tokenring.shm.errors.KernelError      a kernel would have to be compiled in a worker
+tokenring.shm.errors.KernelError      a kernel cannot be compiled, or would have to be in a worker
 tokenring.shm.errors.BrokenInvariant  a protocol of ours was violated: a bug in TokenRing
 """
 

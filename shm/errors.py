@@ -3,7 +3,7 @@
 SharedMemoryError
 ├── SegmentError            a segment cannot be made, found or trusted
 │   └── OutOfSharedMemory   /dev/shm has too little room
-├── KernelError             a kernel would have to be compiled in a worker
+├── KernelError             a kernel cannot be compiled, or would have to be in a worker
 └── BrokenInvariant         our own protocol was violated: a bug in TokenRing, never the user's fault
 """
 
@@ -21,7 +21,8 @@ class OutOfSharedMemory(SegmentError):
 
 
 class KernelError(SharedMemoryError):
-    """A worker would have to compile a kernel that it should have got, ready, from the launcher."""
+    """A kernel cannot be compiled, or a worker would have to compile one that it should have got, ready, from the
+    launcher."""
 
 
 class KernelInWorkerWarning(RuntimeWarning):

@@ -9,6 +9,7 @@ with later(__name__):
     from tokenring.engine.columns.from_arrow import Dictionaries, require_values
     from tokenring.engine.columns.instants import instant_of, instants_of
     from tokenring.engine.columns.kinds import (
+        BOOL_NULL,
         FLOAT,
         MOST_DIGITS,
         SIGNED,
@@ -36,6 +37,7 @@ with later(__name__):
 
 __all__ = [
     "ArrowRows",
+    "BOOL_NULL",
     "Batch",
     "Dictionaries",
     "FLOAT",

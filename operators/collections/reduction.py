@@ -118,7 +118,10 @@ class KeyFaults:
                 f"let a column say how many each stands for"
             )
         if status == FUNCTION_RAISED:
-            return ValueError(f"{at} has rows at which a function of an aggregate of its own raised")
+            return ValueError(
+                f"{at} has rows at which a function of an aggregate of its own raised, or its finalize gave what the "
+                f"result's kind cannot hold: None where there is no null, a negative number of uint64"
+            )
         return ValueError(f"{at} has a sum beyond what its kind holds")
 
 

@@ -60,7 +60,7 @@ class FoldRow(Record):
 
 class ResultRow(Record):
     """One result. `exact`: of numbers, none of which may be the one that stands for null. `finalize`: the function that
-    makes it, if one does, and what that takes beside a state."""
+    makes it, if one does, what that takes beside a state, and whether it may make null (`nullable`)."""
 
     how: int
     fold: int
@@ -72,6 +72,7 @@ class ResultRow(Record):
     finalize: int
     parameters: int
     parameter_count: int
+    nullable: int
 
 
 SET_SCRATCH_ROWS = 8

@@ -66,7 +66,7 @@ def _result_row(result: Result, parameters: np.ndarray) -> tuple[int, ...]:
     kind = result.kind
     return (
         *(result.how, result.fold, result.count, result.present, kind.null, kind.null_is_a_number, result.unit),
-        *(finalize, parameters.ctypes.data, len(parameters)),
+        *(finalize, parameters.ctypes.data, len(parameters), kind.nullable),
     )
 
 
@@ -210,9 +210,12 @@ class FoldState:
 
     def wrong(self, at: int, is_null: int) -> Exception:
         """The error for fold number `at`: a sum that left its range, or a function that raised; or, of what it keeps
-        and where it `is_null`, a value that is the number which stands for null."""
+        and where it `is_null`, a value that is the number which stands for null, or a result that `finalize` does not
+        give."""
         fold = self._plan.folds[at]
         column = fold.stands_for or fold.column
+        if fold.functions is not None and is_null:
+            return self._not_finished(at, column)
         if fold.functions is not None:
             return ValueError(
                 f"operator {self._plan.operator!r}: a function of {fold.functions.name} of {column!r} raised; what a "
@@ -223,6 +226,17 @@ class FoldState:
         return OverflowError(
             f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits; "
             f"make the column float64, or divide it first"
+        )
+
+    def _not_finished(self, at: int, column: str | None) -> ValueError:
+        result = next(result for result in self._plan.results if result.fold == at)
+        assert result.finish is not None
+        kind, cure = result.kind, "let it return None where there is no result"
+        if not kind.nullable:
+            cure += f", and give gives='{kind}?'"
+        return ValueError(
+            f"operator {self._plan.operator!r}: finalize of {result.finish.name} of {column!r} raised, or returned "
+            f"what {kind} cannot hold; {cure}"
         )
 
     def _null_made(self, at: int, column: str | None) -> SchemaError:

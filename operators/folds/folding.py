@@ -353,10 +353,12 @@ def _write_some(folded: Folds, slots: Words, message: int, first: int, start: in
         if result.how == KEPT:
             _write_kept(folded, result.fold, slots, column)
         elif result.how == FINISHED:
-            finish_slots(
+            is_finished = finish_slots(
                 result.finalize, folded.job, _first_state(folded, result.fold), 8 * folded.width, slots,
-                result.null, result.parameters, result.parameter_count, column,
+                result.null, result.parameters, result.parameter_count, column, result.nullable,
             )  # fmt: skip
+            if not is_finished:
+                wrong = signed(result.fold)
         elif result.how == AS_IT_IS:
             gather(words, slots, column)
         elif result.how == FLIPPED:

@@ -165,7 +165,7 @@ def _called(schema: Schema, keys: int, total: Total, fold: OfFunctions, column: 
     rule.combine, rule.finalize = functions.combine.address, functions.finalize.address
     rule.width, rule.arguments, rule.is_float = functions.width, len(takes), total.kind.name == "float64"
     rule.takes, rule.second, rule.second_takes = takes[0], positions[-1], takes[-1]
-    rule.parameter_count = len(fold.parameters)
+    rule.parameter_count, rule.nullable = len(fold.parameters), total.kind.nullable
     rule.parameters[: len(fold.parameters)].view(np.float64)[:] = fold.parameters
     return rule
 

@@ -130,9 +130,13 @@ def totals_of_rows(
             elif not add_word(what, sums, total * width, word, count):
                 return 0, OVERFLOW
             present[total] += count
+    if there == 0:
+        return 0, DONE
     for total in range(len(totals)):
         if totals[total].operation == CALLED:
-            target[total, 0] = called_total(totals, total, totals[total].no_value, called)
+            target[total, 0], is_made = called_total(totals, total, totals[total].no_value, called)
+            if not is_made:
+                return 0, FUNCTION_RAISED
         elif _is_sum(totals[total].operation):
             target[total, 0], is_in_range = total_of(totals[total].operation, sums, total * width)
             if not is_in_range:
@@ -141,7 +145,7 @@ def totals_of_rows(
         if not is_value:
             return 0, OVERFLOW
     target[len(totals), 0] = 1
-    return (1 if there > 0 else 0), DONE
+    return 1, DONE
 
 
 @kernel

@@ -4,18 +4,17 @@ import builtins
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from tokenring.engine import SchemaError, kernel
-from tokenring.engine.compiled import Entry, address_of, entry
+from tokenring.engine import SchemaError, float64, int64, kernel
+from tokenring.engine.compiled import Entry, address_of
 from tokenring.engine.raw import Kernel, records_at
 from tokenring.operators.folds.called.job import (
     FoldJob,
-    float_results_of,
     floats_taken,
     null_of,
     other_of,
@@ -23,6 +22,10 @@ from tokenring.operators.folds.called.job import (
     results_of,
     state_of,
     words_taken,
+    write_float,
+    write_signed,
+    write_unsigned,
+    write_word,
 )
 from tokenring.operators.folds.called.takes import TAKES
 
@@ -69,27 +72,20 @@ def _combine(job: int, rows: int) -> int:
 
 @kernel
 def _finalize(job: int, rows: int) -> int:
-    results, words, null = made_results(job, rows), results_of(job, rows), null_of(job)  # type: ignore[name-defined]  # noqa: F821
+    words, null, is_made = results_of(job, rows), null_of(job), 0
     for i in range(rows):
         made = finalize(records_at(state_of(job, i), 1, STATE)[0])  # type: ignore[name-defined]  # noqa: F821
-        if made is None:
-            words[i] = null
-        else:
-            results[i] = made
-    return 0
+        is_made = max(is_made, write(words, i, made, null))  # type: ignore[name-defined]  # noqa: F821
+    return is_made
 
 
 @kernel
 def _finalize_with_parameters(job: int, rows: int) -> int:
-    results, words, null = made_results(job, rows), results_of(job, rows), null_of(job)  # type: ignore[name-defined]  # noqa: F821
-    parameters = parameters_of(job)
+    words, null, is_made, parameters = results_of(job, rows), null_of(job), 0, parameters_of(job)
     for i in range(rows):
         made = finalize(records_at(state_of(job, i), 1, STATE)[0], parameters)  # type: ignore[name-defined]  # noqa: F821
-        if made is None:
-            words[i] = null
-        else:
-            results[i] = made
-    return 0
+        is_made = max(is_made, write(words, i, made, null))  # type: ignore[name-defined]  # noqa: F821
+    return is_made
 
 
 _BODIES: dict[tuple[str, int], Any] = {
@@ -98,7 +94,9 @@ _BODIES: dict[tuple[str, int], Any] = {
 }  # fmt: skip
 """By what a function does, and how many arguments it takes."""
 _READS = {False: words_taken, True: floats_taken}
-_WRITES = {False: results_of, True: float_results_of}
+_WRITES = {"float64": write_float, "uint64": write_unsigned, "same": write_word}
+"""By the kind of the result, where it is no int64."""
+_FIELDS = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.float64))
 _GIVEN = [kind for kind in TAKES["word"] if kind != "decimal"]
 _COMMON = {
     "records_at": records_at, "state_of": state_of, "other_of": other_of, "results_of": results_of, "null_of": null_of,
@@ -106,14 +104,44 @@ _COMMON = {
 }  # fmt: skip
 
 
-def _entry(does: str, function: Function, state: np.dtype[Any], module: str, name: str, **read: Any) -> Entry:
-    """The entry around a function, which reads and writes by `read`. It bears the name of the aggregate, by which the
-    library of kernels and numba's files tell it from others of the same body."""
-    body = _BODIES[does, _arguments(function)].py_func
-    named = {"__builtins__": builtins, **_COMMON, "STATE": state, does: _compiled(function), **read}
+class _Around(Entry):
+    """The entry around a function, which is compiled before it."""
+
+    def __init__(self, function: Function, check: Callable[[], None]) -> None:
+        super().__init__(function)
+        self._check = check
+
+    def make_ready(self, only_load: bool = False) -> bool:
+        """As an entry's."""
+        if super().make_ready(only_load=True):
+            return True
+        if only_load:
+            return False
+        self._check()
+        return super().make_ready()
+
+
+def _entry(
+    does: str, function: Function, takes: Sequence[Any], name: str, called: str, module: str, gives: str | None = None,
+    **read: Any,
+) -> Entry:  # fmt: skip
+    """The entry around a function that is `called` so, which reads and writes by `read`; takes, gives: see
+    `check_function`. It bears the name of the aggregate, by which the library of kernels and numba's files tell it from
+    others of the same body."""
+    body, kernel = _BODIES[does, _arguments(function)].py_func, _compiled(function)
+    named = {"__builtins__": builtins, **_COMMON, "STATE": takes[0], does: kernel, **read}
     made = FunctionType(body.__code__, named, body.__name__)
-    made.__module__, made.__qualname__ = module, name
-    return entry(made)
+    made.__module__, made.__qualname__ = module, f"{name}.{called}"
+    code = _plain(function).__code__
+    said = f"aggregate {name!r}: {called} ({code.co_filename}:{code.co_firstlineno})"
+    return _Around(made, partial(_check, said, kernel, takes, gives))
+
+
+def _check(said: str, function: Kernel, takes: Sequence[Any], gives: str | None) -> None:
+    function.numba_comes()
+    from tokenring.operators.folds.called.compiled_alone import check_function
+
+    check_function(said, function, takes, gives)
 
 
 def _compiled(function: Function) -> Kernel:
@@ -183,37 +211,50 @@ def functions_of(
     said = f"aggregate {name!r}"
     if len(takes) not in (1, 2) or any(taken not in TAKES for taken in takes):
         raise SchemaError(f"{said}: takes={takes!r}; say of one column or two which of {', '.join(TAKES)} it takes")
-    names = state.names or ()
-    if not names or any(state[field].base.itemsize != 8 for field in names) or state.itemsize % 8:
-        raise SchemaError(f"{said}: state={state!r}; give a dtype of fields of int64, uint64 or float64")
-    if gives != "same" and gives.removesuffix("?") not in _GIVEN:
+    if not state.names or not all(_is_field(state[field]) for field in state.names) or state.itemsize % 8:
+        raise SchemaError(
+            f"{said}: state={state!r}; give a dtype of fields of int64, uint64 or float64, or of arrays of these, of "
+            f"one dimension and a length of at least 1"
+        )
+    if gives != "same" and (not isinstance(gives, str) or gives.removesuffix("?") not in _GIVEN):
         raise SchemaError(f"{said}: gives={gives!r}; give {', '.join(_GIVEN)}, with ? for null, or 'same'")
-    wanted = [
-        ("init", init, 1), ("update", update, 1 + len(takes)), ("combine", combine, 2), ("retract", retract, 2),
-        ("finalize", finalize, 2 if _arguments(finalize) == 2 else 1),
+    if gives == "same" and takes[0] == "float64":
+        raise SchemaError(f"{said}: gives='same' is of what is taken as a word, not as 'float64'; give 'float64'")
+    wanted: list[tuple[str, Function, tuple[int, ...]]] = [
+        ("init", init, (1,)), ("update", update, (1 + len(takes),)), ("combine", combine, (2,)),
+        ("retract", combine if retract is None else retract, (2,)), ("finalize", finalize, (1, 2)),
     ]  # fmt: skip
-    for called, function, count in wanted:
-        if function is not None and _arguments(function) != count:
+    for called, function, counts in wanted:
+        if not isinstance(_plain(function), FunctionType):
+            raise SchemaError(f"{said}: {called}={function!r}; give a function, or a kernel")
+        count = counts[0]
+        if _arguments(function) not in counts:
             raise SchemaError(
                 f"{said}: {called} takes {_arguments(function)} arguments, and is called with {count}: a state, and "
                 f"{'a value of each column' if called == 'update' else 'another state' if count == 2 else 'no more'}"
             )
     module = _plain(init).__module__
     read = [_READS[taken == "float64"] for taken in takes]
+    values = [float64 if taken == "float64" else int64 for taken in takes]
     made, has_parameters = _finalizing(name, state, gives, finalize)
     return Functions(
         name, state, tuple(takes), gives,
-        _entry("init", init, state, module, f"{name}.init"),
-        _entry("update", update, state, module, f"{name}.update", first_taken=read[0], second_taken=read[-1]),
-        _entry("combine", combine, state, module, f"{name}.combine"),
+        _entry("init", init, (state,), name, "init", module),
+        _entry("update", update, (state, *values), name, "update", module, first_taken=read[0], second_taken=read[-1]),
+        _entry("combine", combine, (state, state), name, "combine", module),
         made,
-        None if retract is None else _entry("combine", retract, state, module, f"{name}.retract"),
+        None if retract is None else _entry("combine", retract, (state, state), name, "retract", module),
         has_parameters,
     )  # fmt: skip
 
 
+def _is_field(kind: np.dtype[Any]) -> bool:
+    return kind.base in _FIELDS and len(kind.shape) <= 1 and 0 not in kind.shape
+
+
 def _finalizing(name: str, state: np.dtype[Any], gives: str, finalize: Function) -> tuple[Entry, bool]:
     """The entry of `finalize`, and whether that takes parameters beside a state."""
-    written = _WRITES[gives.removesuffix("?") == "float64"]
-    made = _entry("finalize", finalize, state, _plain(finalize).__module__, f"{name}.finalize", made_results=written)
-    return made, _arguments(finalize) == 2
+    module, has_parameters = _plain(finalize).__module__, _arguments(finalize) == 2
+    takes = (state, float64[::1]) if has_parameters else (state,)
+    write = _WRITES.get(gives.removesuffix("?"), write_signed)
+    return _entry("finalize", finalize, takes, name, "finalize", module, gives, write=write), has_parameters

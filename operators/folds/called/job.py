@@ -1,9 +1,17 @@
-"""A job: what an aggregate's functions are called with, by blocks of rows; and kernels that read it."""
+"""A job: what an aggregate's functions are called with, by blocks of rows; and kernels that read it, and write results.
+"""
+
+from typing import Any
 
 import numpy as np
 
 from tokenring.engine import kernel
-from tokenring.engine.compiled import Record, Words, record_at, room, words_at
+from tokenring.engine.columns import BOOL_NULL
+from tokenring.engine.compiled import RAISED, Record, Words, record_at, room, words_at
+from tokenring.operators.state import MOST
+
+IS_VALUE, IS_NULL = range(2)
+"""What `finalize` has made, of all rows of a call the greatest; or RAISED."""
 
 
 class FoldJob(Record):
@@ -58,9 +66,41 @@ def results_of(job: int, rows: int) -> np.ndarray:
 
 
 @kernel
-def float_results_of(job: int, rows: int) -> np.ndarray:
-    """The same, as float64."""
-    return results_of(job, rows).view(np.float64)
+def write_float(words: Words, row: int, made: Any, null: int) -> int:
+    """Write what `finalize` made, a number or None, as a float64; says IS_VALUE or IS_NULL."""
+    if made is None:
+        words[row] = null
+        return IS_NULL
+    words.view(np.float64)[row] = made
+    return IS_VALUE
+
+
+@kernel
+def write_word(words: Words, row: int, made: Any, null: int) -> int:
+    """The same of an integer, or None, as a word of any other kind; of a bool whatever is not 0 is true."""
+    if made is None:
+        words[row] = null
+        return IS_NULL
+    words[row] = made
+    if null == BOOL_NULL and words[row] != 0:
+        words[row] = 1
+    return IS_VALUE
+
+
+@kernel
+def write_signed(words: Words, row: int, made: Any, null: int) -> int:
+    """The same as an int64; RAISED where that is too small for it."""
+    if made is not None and made > MOST:
+        return RAISED
+    return write_word(words, row, made, null)
+
+
+@kernel
+def write_unsigned(words: Words, row: int, made: Any, null: int) -> int:
+    """The same as a uint64; RAISED where it is negative."""
+    if made is not None and made < 0:
+        return RAISED
+    return write_word(words, row, made, null)
 
 
 @kernel

@@ -115,12 +115,15 @@ class OwnAggregate:
     `takes` says what of a column comes: "float64" (any number), "int64" (of an int64, a bool, a timestamp), "word" (the
     64 bits of anything but text), "order" or "reverse" (an int64 that rises, or falls, with the value; NaN the least).
     Rows in which one is null, or `where=` is not true, do not come. `gives` is the kind of the result, with ? where it
-    may be null though no row's value is, or "same", that of the first column.
+    may be null though no row's value is, or "same", that of the first column. A float is for "float64" alone; of a bool
+    whatever is not 0 is true.
 
     Rows come in no order of their own, and workers combine what each has seen: `combine` must not care which is which.
-    A function must not raise: where `update`, `combine` or `retract` does, the run ends with a ValueError that names
-    the aggregate (as OperatorError); where `finalize` does, results are null. Declare it in a module, before `execute`.
-    Raises SchemaError for a state, or for what it takes or gives, that cannot be.
+    A function must not raise: where one does, or where `finalize` returns None though the result has no null, or a
+    number that does not fit, the run ends with a ValueError that names the aggregate (as OperatorError). Division by 0
+    raises nothing: it is infinite or NaN, of integers 0. Declare it in a module, before `execute`.
+    Raises SchemaError for a state, for functions, or for what it takes or gives, that cannot be; where the functions
+    are compiled KernelError, naming one that cannot be, or SchemaError for a result that is no value of `gives`.
     """
 
     __slots__ = ("_functions", "name")
@@ -139,14 +142,24 @@ class OwnAggregate:
         retract: Function | None = None,
     ) -> None:
         self.name = name
-        taken = (takes,) if isinstance(takes, str) else tuple(takes)
-        made = functions_of(name, np.dtype(state), taken, gives, init, update, combine, finalize, retract)
+        if not (isinstance(name, str) and name):
+            raise SchemaError(f"OwnAggregate({name!r}, ...): give a name, which errors say")
+        try:
+            fields = np.dtype(state)
+        except (TypeError, ValueError) as error:
+            raise SchemaError(f"aggregate {name!r}: state={state!r} is no dtype: {error}") from None
+        taken = tuple(takes) if isinstance(takes, list | tuple) else (takes,)
+        made = functions_of(name, fields, taken, gives, init, update, combine, finalize, retract)
         if made.has_parameters:
             raise SchemaError(f"aggregate {name!r}: finalize takes 2 arguments, and is called with a state alone")
         self._functions = made
 
     def __call__(
-        self, column: str | Expression, by: str | Expression | None = None, *, where: Condition | None = None
+        self,
+        column: str | Expression | None = None,
+        by: str | Expression | None = None,
+        *,
+        where: Condition | None = None,
     ) -> Aggregate:
         """The aggregate of a column, or of two, of the rows where `where` is true."""
         return _Own(column, by, where=where, of=self._functions)

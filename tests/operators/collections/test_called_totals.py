@@ -32,6 +32,8 @@ def _combine(state: Any, other: Any) -> None:
 
 
 def _result(state: Any) -> Any:
+    if state.count == 0 or state.mark == 99 * 100:
+        raise ValueError("of a key without rows, or of 99")
     return state.mark if state.count % 2 == 0 else None
 
 
@@ -115,10 +117,11 @@ def test_a_row_that_is_there_very_often_is_added_once() -> None:
     assert there(changes, 1) == [(1, often, 0.0, 5.0, 5)]
 
 
-def test_where_a_function_raises_the_key_is_told() -> None:
+@pytest.mark.parametrize("value", [12, 99])
+def test_where_a_function_raises_the_key_is_told(value: int) -> None:
     with raises(tr.OperatorError, "'told'", {"at 0 key k=1", "at (0,) key k=1"}, "aggregate", "raised"):
         run(
-            [[(1, 12, 0, 1), (2, 1, 0, 1)]],
+            [[(1, value, 0, 1), (2, 1, 0, 1)]],
             lambda rows: rows.aggregate("k", "told", p=PRODUCTS("v", tr.col("v") + 1)),
             1,
             0,

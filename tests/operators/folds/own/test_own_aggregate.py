@@ -124,9 +124,21 @@ def _refuse_result(state: Any) -> Any:
     return state.mark
 
 
+def _null_of_16(state: Any) -> Any:
+    return state.mark if state.mark != 16 else None
+
+
 REFUSING = OwnAggregate(
     "refusing", state=[("mark", "int64"), ("count", "int64")], takes="int64", gives="int64?", init=_start_mark,
     update=_refuse, combine=_refuse_states, finalize=_refuse_result,
+)  # fmt: skip
+UNSIGNED = OwnAggregate(
+    "unsigned", state=[("mark", "int64"), ("count", "int64")], takes="int64", gives="uint64", init=_start_mark,
+    update=_add_to_mark, combine=_combine_marks, finalize=_null_of_16,
+)  # fmt: skip
+IS_ANY = OwnAggregate(
+    "is_any", state=[("mark", "int64"), ("count", "int64")], takes="int64", gives="bool?", init=_start_mark,
+    update=_add_to_mark, combine=_combine_marks, finalize=_null_of_16,
 )  # fmt: skip
 
 AGGREGATES = {
@@ -236,31 +248,76 @@ def test_beside_texts_that_are_kept() -> None:
     assert [row[4] for row in found] == pytest.approx([4.0, np.var([5, 3, 9, 1, 9], ddof=1), 0.0])
 
 
-@pytest.mark.parametrize("value", [13, 14, 15])
-def test_what_raises(value: int) -> None:
-    """Adding and combining end the run; a result is null."""
-    with bench([ROWS], lambda rows: aggregate(rows, "key", emit="final", made=REFUSING("value"))) as made:
+def _finals(made: OwnAggregate, values: list[int]) -> list[Any]:
+    """By key, each of which has one of the values."""
+    schema = Schema.of({"key": "int64", "value": "int64"})
+    with bench([schema], lambda rows: aggregate(rows, "key", emit="final", made=made("value"))) as bed:
+        bed.send({"key": list(range(len(values))), "value": values})
+        bed.close()
+        return [row[3] for row in sorted(bed.rows)]
 
-        def run() -> None:
-            made.send(
-                {
-                    "at": [1],
-                    "key": [1],
-                    "value": [value],
-                    "share": [0.0],
-                    "wide": np.zeros(1, np.uint64),
-                    "side": [True],
-                }
+
+@pytest.mark.parametrize(
+    ("made", "value", "facts"),
+    [
+        (REFUSING, 13, ("operator 'aggregate.local'", "refusing", "raised")),
+        (REFUSING, 14, ("operator 'aggregate'", "refusing", "raised")),
+        (REFUSING, 15, ("operator 'aggregate'", "finalize of refusing", "raised", "int64?", "None")),
+        (UNSIGNED, 16, ("operator 'aggregate'", "finalize of unsigned", "uint64", "gives='uint64?'")),
+        (UNSIGNED, -3, ("operator 'aggregate'", "finalize of unsigned", "uint64")),
+    ],
+)  # fmt: skip
+def test_what_raises(made: OwnAggregate, value: int, facts: tuple[str, ...]) -> None:
+    """Each ends the run; so does a result that its kind cannot hold."""
+    with raises(OperatorError, *facts, "'value'"):
+        _finals(made, [1, value, 2])
+
+
+def test_a_bool_is_true_of_all_but_0() -> None:
+    assert _finals(IS_ANY, [0, 1, 2, 16, -1]) == [0, 1, 1, None, 1]
+
+
+def test_a_function_that_cannot_be_compiled_is_named() -> None:
+    def add(state: Any, value: Any) -> None:
+        state.marks += value
+
+    odd = OwnAggregate(
+        "odd", state=[("mark", "int64"), ("count", "int64")], takes="int64", gives="int64?", init=_start_mark,
+        update=add, combine=_combine_marks, finalize=_mark_of,
+    )  # fmt: skip
+    place = "test_own_aggregate.py"
+    with raises(OperatorError, "KernelError", "aggregate 'odd'", "update", place, "'marks'", "mark, count"):
+        _finals(odd, [1])
+
+
+@pytest.mark.parametrize(
+    ("given", "facts"),
+    [
+        ({"name": 3}, ("3", "name")),
+        ({"name": ""}, ("''", "name")),
+        ({"takes": 3}, ("aggregate 'odd'", "takes", "3")),
+        ({"gives": 3}, ("aggregate 'odd'", "gives=3")),
+        ({"gives": "same", "takes": "float64"}, ("aggregate 'odd'", "gives='same'", "'float64'")),
+        ({"finalize": 3}, ("aggregate 'odd'", "finalize=3", "function")),
+        ({"finalize": abs}, ("aggregate 'odd'", "finalize", "abs", "function")),
+        ({"retract": abs}, ("aggregate 'odd'", "retract", "abs", "function")),
+        *[
+            ({"state": state}, ("aggregate 'odd'", "state"))
+            for state in (
+                "int64", None, [("mark", "int64", 0)], [("mark", "int64", (2, 2))], [("mark", "int64", -1)],
+                [("mark", ">i8")], [("mark", "S8")], [("mark", "datetime64[ns]")],
+                [("mark", "int64"), ("mark", "int64")],
             )
-            made.close()
-
-        if value == 15:
-            run()
-            assert [row[2:] for row in made.rows] == [(1, None)]
-        else:
-            operator = "aggregate.local" if value == 13 else "aggregate"
-            with raises(OperatorError, f"operator '{operator}'", "refusing", "'value'", "raised"):
-                run()
+        ],
+    ],
+)  # fmt: skip
+def test_what_is_amiss_is_told_where_it_is_declared(given: dict[str, Any], facts: tuple[str, ...]) -> None:
+    right: dict[str, Any] = {
+        "name": "odd", "state": [("mark", "int64"), ("count", "int64")], "takes": "int64", "gives": "int64?",
+        "init": _start_mark, "update": _add_to_mark, "combine": _combine_marks, "finalize": _mark_of,
+    }  # fmt: skip
+    with raises(SchemaError, *facts):
+        OwnAggregate(**right | given)
 
 
 def test_declared_amiss() -> None:
@@ -287,5 +344,7 @@ def test_declared_amiss() -> None:
     with raises(SchemaError, "weighted", "2 columns"), bench([ROWS], lambda rows: aggregate(rows, m=WEIGHTED("share"))):
         pass
     with raises(SchemaError, "mark", "1 column"), bench([ROWS], lambda rows: aggregate(rows, m=MARK("at", "share"))):
+        pass
+    with raises(SchemaError, "mark", "1 column", "none"), bench([ROWS], lambda rows: aggregate(rows, m=MARK())):
         pass
     assert "mark" in repr(MARK)

@@ -1,0 +1,1 @@
+"""Aggregates of functions: what is called."""
