@@ -30,6 +30,8 @@ from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import WORKER_PROCESS, WORKER_RUNNING, Segment
 from tokenring.shm.queues import parked_address
 
+_MOST_GROWTHS = 1000  # in a row: arrays that double have room for all there is long before
+
 
 class CompiledPart:
     """One worker's compiled operators, by their rows."""
@@ -171,7 +173,7 @@ class CompiledPart:
     def attend(self) -> None:
         """An operator stopped: help it, or raise what it found wrong."""
         graph = self.world.state
-        while True:
+        for _ in range(_MOST_GROWTHS):
             row, trouble = graph.stopped_at, graph.trouble
             operator, compiled = self._operators[row]
             if trouble == DONE:
@@ -194,6 +196,10 @@ class CompiledPart:
             self.after()
             if not stopped:
                 return
+        raise OperatorError(
+            f"operator {operator.name!r} on worker {operator.runtime.index}: its logic returned NEEDS_ROOM "
+            f"{_MOST_GROWTHS} times in a row; let make_room make as much as it looks for"
+        ).of(operator.number)
 
     def no_memory(self) -> OperatorError:
         """The error for memory that the loop asked for in vain, between the runs of operators."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tokenring.engine import Exchange, Notify, OperatorContext, Pact, Schema, Stream
@@ -125,6 +127,7 @@ def operate(
     texts: bool = False,
     reads_texts: bool = True,
     loops: bool = False,
+    make_room: Callable[[], None] | None = None,
 ) -> list[Stream]:
     """An operator behind `stream` that runs the script; its state is appended to `states`."""
     builder = stream.scope.operator(name, notify)
@@ -135,7 +138,7 @@ def operate(
         state = state_for(script)
         if states is not None:
             states.append(state)
-        return Compiled(scripted, state)
+        return Compiled(scripted, state, make_room=make_room)
 
     builder.build_compiled(construct, texts=texts, reads_texts=reads_texts, loops=loops)
     return made

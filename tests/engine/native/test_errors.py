@@ -216,6 +216,11 @@ def test_room_is_made_and_the_run_repeated() -> None:
     assert len(made) == 1
 
 
+def test_room_that_is_never_made_is_no_hang() -> None:
+    with raises(OperatorError, "operator 'wrong' on worker 0", "NEEDS_ROOM", "in a row", "let make_room make"):
+        run([(RETURN, NEEDS_ROOM)], make_room=lambda: None)
+
+
 def test_what_cannot_be_compiled_is_refused_when_it_is_declared() -> None:
     def build_in(scope: Scope, summaries: Any = None, schema: Schema = VALUE) -> None:
         _, stream = scope.new_input(VALUE)
