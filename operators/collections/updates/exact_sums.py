@@ -88,7 +88,9 @@ def parts_of(operation: int, word: int) -> tuple[int, int, int, int]:
         return _parts_of_float(word)
     upper = word >> HALF_BITS
     if operation == SUM_UNSIGNED:
-        upper &= LOWER_HALF
+        return signed(0), word & LOWER_HALF, upper & LOWER_HALF, signed(0)
+    if _LEAST_WORD < word < 0:  # halves of the number, both below 0: what is small stays so, however often it comes
+        return signed(0), -(-word & LOWER_HALF), -(-word >> HALF_BITS), signed(0)
     return signed(0), word & LOWER_HALF, upper, signed(0)
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -75,6 +76,15 @@ def test_whole_sums_are_exact_or_beyond(values: list[tuple[int, int]]) -> None:
     found, is_in_range = total(SUM, signed)
     assert is_in_range == (-(1 << 63) <= exact < 1 << 63)
     assert not is_in_range or found == exact
+
+
+@pytest.mark.parametrize("times", [1 << 32, -(1 << 32), (1 << 53) + 1])
+@pytest.mark.parametrize("word", [-1, 1, -7, 255, -255])
+def test_small_words_may_be_there_very_often(word: int, times: int) -> None:
+    sums = np.zeros(80, np.int64)
+    for often in (times, times - 1, -times):
+        assert add_word(SUM, sums, 3, np.int64(word), np.int64(often))
+    assert total_of(SUM, sums, 3) == (word * (times - 1), True)
 
 
 ORDERED: dict[str, list[Any]] = {
