@@ -34,7 +34,7 @@ def cure_of_keys(one: Kind, other: Kind) -> str:
     """What to do about keys of two kinds, decimals or not, which are not compared."""
     digits = max(one.precision - one.scale, other.precision - other.scale) + max(one.scale, other.scale)
     if not (one.is_decimal and other.is_decimal and digits <= MOST_DIGITS):
-        return "convert one of them first"
+        return "cast one of them first"
     joint = decimal_of(digits, max(one.scale, other.scale))
     return f'say .cast("{joint}") of {"the other" if joint in (one.name, other.name) else "both"}'
 

@@ -21,6 +21,7 @@ NEEDS_EXTRA = (
     *(f"tokenring.shm.kernels.{name}" for name in ("callees", "compilation", "compiled_entry", "compiler_lock")),
     *(f"tokenring.shm.kernels.{name}" for name in ("loaded_library", "cache_folders")),
     *(f"tokenring.shm.memory.{name}" for name in ("c_functions", "intrinsics", "vectors")),
+    "tokenring.operators.folds.called.compiled_alone",
     "tokenring.nexmark.spark.jobs",
     "tokenring.nexmark.oracle.job",
     "tokenring.nexmark.scale_out.job",

@@ -86,7 +86,7 @@ def test_at_each_time_there_is_what_came_up_to_it(seed: int) -> None:
 
         def further(nodes: Any, loop: Any) -> Any:
             edges = rows.select(node=tr.col("k"), to=tr.col("v")).enter(loop)
-            return nodes.join(edges, "node").select(node=tr.col("to")).concat(zeros.enter(loop)).distinct("node")
+            return nodes.join(edges, "node").select(node=tr.col("to")).concat(zeros.enter(loop)).distinct("nodes")
 
         noted("reached", zeros.iterate(further))
         return handle, start

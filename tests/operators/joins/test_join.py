@@ -126,8 +126,8 @@ def test_keys_of_any_kind(kind: str, ours: Any, theirs: Any) -> None:
     [
         ("decimal(9, 2)", "decimal(12, 3)?", '.cast("decimal(12, 3)") of the other'),
         ("decimal(9, 2)", "decimal(9, 3)", '.cast("decimal(10, 3)") of both'),
-        ("decimal(18, 2)", "decimal(18, 18)", "convert one of them"),
-        ("decimal(9, 0)", "int64", "convert one of them"),
+        ("decimal(18, 2)", "decimal(18, 18)", "cast one of them"),
+        ("decimal(9, 0)", "int64", "cast one of them"),
     ],
 )
 def test_decimals_of_two_kinds_are_refused_with_the_kind_that_holds_both(ours: str, theirs: str, cure: str) -> None:
@@ -144,7 +144,7 @@ SIDES = ("at, key, n, name", "at, code, n, text")
     ("arguments", "says"),
     [
         ({"on": "when"}, ("column 'when' of the left side", "at, key, n, name")),
-        ({"on": {"key": "at"}}, ("'key' of the left side is string?", "'at' of the right side is int64", "convert")),
+        ({"on": {"key": "at"}}, ("'key' of the left side is string?", "'at' of the right side is int64", "cast")),
         ({"on": ()}, ("nothing to join on", "on='column'")),
         ({"on": ON}, ("two columns", "called 'at'", *SIDES, "columns={'mine': 'left.at', 'theirs': 'right.at'}")),
         ({"on": ON, "columns": "left.at right.at"}, ("two columns", "called 'at'", *SIDES, "columns={'mine'")),
