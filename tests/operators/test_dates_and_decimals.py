@@ -265,7 +265,7 @@ def test_keys_of_other_operators(key: str, workers: int) -> None:
 
 def test_keys_of_other_scales_are_refused() -> None:
     for column, said in (("n", "int64"), ("rate", "decimal(18, 18)")):
-        with raises(SchemaError, "decimal(12, 2)?", said, "convert"):
+        with raises(SchemaError, "decimal(12, 2)?", said, "cast"):
             tr.run(
                 lambda scope, column=column: (
                     scope.read_arrow(TABLE)

@@ -61,7 +61,7 @@ def test_a_table_without_rows() -> None:
         (
             {"n": ["x"], "v": [1]},
             {"on": "n"},
-            ("'n' of the left side is int64", "'n' of the right side is string", "convert"),
+            ("'n' of the left side is int64", "'n' of the right side is string", "cast"),
         ),
         ({"n": [1], "v": [{}]}, {"on": "n"}, ("operator 'enrich'", "column 'v'", "dict", "Batch")),
         ({"n": [1], "v": [1, 2]}, {"on": "n"}, ("operator 'enrich'", "'v' has 2", "'n' has 1")),
