@@ -94,10 +94,12 @@ _BODIES: dict[tuple[str, int], Any] = {
 }  # fmt: skip
 """By what a function does, and how many arguments it takes."""
 _READS = {False: words_taken, True: floats_taken}
-_WRITES = {"float64": write_float, "uint64": write_unsigned, "same": write_word}
-"""By the kind of the result, where it is no int64."""
 _FIELDS = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.float64))
 _GIVEN = [kind for kind in TAKES["word"] if kind != "decimal"]
+_WRITES = dict.fromkeys(_GIVEN, write_signed) | {
+    "float64": write_float, "uint64": write_unsigned, "same": write_word,
+}  # fmt: skip
+"""By the kind of the result."""
 _COMMON = {
     "records_at": records_at, "state_of": state_of, "other_of": other_of, "results_of": results_of, "null_of": null_of,
     "parameters_of": parameters_of,
@@ -256,5 +258,5 @@ def _finalizing(name: str, state: np.dtype[Any], gives: str, finalize: Function)
     """The entry of `finalize`, and whether that takes parameters beside a state."""
     module, has_parameters = _plain(finalize).__module__, _arguments(finalize) == 2
     takes = (state, float64[::1]) if has_parameters else (state,)
-    write = _WRITES.get(gives.removesuffix("?"), write_signed)
+    write = _WRITES[gives.removesuffix("?")]
     return _entry("finalize", finalize, takes, name, "finalize", module, gives, write=write), has_parameters
