@@ -80,9 +80,12 @@ def _columns_of(term: Term) -> dict[str, str]:
     return {name: kind for argument in term.arguments for name, kind in _columns_of(argument).items()}
 
 
-def may_raise(term: Term) -> bool:
-    """Whether it fails for some values."""
-    return OPERATIONS.get(term.operation) in CHECKED or any(may_raise(argument) for argument in term.arguments)
+def may_raise(term: Term, is_made_before: Callable[[Term], bool] = lambda term: False) -> bool:
+    """Whether it fails for some values, other than in what is computed before it."""
+    if is_made_before(term):
+        return False
+    is_checked = OPERATIONS.get(term.operation) in CHECKED
+    return is_checked or any([may_raise(argument, is_made_before) for argument in term.arguments])
 
 
 # What may fail where another branch is taken
@@ -95,7 +98,7 @@ def _guarded(term: Term, is_made_before: Callable[[Term], bool], guards: _Guards
     found = _guarded_arguments(term, is_made_before, guards)
     made = [each for each, _ in found]
     if is_made_before(term):
-        made = [_where(each, its) if _may_raise(each, is_made_before) else each for each, its in found]
+        made = [_where(each, its) if may_raise(each, is_made_before) else each for each, its in found]
     if all([each is argument for each, argument in zip(made, term.arguments, strict=True)]):
         return term
     return replace(term, arguments=tuple(made))  # as nullable as it was: nobody takes these nulls
@@ -119,14 +122,6 @@ def _guarded_arguments(
 
 def _looks_at(term: Term, other: Term) -> bool:
     return term == other or any([_looks_at(argument, other) for argument in term.arguments])
-
-
-def _may_raise(term: Term, is_made_before: Callable[[Term], bool]) -> bool:
-    """Whether it fails for some values, other than in what is computed before it."""
-    if is_made_before(term):
-        return False
-    is_checked = OPERATIONS.get(term.operation) in CHECKED
-    return is_checked or any([_may_raise(argument, is_made_before) for argument in term.arguments])
 
 
 def _where(term: Term, guards: _Guards) -> Term:

@@ -2,7 +2,6 @@
 to go."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tokenring.engine.install import Removing
@@ -49,14 +48,13 @@ class _LastResults:
 
     def __init__(self, of_worker: WorkerSaving, saving: Saving) -> None:
         self._of_worker, self._saving = of_worker, saving
-        self._job: Path = of_worker.folder.path
-        self._one_more = OneMore(self._job)
+        self._one_more = OneMore(of_worker.folder.path)
 
     def are_out(self) -> bool:
         """Whether a snapshot has been taken since this was asked first, and what all have let appear is out."""
         number = self._one_more.number()
         if number and number < self._of_worker.cut_for:  # another has been cut meanwhile, with results of its own
-            self._one_more = OneMore(self._job)
+            self._one_more = OneMore(self._of_worker.folder.path)
             return False
         return bool(number) and not any([part for sink in self._saving.sinks.values() for part in sink.waiting()])
 

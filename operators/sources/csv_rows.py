@@ -43,7 +43,8 @@ class CsvRows:
         time_formats: Sequence[str],
         quoted_newlines: bool,
     ) -> None:
-        for column, kind in zip(schema.names, schema.kinds, strict=True):
+        self._kinds = tuple(zip(schema.names, schema.kinds, strict=True))
+        for column, kind in self._kinds:
             if kind.name == "bytes":
                 raise SchemaError(
                     f"source {name!r}: column {column!r} is {kind}, which CSV cannot hold; make it string"
@@ -95,14 +96,13 @@ class CsvRows:
         reading = ReadOptions(use_threads=False, column_names=columns, block_size=max(len(data), 1))
         parsing = ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted_newlines)
         if self._converting is None:
-            kinds = zip(self._schema.names, self._schema.kinds, strict=True)
-            self._converting = self._how_to_convert({column: self._type_of(kind) for column, kind in kinds})
+            self._converting = self._how_to_convert({column: self._type_of(kind) for column, kind in self._kinds})
         try:
             table = read_csv(io.BytesIO(data), reading, parsing, self._converting)
         except pa.ArrowInvalid as error:
             self._refuse(str(error), columns, place)
         self._look_for_hexadecimal(data, reading, parsing, place)
-        for name, kind in zip(self._schema.names, self._schema.kinds, strict=True):
+        for name, kind in self._kinds:
             values = table.column(name)
             if not values.null_count or kind.nullable:
                 continue
@@ -123,7 +123,7 @@ class CsvRows:
                 try:
                     Batch.from_arrow(self._schema, table.slice(row, 1))
                 except SchemaError as fault:
-                    for name, kind in zip(self._schema.names, self._schema.kinds, strict=True):
+                    for name, kind in self._kinds:
                         text = table.column(name)[row].as_py() if kind.is_instant else None
                         if isinstance(text, str) and not _is_instant(text):
                             raise self._no_value(text, name, place(row)) from None
@@ -157,7 +157,7 @@ class CsvRows:
         import pyarrow as pa
         import pyarrow.compute as compute
 
-        for name, kind in zip(self._schema.names, self._schema.kinds, strict=True):
+        for name, kind in self._kinds:
             if not kind.is_date:
                 continue
             texts = table.column(name)
@@ -185,8 +185,7 @@ class CsvRows:
         import pyarrow.compute as compute
         from pyarrow.csv import read_csv
 
-        kinds = zip(self._schema.names, self._schema.kinds, strict=True)
-        types = {name: pa.string() for name, kind in kinds if kind.name in ("int64", "uint64")}
+        types = {name: pa.string() for name, kind in self._kinds if kind.name in ("int64", "uint64")}
         if not types or (b"0x" not in data and b"0X" not in data):
             return
         texts = read_csv(io.BytesIO(data), reading, parsing, self._how_to_convert(types))

@@ -31,10 +31,8 @@ from tests.operators.recovery.test_instants import expected_windows, source
 from tests.operators.recovery.test_instants import rows_of as share_of
 from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine import GraphError, OperatorError, RecoveryError, UsageError
-from tokenring.engine.ask import write_whole
 from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_arrow_files, to_database, union
 from tokenring.operators.recovery import JobFolder, outbox_of
-from tokenring.operators.recovery.wanted import WANTED, answer_to
 from tokenring.operators.sinks.database_table import DatabaseTable
 
 MODULE = import_module("tokenring.operators.sinks.to_database")
@@ -96,10 +94,7 @@ def finish(world: World) -> None:
             world.keeper.finish()
             return
         world.step(8)
-        for wanted in world.job.folder.path.glob(f"{WANTED}*"):
-            world.take(copied=True)
-            wanted.unlink()
-            write_whole(answer_to(wanted), {"number": world.keeper.number})
+        world.take_if_wanted()
     raise AssertionError("the job does not come to an end")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,17 +10,14 @@ from typing import Any
 import pytest
 
 from tests.operators.recovery import test_installed as installed
-from tests.operators.recovery.test_databases import in_database, of_sqlite
+from tests.operators.recovery.test_databases import MODULE, in_database, of_sqlite, quick  # noqa: F401 - a fixture
 from tests.operators.recovery.worlds import Job, World
-from tokenring.engine.ask import write_whole
 from tokenring.engine.install import Installed
 from tokenring.engine.running import Failure
 from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_arrow_files, to_database
 from tokenring.operators.recovery import RemovingSaved, outbox_of
-from tokenring.operators.recovery.wanted import WANTED, answer_to
+from tokenring.operators.recovery.wanted import WANTED
 
-DELIVERY = import_module("tokenring.operators.sinks.delivery")
-TO_DATABASE = import_module("tokenring.operators.sinks.to_database")
 _MOST_STEPS = 5_000
 
 
@@ -37,21 +33,9 @@ def stored(scope: Any) -> None:
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """A job whose rows come into a table a few at a time."""
-    monkeypatch.setattr(DELIVERY, "_LOOK_NS", 0)
-    monkeypatch.setattr(TO_DATABASE, "_AT_ONCE", 3)
-    monkeypatch.setattr(TO_DATABASE, "_SOON_NS", 0)
     monkeypatch.setattr(installed, "stored", stored, raising=False)
     installed.RESULTS[:] = [tmp_path / "results"]
     return Job(tmp_path, installed.totals)
-
-
-def snapshot_if_wanted(world: World) -> None:
-    """The launcher takes the snapshots that are wanted."""
-    for wanted in world.job.folder.path.glob(f"{WANTED}*"):
-        world.take(copied=True)
-        wanted.unlink()
-        write_whole(answer_to(wanted), {"number": world.keeper.number})
 
 
 def begun(world: World, folder: Path) -> list[RemovingSaved]:
@@ -90,7 +74,7 @@ def test_all_that_a_snapshot_has_is_where_it_is_to_go(job: Job, tmp_path: Path, 
             if random.random() < 0.05:
                 world.take(copied=True, until=random.choice(["", "", "manifest"]))
             if random.random() < 0.5:
-                snapshot_if_wanted(world)
+                world.take_if_wanted()
             world.step(random.choice([1, 3, 9]))
         else:
             raise AssertionError("it is not ready to go")
@@ -109,7 +93,7 @@ def until_ready(world: World, removing: list[RemovingSaved]) -> None:
     for _ in range(_MOST_STEPS):
         if removing[0].is_ready():
             return
-        snapshot_if_wanted(world)
+        world.take_if_wanted()
         world.step(3)
     raise AssertionError("it is not ready to go")
 
@@ -117,15 +101,15 @@ def until_ready(world: World, removing: list[RemovingSaved]) -> None:
 def test_rows_that_wait_for_their_table_keep_it(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes once they could be inserted; it stays where nobody waits for that any more."""
     taken: list[int] = []
-    take = TO_DATABASE._Inserting.take
-    monkeypatch.setattr(TO_DATABASE._Inserting, "take", lambda *asked: take(*asked) if taken else False)
+    take = MODULE._Inserting.take
+    monkeypatch.setattr(MODULE._Inserting, "take", lambda *asked: take(*asked) if taken else False)
     with job.world(2, Random(1)) as world:
         installed.install(world, stored)
         world.step(40)
         removing = begun(world, tmp_path / "asked-to-remove")
         for _ in range(50):
             assert not removing[0].is_ready() and all([one.is_ready() for one in removing[1:]])
-            snapshot_if_wanted(world)
+            world.take_if_wanted()
             world.step(3)
         for one in removing:
             one.leave()

@@ -21,10 +21,12 @@ import pyarrow.parquet as pq
 
 from tests.engine.helpers import simulated
 from tokenring.engine import Worker, whole_files
+from tokenring.engine.ask import write_whole
 from tokenring.engine.explain import left_open  # noqa: F401 - here once, and not in each copy
 from tokenring.operators import fluent
 from tokenring.operators.recovery import JobFolder, Recovery, Taking
 from tokenring.operators.recovery.keeping import Keeper, saved
+from tokenring.operators.recovery.wanted import WANTED, answer_to
 from tokenring.operators.recovery.words import DECIDED, FREEZE, RESTS, STATUS, decision
 from tokenring.operators.sinks.dead_letters import DeadLetters
 
@@ -194,6 +196,13 @@ class World:
                 self.keeper.seal(number, into, len(workers), {})
             return
         self.keeper.seal(number, into, len(workers), {})
+
+    def take_if_wanted(self) -> None:
+        """Take the snapshots that are wanted, as the launcher does."""
+        for wanted in self.job.folder.path.glob(f"{WANTED}*"):
+            self.take(copied=True)
+            wanted.unlink()
+            write_whole(answer_to(wanted), {"number": self.keeper.number})
 
     def move_some(self, random: Random) -> None:
         """Let bins go anywhere, where state is in bins."""
