@@ -7,10 +7,10 @@ from typing import Literal, overload
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
-from tokenring.operators.sources.csv_rows import CsvRows, first_row_at
+from tokenring.operators.sources.csv_rows import CsvRows, rows_in
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
-from tokenring.operators.sources.lines import Block, blocks_of, lines_of
+from tokenring.operators.sources.lines import BLOCK_BYTES, Block, blocks_of, lines_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -45,7 +45,7 @@ def read_csv(
     nulls: Sequence[str] = ("",),
     time_formats: Sequence[str] = (),
     quoted_newlines: bool = False,
-    block_bytes: int = 1 << 18,
+    block_bytes: int = BLOCK_BYTES,
     throttle: Throttle | None = None,
     late: bool = False,
     name: str = "read_csv",
@@ -59,9 +59,10 @@ def read_csv(
     then forgotten. Numbers are decimal, of fractions the nearest double is taken; booleans are true, false, 1 or 0.
     Columns at which no operator looks are neither read nor checked.
 
-    Blocks of `block_bytes` are dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp
-    (ns) by which rows come in order, up to `disorder`; or one time for all rows. quoted_newlines: values in quotes may
-    go across lines; files are then dealt and read whole. Memory: a block.
+    Blocks of `block_bytes` are dealt to workers in turn, one message each; of 256 KiB, as they are if nothing is said,
+    up to four. time: a column of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one
+    time for all rows. quoted_newlines: values in quotes may go across lines; files are then dealt and read whole.
+    Memory: a message.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -90,14 +91,12 @@ def read_csv(
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         read = ReadColumns(schema, wanted(), timing.column)
         rows = lines.only(read.least)
-        for number in range(share if position is None else position, len(blocks), shares):
-            block = blocks[number]
-            at, data = lines_of(block)
-            if at == 0:
-                at = first_row_at(data, header)
-                data = data[at:]
-            if data.strip(b"\r\n"):
-                batch, place = rows.batch(columns[block.file], block.file, at, data)
-                yield Piece(read.whole(parts_of(batch), batch.rows), None, place, number + shares)
+        for taken, following in taken_at_once(blocks, share if position is None else position, shares):
+            file = taken[0].file
+            found = [rows_in(lines_of(block), header) for block in taken]
+            found = [lines for lines in found if lines.data.lstrip(b"\r\n")]
+            if found:
+                batch, place = rows.batch(columns[file], file, found)
+                yield Piece(read.whole(parts_of(batch), batch.rows), None, place, following)
 
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))

@@ -1,7 +1,6 @@
 """Lines of CSV as batches, by Arrow's reader: exact about the line and column where they do not fit."""
 
 import csv
-import io
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,8 +12,8 @@ import numpy as np
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
 from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.csv_quotes import faulty_quote
-from tokenring.operators.sources.lines import MARK, lines_before
+from tokenring.operators.sources.lines import MARK, Lines, lines_before, place_of
+from tokenring.operators.sources.octets import faulty_quote, may_be_hexadecimal
 from tokenring.operators.time import RowOrigin
 
 _ROW: Final = re.compile(r"Row #(\d+): ")
@@ -22,13 +21,15 @@ _BEYOND: Final = re.compile(r"Error converting '(.*)' to decimal", re.DOTALL)
 _VALUE: Final = re.compile(r"(?:invalid value|The string) '(.*)'", re.DOTALL)
 
 
-def first_row_at(data: bytes, header: bool) -> int:
-    """Where a file's rows begin, behind its mark of UTF-8 and its header."""
-    at = len(MARK) if data.startswith(MARK) else 0
-    if not header:
-        return at
-    end = data.find(b"\n", at)
-    return len(data) if end < 0 else end + 1
+def rows_in(lines: Lines, header: bool) -> Lines:
+    """Lines without the mark of UTF-8 and the header with which a file begins."""
+    if lines.at:
+        return lines
+    at = len(MARK) if lines.data.startswith(MARK) else 0
+    if header:
+        end = lines.data.find(b"\n", at)
+        at = len(lines.data) if end < 0 else end + 1
+    return Lines(at, lines.data[at:])
 
 
 class CsvRows:
@@ -84,21 +85,24 @@ class CsvRows:
                 raise SchemaError(f"source {self._name!r}: {file} has {what} {column!r}: {there}")
         return found
 
-    def batch(self, columns: list[str], file: str, at: int, data: bytes) -> tuple[Batch, RowOrigin]:
-        """The rows of a file's lines from byte `at` on, and where each is."""
+    def batch(self, columns: list[str], file: str, parts: Sequence[Lines]) -> tuple[Batch, RowOrigin]:
+        """The rows of lines of a file, in so many parts, and where each is."""
         import pyarrow as pa
         from pyarrow.csv import ParseOptions, ReadOptions, read_csv
 
         def place(row: int) -> str:
-            return self._place(file, at, data, row)
+            return self._place(file, parts, row)
 
-        self._look_at_quotes(file, at, data)
-        reading = ReadOptions(use_threads=False, column_names=columns, block_size=max(len(data), 1))
+        for part in parts:
+            self._look_at_quotes(file, part)
+        data = b"".join([part.data for part in parts])
+        longest = max([len(part.data) for part in parts])  # no line is longer
+        reading = ReadOptions(use_threads=False, column_names=columns, block_size=longest)
         parsing = ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted_newlines)
         if self._converting is None:
             self._converting = self._how_to_convert({column: self._type_of(kind) for column, kind in self._kinds})
         try:
-            table = read_csv(io.BytesIO(data), reading, parsing, self._converting)
+            table = read_csv(pa.BufferReader(data), reading, parsing, self._converting)
         except pa.ArrowInvalid as error:
             self._refuse(str(error), columns, place)
         self._look_for_hexadecimal(data, reading, parsing, place)
@@ -186,17 +190,19 @@ class CsvRows:
         from pyarrow.csv import read_csv
 
         types = {name: pa.string() for name, kind in self._kinds if kind.name in ("int64", "uint64")}
-        if not types or (b"0x" not in data and b"0X" not in data):
+        octets = np.frombuffer(data, np.uint8)
+        if not types or not may_be_hexadecimal(address_of(octets), len(data), ord(self._delimiter)):
             return
-        texts = read_csv(io.BytesIO(data), reading, parsing, self._how_to_convert(types))
+        texts = read_csv(pa.BufferReader(data), reading, parsing, self._how_to_convert(types))
         for name in types:
             found = compute.match_substring_regex(texts.column(name), r"^\s*0[xX]").to_pylist()
             if True in found:
                 row = found.index(True)
                 raise self._no_value(texts.column(name)[row].as_py(), name, place(row))
 
-    def _look_at_quotes(self, file: str, at: int, data: bytes) -> None:
+    def _look_at_quotes(self, file: str, lines: Lines) -> None:
         """Refuse quoted values that go across lines, unless they may: blocks of lines would be cut within them."""
+        at, data = lines
         octets = np.frombuffer(data, np.uint8)
         found = faulty_quote(address_of(octets), len(data), ord(self._delimiter), int(self._quoted_newlines))
         if found >= 0:
@@ -206,12 +212,12 @@ class CsvRows:
                 what = "has no end: the file is cut off"
             raise SchemaError(f"source {self._name!r}: {file} line {line}: a quoted value {what}")
 
-    def _place(self, file: str, at: int, data: bytes, row: int) -> str:
+    def _place(self, file: str, parts: Sequence[Lines], row: int) -> str:
         """Blank lines are no rows, so the row's line is found by counting the others."""
         if self._quoted_newlines:
             return f"{file} row {row}"
-        lines = [number for number, line in enumerate(data.split(b"\n")) if line not in (b"", b"\r")]
-        return f"{file} line {lines_before(file, at) + lines[row] + 1}"
+        lines = b"".join([part.data for part in parts]).split(b"\n")
+        return place_of(file, parts, [number for number, line in enumerate(lines) if line not in (b"", b"\r")][row])
 
     def _refuse(self, said: str, columns: list[str], place: RowOrigin) -> NoReturn:
         """Say in our words what Arrow's reader says."""

@@ -1,6 +1,7 @@
 """read_json_lines: files of one JSON object a line, cut into blocks that are dealt to the workers."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time
@@ -9,7 +10,7 @@ from tokenring.operators.sources.arguments import require_positive, require_sche
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
-from tokenring.operators.sources.lines import MARK, Block, blocks_of, lines_before, lines_of
+from tokenring.operators.sources.lines import BLOCK_BYTES, MARK, blocks_of, lines_of, place_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -37,7 +38,7 @@ def read_json_lines(
     *,
     time: str | Time = 0,
     disorder: Span = 0,
-    block_bytes: int = 1 << 18,
+    block_bytes: int = BLOCK_BYTES,
     throttle: Throttle | None = None,
     late: bool = False,
     name: str = "read_json_lines",
@@ -48,8 +49,9 @@ def read_json_lines(
 
     Timestamps are ISO 8601 strings, UTC unless they have an offset; numbers, whose unit nobody knows, are refused: read
     them as int64, and convert them, of ms by `(col("t") * 1_000_000).cast("timestamp")`. Blocks of `block_bytes` are
-    dealt to workers in turn, one message each. time: a column of int64, uint64 or timestamp (ns) by which rows come in
-    order, up to `disorder`; or one time for all rows. Memory: a block.
+    dealt to workers in turn, one message each; of 256 KiB, as they are if nothing is said, up to four. time: a column
+    of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows. Memory:
+    a message.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -68,19 +70,15 @@ def read_json_lines(
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         columns = ReadColumns(schema, wanted(), timing.column)
         rows = lines.only(columns.least)
-        for number in range(share if position is None else position, len(blocks), shares):
-            block = blocks[number]
-            at, data = lines_of(block)
-            data = data if at else data.removeprefix(MARK)
-
-            def where(line: int, block: Block = block, at: int = at) -> str:
-                return f"{block.file} line {lines_before(block.file, at) + line + 1}"
-
-            batch, numbers = rows.batch(data, where)
+        for taken, following in taken_at_once(blocks, share if position is None else position, shares):
+            parts = [lines_of(block) for block in taken]
+            data = b"".join([part.data for part in parts])
+            where = partial(place_of, taken[0].file, parts)
+            batch, numbers = rows.batch(data if parts[0].at else data.removeprefix(MARK), where)
 
             def place(row: int, numbers=numbers, where=where) -> str:  # type: ignore[no-untyped-def]
                 return str(where(int(numbers[row])))
 
-            yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, number + shares)
+            yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, following)
 
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))

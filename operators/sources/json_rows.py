@@ -13,6 +13,8 @@ import orjson
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.engine.columns import arrow_type, instants_of
+from tokenring.engine.raw import address_of
+from tokenring.operators.sources.octets import may_be_no_number, plain_lines
 
 _NOTHING: Final = type(None)
 _NUMBERS: Final = Schema.of({"value": "float64?"})
@@ -31,9 +33,7 @@ _NAMES: Final = {str: "a string", int: "an integer", float: "a fraction", bool: 
 
 _UNQUOTED: Final = re.compile(rb"[:\[,]\s*-?(?:NaN|Inf)")
 """Numbers that pyarrow takes, though they are no JSON; what looks so within a text costs no more than time."""
-_BEFORE: Final = np.frombuffer(b":[,- \t\r\n", np.uint8)
-_DEEP: Final = 1000
-"""Levels of lists and objects, of which orjson takes some more, and pyarrow any number."""
+_LEAST_BYTES: Final = 3  # of a line with an object, its newline among them
 _MOST_BYTES: Final = (1 << 31) - 64
 _WHOLE: Final = 1 << 53
 """Above, a whole number may be none of float64."""
@@ -176,20 +176,12 @@ def _plain_lines(data: bytes) -> np.ndarray | None:
     line ends where an object does (after a brace that closes none can come that opens), so if there are as many objects
     as lines, each line is one. None, too, where one may be deeper than orjson goes.
     """
+    if len(data) > _MOST_BYTES:
+        return None
     octets = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(octets == ord("\n"))
-    starts = np.empty_like(ends)
-    starts[0], starts[1:] = 0, ends[:-1] + 1
-    numbers = np.flatnonzero(ends > starts)
-    starts, last = starts[numbers], ends[numbers] - 1
-    last = last - ((octets[last] == ord("\r")) & (last > starts))
-    if not len(numbers) or len(data) > _MOST_BYTES or (octets[starts] != ord("{")).any():
-        return None
-    if (octets[last] != ord("}")).any():
-        return None
-    long = np.flatnonzero(last - starts >= 2 * _DEEP)
-    lines = [data[start:end] for start, end in zip(starts[long].tolist(), last[long].tolist(), strict=True)]
-    return None if any([line.count(b"[") + line.count(b"{") > _DEEP for line in lines]) else numbers
+    numbers = np.empty(len(data) // _LEAST_BYTES, np.int64)  # more than there are; to count newlines takes longer
+    found = plain_lines(address_of(octets), len(data), address_of(numbers), len(numbers))
+    return numbers[:found] if found > 0 else None
 
 
 def _is_agreed(data: bytes) -> bool:
@@ -200,8 +192,7 @@ def _is_agreed(data: bytes) -> bool:
         except UnicodeDecodeError:
             return False
     octets = np.frombuffer(data, np.uint8)
-    begin = np.flatnonzero((octets == ord("N")) | (octets == ord("I")))
-    return not (np.isin(octets[begin - 1], _BEFORE).any() and _UNQUOTED.search(data))
+    return not (may_be_no_number(address_of(octets), len(data)) and _UNQUOTED.search(data))
 
 
 def _values(kind: Kind, values: Any) -> Any:

@@ -18,7 +18,7 @@ from tests.long_form import examples
 from tokenring.engine import OperatorError, Schema, SchemaError, UsageError, Worker, execute
 from tokenring.engine.raw import address_of
 from tokenring.operators import Collected, collect, gather, read_csv
-from tokenring.operators.sources.csv_quotes import faulty_quote
+from tokenring.operators.sources.octets import faulty_quote, may_be_hexadecimal
 
 FIRST = 1767225600 * 10**9
 ALL = Schema("at", name="string?", x="float64?", up="uint64?", ok="bool?", t="timestamp?", said="string")
@@ -182,3 +182,22 @@ def test_quoted_values_at_fault_are_those_that_a_pattern_finds(parts: list[str],
     faults = [one.start(1) for one in quoted.finditer(data) if not one[2] or (not may_cross and b"\n" in one[1])]
     octets = np.frombuffer(data, np.uint8)
     assert faulty_quote(address_of(octets), len(data), ord(","), int(may_cross)) == (faults[0] if faults else -1)
+
+
+@settings(max_examples=examples(1200))
+@given(st.lists(st.sampled_from(["0x", "0X", "x", "0", '"', " ", "\t", ",", "\n", "\r", ";abcdefg"]), max_size=6))
+def test_values_that_may_be_hexadecimal_are_those_that_a_pattern_finds(parts: list[str]) -> None:
+    data = "".join(parts).encode() + b"\n"
+    octets = np.frombuffer(data, np.uint8)
+    found = may_be_hexadecimal(address_of(octets), len(data), ord(","))
+    assert bool(found) == (re.search(rb'(?:\A|[\n\r,])[" \t]*0[xX]', data) is not None)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_lines_of_blocks_that_are_read_at_once_are_named(workers: int, tmp_path: Path) -> None:
+    """Four blocks of 256 KiB: those of a worker lie apart where there are two."""
+    lines = [f"{at},{'x' * 90}" for at in range(30_000)]
+    lines[12_345] = "1O,"
+    text, at_fault = "n,text\n" + "\n".join(lines), ("line 12347", "column 'n'", "'1O'")
+    with raises(OperatorError, *at_fault):
+        _rows(tmp_path, text, Schema("n", text="string"), workers)

@@ -164,16 +164,27 @@ def test_both_readers_read_alike(lines: list[str], between: str, end: str, damag
     if damage is not None:
         data = data[:damage] + b"\xff" + data[damage:]
 
-    def read(quick: bool) -> object:
-        rows = JsonRows("read", ALL)
-        try:
-            batch, numbers = (rows.batch if quick else rows.exact)(data, lambda line: f"line {line + 1}")
-        except SchemaError as error:
-            return str(error)
-        words = [column.view(np.int64).tolist() for at, column in enumerate(batch.columns) if ALL.names[at] != "name"]
-        return [*map(int, numbers)], words, batch["name"].tolist()
+    assert _read(data, quick=True) == _read(data, quick=False)
 
-    assert read(quick=True) == read(quick=False)
+
+def _read(data: bytes, quick: bool) -> object:
+    """What is read, or the error."""
+    rows = JsonRows("read", ALL)
+    try:
+        batch, numbers = (rows.batch if quick else rows.exact)(data, lambda line: f"line {line + 1}")
+    except SchemaError as error:
+        return str(error)
+    words = [column.view(np.int64).tolist() for at, column in enumerate(batch.columns) if ALL.names[at] != "name"]
+    return [*map(int, numbers)], words, batch["name"].tolist()
+
+
+ODD_VALUES = [f'{{"id":1,"{name}":{value}}}' for name in ("score", "more") for value in (*NUMBERS, *OTHERS)]
+
+
+@pytest.mark.parametrize("odd", [*ODD_LINES, *ODD_VALUES])
+def test_both_readers_read_each_odd_line_alike(odd: str) -> None:
+    data = f'{{"id":1}}\n{odd}\n{{"id":2}}\n'.encode()
+    assert _read(data, quick=True) == _read(data, quick=False)
 
 
 @pytest.mark.parametrize("depth", [900, 1000, 1001, 1100, 3000])
@@ -201,3 +212,13 @@ def test_a_block_of_right_lines_is_read_quickly(monkeypatch: pytest.MonkeyPatch)
     lines = [orjson.dumps({"id": at, "size": at, "name": "ä" if at else None, **same}) for at in range(3)]
     batch, numbers = JsonRows("read", ALL).batch(b"\n\n".join(lines), str)
     assert batch["name"].tolist() == [None, "ä", "ä"] and list(numbers) == [0, 2, 4]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_lines_of_blocks_that_are_read_at_once_are_named(workers: int, tmp_path: Path) -> None:
+    """Four blocks of 256 KiB: those of a worker lie apart where there are two."""
+    lines = [b'{"id": %d, "text": "%s"}' % (at, b"x" * 90) for at in range(30_000)]
+    lines[12_345] = b'{"id": 1O}'
+    (tmp_path / "rows.jsonl").write_bytes(b"\n".join(lines))
+    with raises(OperatorError, "rows.jsonl line 12346", "bad JSON"):
+        run(lambda scope: read_json_lines(scope, tmp_path, Schema("id", text="string")), workers)

@@ -51,6 +51,8 @@ class Drawn(NamedTuple):
     block_bytes: int
     newlines: int
     shares: int
+    at_once: int = 1
+    """How many blocks."""
     folder: Path = Path()
 
     def numbered(self, place: Callable[[int, int], str]) -> dict[str, Row]:
@@ -87,6 +89,7 @@ def drawn(draw: st.DrawFn) -> Drawn:
         block_bytes=draw(st.integers(1, 150)),
         newlines=draw(st.integers(1, 2)),
         shares=draw(st.integers(1, 3)),
+        at_once=draw(st.integers(1, 4)),
     )
 
 
@@ -238,7 +241,8 @@ def test_a_share_of_csv_goes_on(write: Callable[[Drawn], Case], tmp_path: Path) 
 
 
 def _goes_on(write: Callable[[Drawn], Case], of: Drawn) -> None:
-    with TemporaryDirectory() as folder:
+    large = {"BLOCK_BYTES": 1, "_AT_ONCE": of.at_once * of.block_bytes}
+    with TemporaryDirectory() as folder, patch.multiple("tokenring.operators.sources.lines", **large):
         case = write(of._replace(folder=Path(folder)))
         pieces, _ = declared(case)
         found = {}
