@@ -1,6 +1,6 @@
 """read_parquet: Parquet files, their row groups dealt to the workers and streamed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
@@ -113,9 +113,12 @@ def read_parquet(
 
     wanted, told, may_pass = columns_wanted(scope), rows_a_message(scope), rows_may_pass(scope)
     footer_of = dict(zip(files, footers, strict=True))
+    columns_of = {file: _flat_columns(footer) for file, footer in footer_of.items()}
 
     def is_wanted(group: _RowGroup) -> bool:
-        return may_pass(partial(_range, footer_of[group.file].row_group(group.number), chosen))
+        return may_pass(
+            partial(_range, footer_of[group.file].row_group(group.number), columns_of[group.file], chosen)
+        )
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         import pyarrow as pa
@@ -215,25 +218,30 @@ def _row_groups_with_rows(footer: "pq.FileMetaData") -> list[int]:
     return [number for number in range(footer.num_row_groups) if footer.row_group(number).num_rows]
 
 
+def _flat_columns(footer: "pq.FileMetaData") -> dict[str, int]:
+    """The numbers of columns that are within no other; those have paths with points, as names may."""
+    columns = map(footer.schema.column, range(footer.num_columns))
+    return {column.name: at for at, column in enumerate(columns) if column.name == column.path}
+
+
 def _nullable(footer: "pq.FileMetaData") -> Iterator[str]:
     """Columns that have nulls, or may have for all one can tell."""
-    for at in range(footer.num_columns):
-        column = footer.schema.column(at)
+    for name, at in _flat_columns(footer).items():
         counts = []
         for number in _row_groups_with_rows(footer):
             statistics = footer.row_group(number).column(at).statistics
             counts.append(statistics.null_count if statistics is not None and statistics.has_null_count else None)
-        if column.max_definition_level and any(count != 0 for count in counts):
-            yield column.path.partition(".")[0]
+        if footer.schema.column(at).max_definition_level and any(count != 0 for count in counts):
+            yield name
 
 
 def _row_groups(file: str, footer: "pq.FileMetaData", time: str | None) -> Iterator[_RowGroup]:
-    paths = [footer.schema.column(at).path for at in range(footer.num_columns)]
+    columns = _flat_columns(footer)
     first_row = 0
     for number in _row_groups_with_rows(footer):
         group = footer.row_group(number)
-        least = None if time is None else _least(group.column(paths.index(time)).statistics)
-        dictionaries = [path for at, path in enumerate(paths) if _has_dictionary(group.column(at))]
+        least = None if time is None else _least(group.column(columns[time]).statistics)
+        dictionaries = [name for name, at in columns.items() if _has_dictionary(group.column(at))]
         yield _RowGroup(file, number, first_row, group.num_rows, least, dictionaries)
         first_row += group.num_rows
 
@@ -245,14 +253,12 @@ def _has_dictionary(column: Any) -> bool:
     return column.has_dictionary_page and column.total_uncompressed_size <= numbers_bytes
 
 
-def _range(group: "pq.RowGroupMetaData", schema: Schema, name: str) -> "Range | None":
-    """What a row group's statistics say of a column of the schema; None if that is nothing, or of values that are
-    converted."""
+def _range(group: "pq.RowGroupMetaData", columns: Mapping[str, int], schema: Schema, name: str) -> "Range | None":
+    """What a row group's statistics say of a column of the schema, of which `columns` has the number; None if that is
+    nothing, or of values that are converted."""
     from tokenring.operators.expressions import Range
 
-    columns = map(group.column, range(group.num_columns))
-    found = next((column for column in columns if column.path_in_schema == name), None)
-    statistics = None if found is None else found.statistics
+    statistics = group.column(columns[name]).statistics if name in columns else None
     if statistics is None:
         return None
     if statistics.has_null_count and statistics.null_count == group.num_rows:

@@ -293,3 +293,18 @@ def test_a_files_footer_is_read_once(tmp_path: Path) -> None:
         return int(total.columns()["total"].sum())
 
     assert tr.execute(program, workers=1) == [sum(range(100))]
+
+
+@pytest.mark.parametrize("name", ["a.b", "a", "a.", "."])
+def test_a_column_with_a_point_in_its_name_is_no_part_of_another(name: str, tmp_path: Path) -> None:
+    """The paths of the columns of a struct `a` have a point, too."""
+    values = {"a": [{"b": 100, "": 7}] * 3} if name != "a" else {"a.b": [100] * 3}
+    pq.write_table(pa.table(values | {name: [1, 2, 3], f"{name}?": [1, None, 3]}), tmp_path / "f.parquet", 1)
+
+    def rows(scope: tr.Scope, **options: Any) -> tr.Stream:
+        return scope.read_parquet(tmp_path / "f.parquet", columns=[name, f"{name}?"], **options)
+
+    found = tr.run(lambda scope: rows(scope).filter(tr.col(name) < 3).collect(), workers=1)
+    assert found.to_pylist() == [{name: 1, f"{name}?": 1}, {name: 2, f"{name}?": None}]
+    found = tr.run(lambda scope: rows(scope, time=name).collect(), workers=1)
+    assert found[name].to_pylist() == [1, 2, 3]
