@@ -96,7 +96,8 @@ class Schema:
             what += f", which is {type(name).__name__}: the name of one column is wanted, as text"
         elif len(name.split()) > 1 and all([word in self.positions for word in name.split()]):
             what += ": one column is wanted here, not several"
-        return f"{what}; the columns are {', '.join(self.names)}{did_you_mean(name, self.names)}"
+        names = [each for each in self.names if not each.startswith("@")] or self.names  # others are operators' own
+        return f"{what}; the columns are {', '.join(names)}{did_you_mean(name, names)}"
 
     def kind(self, name: str) -> Kind:
         """What a column holds; SchemaError if there is none of that name."""

@@ -96,7 +96,7 @@ class Arranged:
         build_joining(builder, left.trace, right.trace, nulls_of(kinds))
         return self._made(pairs, data)
 
-    def aggregate(self, name: str = "aggregate", **folds: Any) -> Arranged:
+    def aggregate(self, /, name: str = "aggregate", **folds: Any) -> Arranged:
         """For each key that is there, one row of it and of totals."""
         require_other_names(name, self.keys, folds)
         for fold in folds.values():

@@ -32,13 +32,13 @@ class Rows:
         """The rows for which an expression is true."""
         return type(self)(filter_rows(self.stream, condition), self.schema, self.is_net)
 
-    def select(self, *kept: Any, **columns: Any) -> Self:
+    def select(self, /, *kept: Any, **columns: Any) -> Self:
         """These columns alone, as `select` of a stream."""
         named = [each.name if isinstance(each, Alias) else each for each in kept if isinstance(each, Alias | str)]
         require_none_of([*named, *columns], self._hidden, "select")
         return self._of(select(self.stream, *kept, *self._hidden, **columns))
 
-    def with_columns(self, **columns: Any) -> Self:
+    def with_columns(self, /, **columns: Any) -> Self:
         """These columns besides, or in place of others, by expressions."""
         kept = {name: columns.pop(name, col(name)) for name in self.schema.names} | columns
         return self.select(**kept)

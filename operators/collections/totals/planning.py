@@ -116,7 +116,7 @@ def columns_folded(
             raise SchemaError(f"operator {name!r}: {result} is of rows that a function chooses; give an expression")
         if isinstance(column, Expression) or where is not None or column in keys:
             value = lit(1) if column is None else col(column) if isinstance(column, str) else column
-            own = f"@{result}"
+            own = f"@of {result}"
             columns[own] = value if where is None else when(where).then(value)
             fold = replace(fold, column=own, where=None)
         elif column is not None:
