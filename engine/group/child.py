@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from tokenring.engine import errors
@@ -17,6 +18,7 @@ from tokenring.engine.group.processes import limit_met
 from tokenring.engine.group.traces import trace_of
 from tokenring.engine.group.values import CURE
 from tokenring.engine.install import Failing, Installing, Removing
+from tokenring.engine.running import refuse_step
 from tokenring.engine.worker import Config, Worker
 from tokenring.shm.kernels import forbid_compilation
 from tokenring.shm.memory import Segment, text_space
@@ -26,6 +28,10 @@ Program = Callable[[Any], Any]
 """Of a worker, of the class that the group was told."""
 
 _REQUESTS: dict[str, Any] = {"fail": Failing, "hold": KeptHold, "install": Installing, "remove": Removing}
+_IS_COPY = (
+    "a process that its program forked cannot go on as the worker, which goes on itself; let such a process do its own "
+    "work and end with os._exit(), or start it by multiprocessing or subprocess"
+)
 _LONGEST_TEXT = 20_000  # of an error; of more, the middle is left out
 
 
@@ -43,7 +49,7 @@ def live(
 ) -> NoReturn:
     """The whole life of a worker process, whose signals are set up. cores: where each worker runs, none if they are
     not pinned; parent: its own, if that is not the launcher; worker_class: what the program is given."""
-    status = 1
+    status, process = 1, os.getpid()
     try:
         forbid_compilation(index)
         die_with_parent(parent or launcher)
@@ -64,20 +70,37 @@ def live(
         worker.publish = lambda one: write_message(pipe, {"kind": "publication", "value": list(one)})
         worker.ending.heeding = lambda: write_message(pipe, {"kind": "heeding"})
         worker.tell_dropped = lambda told: _tell(pipe, index, "dropped", told)
+        os.register_at_fork(after_in_child=partial(_fail_copy, worker))
         value = program(worker)
+        if worker.failure is not None:
+            refuse_step(worker)
         worker.agreement.finish()
         worker.run()
         _tell(pipe, index, "result", value)
         status = 0
-    except GroupStopped as error:
-        write_message(pipe, {"kind": "stopped", "text": str(error)})
     except BaseException as error:
         with contextlib.suppress(BaseException):
-            write_message(pipe, told(error, index))
+            if os.getpid() != process:  # the pipe is the worker's
+                _say_of_copy(error, index)
+            elif isinstance(error, GroupStopped):
+                write_message(pipe, {"kind": "stopped", "text": str(error)})
+            else:
+                write_message(pipe, told(error, index))
     finally:
         with contextlib.suppress(BaseException):
             flush_output()
         os._exit(status)
+
+
+def _fail_copy(worker: Worker) -> None:
+    """In a process that a worker has just forked: it takes no step more, nor sends; that of a logic ends in it."""
+    worker.fail(GroupStopped(f"worker {worker.index}: {_IS_COPY}"))
+    vars(worker.compiled).update(before=partial(refuse_step, worker))
+
+
+def _say_of_copy(error: BaseException, index: int) -> None:
+    trace = "" if isinstance(error, GroupStopped) else trace_of(error)
+    print(f"{trace}tokenring: worker {index}: {_IS_COPY}", file=sys.stderr)
 
 
 def _tell(pipe: int, index: int, kind: str, value: Any) -> None:

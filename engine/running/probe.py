@@ -1,6 +1,7 @@
 """Probes: handles to a stream's frontier, for whoever feeds the dataflow or waits for its results."""
 
 from collections.abc import Callable
+from operator import index
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -116,7 +117,7 @@ class Probe:
         try:
             if self._depth > 1:
                 return bool(self.frontier.less_than(as_time(time, self._depth)))
-            return bool(self.frontier < time)
+            return bool(self.frontier < index(time))
         except TypeError:
             raise self._no_time(time) from None
 
@@ -125,7 +126,7 @@ class Probe:
         try:
             if self._depth > 1:
                 return bool(self.frontier.less_equal(as_time(time, self._depth)))
-            return bool(self.frontier <= time)
+            return bool(self.frontier <= index(time))
         except TypeError:
             raise self._no_time(time) from None
 

@@ -28,6 +28,9 @@ from tokenring.shm.memory import (
     poke,
 )
 
+IS_IN_RUN, HAS_RETURNED = 1, 2
+"""What a worker says of its program: it is in `Worker.run`, until all dataflows are complete; or it has returned."""
+
 _NAP_S = 0.0005
 _COMPARED = 10_000  # operators, stages and probes of which a worker tells when it does not agree
 
@@ -98,15 +101,18 @@ class Agreement:
         """A barrier at which each worker says something; whether it is so for any of them."""
         return self.greatest(int(is_so)) > 0
 
-    def greatest(self, told: int) -> int:
-        """Wait until every worker is here; the greatest number that one tells."""
+    def greatest(
+        self, told: int, what: str = "reach a barrier", holds_up: Callable[[], bool] = lambda: False
+    ) -> int:
+        """Wait until every worker is here; the greatest number that one tells. holds_up: whether nobody gets here out
+        of `Worker.run`, since what has to be complete for that waits for this."""
         self.settle()
         if self.left:
             raise UsageError(self.left)
         parity = self._barriers % 2
         self._barriers += 1
         self._line(self._me)[WORKER_INSTANT_EVEN + parity] = told
-        self._wait(WORKER_BARRIERS, self._barriers, "reach a barrier")
+        self._wait(WORKER_BARRIERS, self._barriers, what, holds_up=holds_up)
         return max(int(self._line(peer)[WORKER_INSTANT_EVEN + parity]) for peer in self._everybody)
 
     @property
@@ -118,15 +124,15 @@ class Agreement:
         """The group has the first so many workers from now on."""
         self.peers = self._everybody = range(workers)
 
-    def finish(self, is_finished: bool = True) -> None:
-        """Say that the program has returned, so that nobody waits for this worker any more; or that it declares
-        something all the same."""
-        poke(self._address(self._me) + 8 * WORKER_FINISHED, is_finished)  # SYNC counted-wait: release
+    def finish(self, how_far: int = HAS_RETURNED) -> None:
+        """Say that the program has returned, so that nobody waits for this worker any more, or is in `Worker.run`; or,
+        by 0, that it declares something all the same."""
+        poke(self._address(self._me) + 8 * WORKER_FINISHED, how_far)  # SYNC counted-wait: release
 
     @property
-    def is_finished(self) -> bool:
-        """Whether that was said."""
-        return bool(self._line(self._me)[WORKER_FINISHED])
+    def finished(self) -> int:
+        """What was said so; 0: that the program goes on."""
+        return int(self._line(self._me)[WORKER_FINISHED])
 
     def _line(self, worker: int) -> np.ndarray:
         return self._segment.words[self._segment.layout.worker(worker) :]
@@ -134,7 +140,9 @@ class Agreement:
     def _address(self, worker: int) -> int:
         return self._segment.address(self._segment.layout.worker(worker))
 
-    def _wait(self, word: int, count: int, what: str, stepping: bool = True) -> None:
+    def _wait(
+        self, word: int, count: int, what: str, stepping: bool = True, holds_up: Callable[[], bool] = lambda: False
+    ) -> None:
         """Set our word to `count` and wait until every peer's is at least that."""
         self.is_waiting = True
         poke(self._address(self._me) + 8 * word, count)  # SYNC counted-wait: release
@@ -143,9 +151,12 @@ class Agreement:
             line = self._address(peer)
             while peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
                 # Looked at twice, since it may have counted and then finished after the first look.
-                if peek(line + 8 * WORKER_FINISHED) and peek(line + 8 * word) < count:  # SYNC counted-wait: acquire
+                finished = peek(line + 8 * WORKER_FINISHED)  # SYNC counted-wait: acquire
+                is_missed = finished == HAS_RETURNED or (finished == IS_IN_RUN and holds_up())
+                if is_missed and peek(line + 8 * word) < count:
+                    how = "has returned" if finished == HAS_RETURNED else "is in worker.run()"
                     raise GraphMismatchError(
-                        f"worker {self._me} waits for all workers to {what}, but worker {peer}'s program has returned "
+                        f"worker {self._me} waits for all workers to {what}, but worker {peer}'s program {how} "
                         "without that; every worker must run the same program"
                     )
                 self._meanwhile(stepping)

@@ -48,7 +48,8 @@ class Assent:
         self._act: Callable[[], None] = lambda: None
         self._still: Callable[[], bool] = lambda: True
         self._until_ns = self._look_ns = 0
-        self._is_abandoned = self._was_finished = False
+        self._is_abandoned = False
+        self._finished = 0
 
     def ask_only(self, workers: int) -> None:
         """The group has the first so many workers from now on."""
@@ -68,9 +69,9 @@ class Assent:
         self.promised, self._act, self._look_ns = number, act, 0
         self._worker.settle_after_steps(True)
         agreement = self._worker.agreement
-        self._was_finished = agreement.is_finished
-        if self._was_finished:
-            agreement.finish(False)
+        self._finished = agreement.finished
+        if self._finished:
+            agreement.finish(0)
         self._vote(number, True)
 
     def refuse(self, number: int) -> None:
@@ -98,8 +99,8 @@ class Assent:
             self.is_acting = True
             act()
             self.is_acting = False
-        if self._was_finished:
-            self._worker.agreement.finish()
+        if self._finished:
+            self._worker.agreement.finish(self._finished)
 
     def decided(self, number: int) -> bool | None:
         """Whether it is to be done; None if nobody knows yet."""

@@ -3,7 +3,9 @@ tokens.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine.data import (
@@ -32,7 +34,7 @@ from tokenring.engine.declare import Scope
 from tokenring.engine.errors import GraphError, GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
 from tokenring.engine.explain import Dataflow, stop
 from tokenring.engine.graph import Compiled, Exchange, Notify, OperatorSpec, Route, Source, require_usable, shared
-from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator
+from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator, refuse_step
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
 
@@ -49,11 +51,19 @@ def begin(worker: "Worker", scope: Scope) -> None:
     forgotten = worker.agreement.declare(scope.graph, worker.dataflows.forgotten(worker.tracker))
     try:
         built = build_dataflow(worker, scope, forgotten)
-        scope.begin(Dataflow(built, worker.inspection, worker.schedule, worker.barrier))
+        scope.begin(Dataflow(built, worker.inspection, worker.schedule, partial(_meet_to_cancel, worker, built)))
     except BaseException as error:
         worker.fail(error)
         raise
     worker.agreement.built(scope.graph.name)  # nobody sends before all can receive
+
+
+def _meet_to_cancel(worker: "Worker", dataflow: RunningDataflow) -> None:
+    """A barrier before what a worker's instance of a dataflow holds is let go. GraphMismatchError if another waits for
+    the dataflow's end meanwhile."""
+    if worker.is_stepping or get_ident() != worker.thread:
+        refuse_step(worker)
+    worker.agreement.greatest(0, f"cancel dataflow {dataflow.name!r}", lambda: not dataflow.done)
 
 
 def build_dataflow(worker: "Worker", scope: Scope, forgotten: int) -> RunningDataflow:

@@ -20,7 +20,7 @@ from tokenring.engine.explain import Inspection, StallWatch, stop
 from tokenring.engine.native import NOTED, World
 from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import Dataflows, Garbage, Publication, Room, Schedule, put_in_place, refuse_step
-from tokenring.engine.worker.agreement import Agreement
+from tokenring.engine.worker.agreement import IS_IN_RUN, Agreement
 from tokenring.engine.worker.assent import Assent
 from tokenring.engine.worker.build import begin
 from tokenring.engine.worker.config import EXHAUSTIVE, Config
@@ -266,10 +266,13 @@ class Worker:
         for handle in self.inputs:
             handle.close()
         self.parting.may_end = True
+        finished = self.agreement.finished
+        self.agreement.finish(max(finished, IS_IN_RUN))
         # Whoever is due still learns that its frontiers are complete.
         while not self.complete or self.schedule.due or self.dataflows.finished or self.assent.promised:
             self.step_or_park()
         self.parting.may_end = False
+        self.agreement.finish(finished)
 
     @property
     def stopping(self) -> bool:

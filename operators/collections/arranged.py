@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,7 +108,10 @@ class Arranged:
                 )
         totals = totals_of(name, self.schema, folds)
         table = table_of_rows(self.schema, len(self.keys), totals)
-        return self._reduced(name, TOTALS, {each: str(total.kind) for each, total in totals.items()}, totals=table)
+        kinds = {each: str(total.kind) for each, total in totals.items()}
+        by_functions = [(each, total.by_functions) for each, total in totals.items() if total.by_functions is not None]
+        called = [f"{fold.functions.name} ({each})" for each, fold in by_functions]
+        return self._reduced(name, TOTALS, kinds, totals=table, called=called)
 
     def each(self, name: str = "distinct") -> Arranged:
         """Each row that is there, once."""
@@ -178,9 +181,10 @@ class Arranged:
         return {each: str(self.schema.kind(each)) for each in self.schema.names[len(self.keys) :]}
 
     def _reduced(
-        self, name: str, what: int, values: Mapping[str, str], most: int = 0, totals: np.ndarray = NO_TOTALS
+        self, name: str, what: int, values: Mapping[str, str], most: int = 0, totals: np.ndarray = NO_TOTALS,
+        called: Sequence[str] = (),
     ) -> Arranged:
-        """Of each key's rows others, of these kinds: see Reduction."""
+        """Of each key's rows others, of these kinds: see Reduction; called: see KeyFaults."""
         data = Schema.of({each: str(self.schema.kind(each)) for each in self.keys} | dict(values))
         trace = Trace(len(self.keys), len(data), self.trace.depth)
         taken = self.by_key
@@ -189,6 +193,6 @@ class Arranged:
         builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))
-        faults = KeyFaults(name, self.schema.select(self.keys), sealed)
+        faults = KeyFaults(name, self.schema.select(self.keys), sealed, called)
         build_reducing(builder, taken.trace, trace, reduction, faults)
         return Arranged(sealed, data, self.keys, trace, self._made)

@@ -32,6 +32,7 @@ from tokenring.operators.collections.totals import (
     columns_folded,
     in_order,
     means_of,
+    require_columns,
     tables_of_parts,
     totals_of,
     without_means,
@@ -196,6 +197,7 @@ class Collection(Rows):
             return of_all.drop_columns(_ALL)
         keys = self._keys(key, name)
         require_other_names(name, keys, folds)
+        require_columns(name, folds)
         if any(isinstance(fold, CountDistinct) for fold in folds.values()):
             return self._with_distinct(keys, name, folds)
         parted = without_means(folds)

@@ -75,10 +75,10 @@ coordinates, 1)."""
 
 class KeyFaults:
     """Tells of keys that an operator can make nothing of: errors of the views that lack them. key: its schema; made:
-    what the operator sends."""
+    what the operator sends; called: its aggregates that functions make, in words."""
 
-    def __init__(self, name: str, key: Schema, made: Stream) -> None:
-        self._name, self._key = name, key
+    def __init__(self, name: str, key: Schema, made: Stream, called: Sequence[str] = ()) -> None:
+        self._name, self._key, self._called = name, key, called
         self._rejected, self._place = made.scope.kept(Rejected), ("operator", made.source.operator)
 
     def tell(self, words: np.ndarray, time: Sequence[int], error: Exception | None) -> None:
@@ -119,8 +119,8 @@ class KeyFaults:
             )
         if status == FUNCTION_RAISED:
             return ValueError(
-                f"{at} has rows at which a function of an aggregate of its own raised, or its finalize gave what the "
-                f"result's kind cannot hold: None where there is no null, a negative number of uint64"
+                f"{at} has rows at which a function of aggregate {' or '.join(self._called)} raised, or its finalize "
+                f"gave what the result's kind cannot hold: None where there is no null, a negative number of uint64"
             )
         return ValueError(f"{at} has a sum beyond what its kind holds")
 

@@ -17,7 +17,18 @@ with later(__name__):
         write_results,
         write_rows,
     )
-    from tokenring.operators.folds.functions import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
+    from tokenring.operators.folds.functions import (
+        Aggregate,
+        Count,
+        CountDistinct,
+        First,
+        Last,
+        Max,
+        Mean,
+        Min,
+        Sum,
+        column_of,
+    )
     from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
     from tokenring.operators.folds.owners import to_owners
     from tokenring.operators.folds.plan import ALL, Plan, counted_columns, require_other_names
@@ -45,6 +56,7 @@ __all__ = [
     "accumulated",
     "bounds",
     "clear_sets",
+    "column_of",
     "counted_columns",
     "distinct_slots",
     "fold_block",

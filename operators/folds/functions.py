@@ -134,19 +134,24 @@ class Aggregate:
         assert not isinstance(self.column, Expression)
         return self.column
 
+    @property
+    def _called(self) -> str:
+        """Its own name, for messages."""
+        return type(self).__name__
+
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """What to fold of rows of `schema`; SchemaError, with `name`, the operator's and the result's, if it cannot."""
         raise NotImplementedError
 
     def _kind(self, schema: Schema, name: str, *, totals: bool = False, texts: bool = True) -> Kind:
-        """The column's kind; SchemaError if it has no sums (totals), or is text (not texts)."""
-        assert self._name is not None
-        if self._name not in schema.positions:
-            raise SchemaError(f"{name}: {schema.missing(self._name)}")
-        kind = schema.kind(self._name)
+        """The column's kind; SchemaError if there is none, or it has no sums (totals), or is text (not texts)."""
+        column = column_of(name, self)
+        if column not in schema.positions:
+            raise SchemaError(f"{name}: {schema.missing(column)}")
+        kind = schema.kind(column)
         if (totals and not kind.total) or (kind.is_text and not texts):
             raise SchemaError(
-                f"{name}: {type(self).__name__} of column {self._name!r}, which is {kind}; it takes "
+                f"{name}: {type(self).__name__} of column {column!r}, which is {kind}; it takes "
                 f"{names_of_kinds(totals=totals, texts=texts)}"
             )
         return kind
@@ -157,6 +162,15 @@ class Aggregate:
             return Result(_kind(kind), how, fold, count)
         present = ask(Fold(COUNT, self._name if of.nullable else None, self.where))
         return Result(_kind(f"{kind}?"), how, fold, count, present)
+
+
+def column_of(name: str, aggregate: Aggregate) -> str:
+    """The name of its column, no expression; SchemaError, with `name`, the operator's and the result's, if there is
+    none."""
+    column, what = aggregate._name, aggregate._called
+    if column is None:
+        raise SchemaError(f"{name}: {what}() has no column; say of which, {what}('column'); Count() counts rows")
+    return column
 
 
 def _kind(spelt: str) -> Kind:

@@ -100,7 +100,8 @@ class Mechanism(ABC):
 
     @abstractmethod
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
-        """A manual input, as `Scope.new_input` makes it; `time` names the column of rows' own times."""
+        """A manual input, as `Scope.new_input` makes it; `time` names the column of rows' own times: SchemaError
+        for one that is not there, or holds none."""
 
     @abstractmethod
     def timed(

@@ -42,7 +42,7 @@ from tokenring.operators.mechanisms.interface import (
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.migrate import GoneBy, Table, saving_of, state_moves
-from tokenring.operators.time import require_total_order
+from tokenring.operators.time import position_of, require_total_order
 
 
 def late_rows(operator: str, time: Time, due: Time) -> TimeRegressionError:
@@ -138,6 +138,7 @@ class Tokens(Mechanism):
 
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
         """See Mechanism."""
+        position_of(f"input {name!r}", schema, time)
         return scope.new_input(schema, name)
 
     def timed(

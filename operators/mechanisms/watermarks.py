@@ -63,6 +63,7 @@ from tokenring.operators.mechanisms.marks import (
 )
 from tokenring.operators.mechanisms.outlets import new_outlets
 from tokenring.operators.migrate import Table
+from tokenring.operators.time import position_of
 
 
 class Watermarks(Mechanism):
@@ -117,6 +118,7 @@ class Watermarks(Mechanism):
 
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:
         """See Mechanism."""
+        position_of(f"input {name!r}", schema, time)
         marks = Marks()
         handle, stream = scope.new_input(schema, name, MarkedInput(schema, name, marks))
         self._marks[scope, stream.source] = marks

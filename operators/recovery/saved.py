@@ -9,7 +9,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Notify, Schema, Stream, Time
 from tokenring.engine.graph import OperatorSpec
-from tokenring.operators.migrate import Bins, Leaving, Mover, Offered, Table, require_movable, workers_of
+from tokenring.operators.migrate import Bins, Leaving, Mover, Offered, Table, put_in, require_movable, workers_of
 from tokenring.operators.recovery.places import Edge, edges_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class SavedState:
         require_movable(self.operator, self.offered, self.tables, ", or run without recovery=")
         found = self._saving.tables_of(self.known, self.tables)
         if found is not None:
-            self.due = self.offered.only(self.operator).put_in(self._here(found))
+            self.due = put_in(self.operator, self.offered.only(self.operator), self._here(found))
 
     def edges(self) -> list[Edge]:
         """What it reads."""

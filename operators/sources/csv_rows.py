@@ -18,6 +18,9 @@ from tokenring.operators.time import RowOrigin
 
 _ROW: Final = re.compile(r"Row #(\d+): ")
 _BEYOND: Final = re.compile(r"Error converting '(.*)' to decimal", re.DOTALL)
+_LATE_DAY: Final = "29|30|31"
+_NUMBER: Final = re.compile(r"\d+")
+_NS_A_DAY: Final = 86_400_000_000_000
 _VALUE: Final = re.compile(r"(?:invalid value|The string) '(.*)'", re.DOTALL)
 
 
@@ -121,7 +124,7 @@ class CsvRows:
         if self._time_formats:
             table = self._with_dates(table, place)
         try:
-            return Batch.from_arrow(self._schema, table), place
+            batch = Batch.from_arrow(self._schema, table)
         except SchemaError as error:
             for row in range(table.num_rows):
                 try:
@@ -133,6 +136,9 @@ class CsvRows:
                             raise self._no_value(text, name, place(row)) from None
                     raise SchemaError(f"{place(row)}, {fault}") from None
             raise SchemaError(f"{place(0)} and those after it: {error}") from None
+        if self._time_formats:
+            self._look_for_missing_days(batch, data, reading, parsing, place)
+        return batch, place
 
     def _how_to_convert(self, types: dict[str, Any]) -> Any:
         from pyarrow.csv import ISO8601, ConvertOptions
@@ -185,20 +191,56 @@ class CsvRows:
 
     def _look_for_hexadecimal(self, data: bytes, reading: Any, parsing: Any, place: RowOrigin) -> None:
         """Refuse 0x10, which Arrow's reader takes for 16, where a whole number is to be."""
-        import pyarrow as pa
         import pyarrow.compute as compute
-        from pyarrow.csv import read_csv
 
-        types = {name: pa.string() for name, kind in self._kinds if kind.name in ("int64", "uint64")}
+        names = [name for name, kind in self._kinds if kind.name in ("int64", "uint64")]
         octets = np.frombuffer(data, np.uint8)
-        if not types or not may_be_hexadecimal(address_of(octets), len(data), ord(self._delimiter)):
+        if not names or not may_be_hexadecimal(address_of(octets), len(data), ord(self._delimiter)):
             return
-        texts = read_csv(pa.BufferReader(data), reading, parsing, self._how_to_convert(types))
-        for name in types:
+        texts = self._texts(names, data, reading, parsing)
+        for name in names:
             found = compute.match_substring_regex(texts.column(name), r"^\s*0[xX]").to_pylist()
             if True in found:
                 row = found.index(True)
                 raise self._no_value(texts.column(name)[row].as_py(), name, place(row))
+
+    def _look_for_missing_days(self, batch: Batch, data: bytes, reading: Any, parsing: Any, place: RowOrigin) -> None:
+        """Refuse the 31st of February in a time, which Arrow's reader takes for the 3rd of March."""
+        import pyarrow.compute as compute
+
+        times = {name: ns for (name, kind), ns in zip(self._kinds, batch.columns, strict=True) if kind.is_instant}
+        doubtful = {name: _after_short_months(ns // _NS_A_DAY).tolist() for name, ns in times.items()}
+        names = [name for name, rows in doubtful.items() if rows]
+        if not names:
+            return
+        texts = self._texts(names, data, reading, parsing)
+        for name in names:
+            column = texts.column(name)
+            is_late = compute.match_substring_regex(column, _LATE_DAY).to_pylist()
+            rows = [row for row in doubtful[name] if is_late[row]]
+            for row, *forms in zip(rows, *self._written(times[name][rows]), strict=True):
+                text = column[row].as_py()
+                if text in forms or _numbers(text) in map(_numbers, forms) or "%" in "".join(forms):
+                    continue  # what cannot be written, %s, stays as it is
+                if not _is_instant(text):
+                    raise self._no_value(text, name, place(row))
+
+    def _written(self, ns: np.ndarray) -> list[list[str]]:
+        """Times in each of the formats."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        words = pa.py_buffer(ns // 10**9)  # of other units fractions would be written
+        seconds = pa.Array.from_buffers(pa.timestamp("s"), len(ns), [None, words])
+        return [compute.strftime(seconds, format=form).to_pylist() for form in self._time_formats]
+
+    def _texts(self, names: Sequence[str], data: bytes, reading: Any, parsing: Any) -> Any:
+        """Columns as they are written."""
+        import pyarrow as pa
+        from pyarrow.csv import read_csv
+
+        as_they_are = self._how_to_convert(dict.fromkeys(names, pa.string()))
+        return read_csv(pa.BufferReader(data), reading, parsing, as_they_are)
 
     def _look_at_quotes(self, file: str, lines: Lines) -> None:
         """Refuse quoted values that go across lines, unless they may: blocks of lines would be cut within them."""
@@ -246,6 +288,27 @@ class CsvRows:
         what = f"{kind} within 1677 to 2262, to the ns" if kind.is_instant else kind
         said = f"{text!r:.40} is no {what}; {', or '.join(cures)}"
         return SchemaError(f"source {self._name!r}: {where}, column {name!r}: {said}")
+
+
+def _after_short_months(days: np.ndarray) -> np.ndarray:
+    """The rows whose day may be made of one that the month before lacks: of the first days after a shorter one."""
+    if not len(days):
+        return days
+    first, last = days.min(), days.max()
+    if last - first >= len(days):
+        return np.flatnonzero(_is_after_short_month(days))
+    return np.flatnonzero(_is_after_short_month(np.arange(first, last + 1))[days - first])
+
+
+def _is_after_short_month(days: np.ndarray) -> np.ndarray:
+    at = days.view("datetime64[D]")
+    months = at.astype("datetime64[M]")
+    day, month = (at - months).astype(np.int64) + 1, months.astype(np.int64) % 12 + 1
+    return (day <= 3) & (month == 3) | (day == 1) & np.isin(month, (5, 7, 10, 12))
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(digits) for digits in _NUMBER.findall(text)]
 
 
 def _with_empty_texts(values: Any) -> Any:

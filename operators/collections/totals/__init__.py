@@ -7,6 +7,7 @@ with later(__name__):
     from tokenring.operators.collections.totals.orders import in_order
     from tokenring.operators.collections.totals.planning import (
         columns_folded,
+        require_columns,
         table_of_rows,
         tables_of_parts,
         totals_of,
@@ -16,6 +17,7 @@ __all__ = [
     "columns_folded",
     "in_order",
     "means_of",
+    "require_columns",
     "table_of_rows",
     "tables_of_parts",
     "totals_of",

@@ -26,7 +26,7 @@ from tokenring.operators.collections.updates import (
     width_of,
 )
 from tokenring.operators.expressions import Expression, col, lit, when
-from tokenring.operators.folds import Count, Max, Min, Sum
+from tokenring.operators.folds import Aggregate, Count, Max, Min, Sum, column_of
 from tokenring.operators.folds.called import takes_of
 from tokenring.operators.folds.own import OfFunctions
 
@@ -76,31 +76,39 @@ def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, 
             shape = fold.shape(schema, f"operator {name!r}, {result}")
             made[result] = Total(CALLED, shape.columns[0], shape.kinds[0].nullable, shape.result, fold)
         else:
-            made[result] = _total_of(name, schema, fold)
+            made[result] = _total_of(name, schema, result, fold)
     return made
 
 
-def _total_of(name: str, schema: Schema, fold: Any) -> Total:
-    if fold.column is None:
+def _total_of(name: str, schema: Schema, result: str, fold: Any) -> Total:
+    if fold.column is None and isinstance(fold, Count):
         return Total(COUNT, None, False, _kind("int64"))
-    if fold.column not in schema.positions:
-        raise SchemaError(f"operator {name!r}: {schema.missing(fold.column, 'to make totals of')}")
-    kind = schema.kind(fold.column)
+    column = column_of(f"operator {name!r}, {result}", fold)
+    if column not in schema.positions:
+        raise SchemaError(f"operator {name!r}: {schema.missing(column, 'to make totals of')}")
+    kind = schema.kind(column)
     if isinstance(fold, Count):
-        return Total(COUNT_PRESENT if kind.nullable else COUNT, fold.column, kind.nullable, _kind("int64"))
+        return Total(COUNT_PRESENT if kind.nullable else COUNT, column, kind.nullable, _kind("int64"))
     if type(fold) in _EXTREMES:
-        return Total(_EXTREMES[type(fold)], fold.column, kind.nullable, kind)
+        return Total(_EXTREMES[type(fold)], column, kind.nullable, kind)
     if not kind.total:
         raise SchemaError(
-            f"operator {name!r}: Sum of column {fold.column!r}, which is {kind}; it takes "
+            f"operator {name!r}: Sum of column {column!r}, which is {kind}; it takes "
             f"{names_of_kinds(totals=True)}: cast it, or take Min, Max or Count of it"
         )
     made = _kind(f"{kind.total}?" if kind.nullable else kind.total)
-    return Total(_SUMS[kind.order], fold.column, kind.nullable, made)
+    return Total(_SUMS[kind.order], column, kind.nullable, made)
 
 
 def _kind(spelt: str) -> Kind:
     return Schema.of({"_": spelt}).kind("_")
+
+
+def require_columns(name: str, folds: Mapping[str, Any]) -> None:
+    """SchemaError for folds that say of no column, but those that count rows."""
+    for result, fold in folds.items():
+        if isinstance(fold, Aggregate) and not isinstance(fold, Count) and fold.column is None:
+            column_of(f"operator {name!r}, {result}", fold)
 
 
 def columns_folded(

@@ -42,6 +42,11 @@ class OfFunctions(Aggregate):
         """What `finalize` takes beside the state."""
         return ()
 
+    @property
+    def _called(self) -> str:
+        """See Aggregate."""
+        return self.functions.name
+
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
         functions, shape = self.functions, self.shape(schema, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tokenring.engine import (
     DroppedTokenError,
     Exchange,
     GraphError,
+    GraphMismatchError,
     InputPort,
     Notify,
     OperatorContext,
@@ -136,3 +138,32 @@ def test_it_can_be_cancelled_only_when_it_is_there() -> None:
         worker.step_while(lambda: not scope.running.done)
 
     execute(program, workers=1)
+
+
+@pytest.mark.parametrize("finishes", [False, True])
+def test_who_cancels_alone_is_told(finishes: bool) -> None:
+    """Whether the other is in `run` of its own accord, or since its program has returned."""
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow("it") as scope:
+            scope.new_input(VALUE)
+        if worker.index == 0:
+            scope.running.cancel()
+        elif not finishes:
+            worker.run()
+
+    how = "has returned" if finishes else "worker.run()"
+    with raises(GraphMismatchError, "worker 0", "cancel dataflow 'it'", "worker 1", how, "the same program"):
+        execute(program, workers=2)
+
+
+def test_what_is_complete_is_cancelled_while_others_are_still_in_run() -> None:
+    def program(worker: Worker) -> None:
+        with worker.dataflow("it") as scope:
+            scope.new_input(VALUE)
+        worker.run()
+        if worker.index == 1:
+            time.sleep(0.01)
+        scope.running.cancel()
+
+    execute(program, workers=2)

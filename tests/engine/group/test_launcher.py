@@ -42,6 +42,53 @@ def test_results_come_in_the_order_of_workers() -> None:
     assert len({result["pid"] for result in results} | {os.getpid()}) == 4
 
 
+@pytest.mark.parametrize("how", ["returns", "steps", "sends", "raises", "logic"])
+def test_a_process_that_the_program_forks_is_no_second_worker(how: str, capfd: pytest.CaptureFixture[str]) -> None:
+    def program(worker: Worker) -> Any:
+        copies: list[int] = []
+
+        def fork() -> bool:
+            """Whether this is the copy."""
+            copy = os.fork()
+            if copy:
+                copies.append(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
+            return copy == 0
+
+        taken: list[int] = []
+
+        def take(_: OperatorContext) -> Callable[[InputPort], None]:
+            def logic(messages: InputPort) -> None:
+                for _, batch in messages:
+                    taken.extend(batch["value"].tolist())
+                    if how == "logic" and worker.index == 0:
+                        fork()
+
+            return logic
+
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(VALUE)
+            stream.sink("take", take, Exchange("value"))
+        if how != "logic" and worker.index == 0 and fork():
+            if how == "steps":
+                worker.step()
+            elif how == "sends":
+                handle.send({"value": [7]})
+            elif how == "raises":
+                raise ArithmeticError("the copy's own")
+            return ["never told"]
+        handle.send({"value": [2 + worker.index]})
+        worker.run()
+        return taken, copies
+
+    (first, copies), (second, _) = execute(program, workers=2)
+    assert sorted(first + second) == [2, 3]
+    assert copies == [1] * len(copies) and copies
+    told = capfd.readouterr().err
+    assert told.count("tokenring: worker 0: ") == len(copies)
+    assert "os._exit()" in told
+    assert ("the copy's own" in told) == (how == "raises")
+
+
 def test_notes_and_pids_reach_the_launcher() -> None:
     notes: list[tuple[int, Any]] = []
     pids: list[int] = []

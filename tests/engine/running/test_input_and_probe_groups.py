@@ -174,7 +174,7 @@ def test_what_a_group_refuses() -> None:
                 ProbeGroup(none)  # type: ignore[arg-type]
             with raises(GraphError, "a group of probes", "stream.probe()", f"not {none!r}"):
                 ProbeGroup([none])  # type: ignore[list-item]
-        for time in ("x", None, (1,)):
+        for time in ("x", None, (1,), float("nan"), float("inf"), 2.5):
             for ask in (probes[0].less_than, probes[0].less_equal, ProbeGroup(probes).less_than):
                 with raises(UsageError, f"a probe (declared at {__file__}:", "an integer", f"not {time!r}"):
                     ask(time)

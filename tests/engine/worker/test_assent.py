@@ -15,10 +15,10 @@ class _Agreement:
     """Of a worker whose program has returned, or has not: it must not be finished while it has promised."""
 
     def __init__(self, is_finished: bool) -> None:
-        self.is_finished = is_finished
+        self.finished = int(is_finished)
 
-    def finish(self, is_so: bool = True) -> None:
-        self.is_finished = is_so
+    def finish(self, how_far: int) -> None:
+        self.finished = how_far
 
 
 class _Worker:
@@ -69,7 +69,7 @@ def _play(seed: int) -> None:
             elif action < 0.9:
                 worker.assent.promise(number, lambda number=number, worker=worker: worker.done.add(number))
         for each in workers:
-            assert not (each.assent.promised and each.agreement.is_finished)
+            assert not (each.assent.promised and each.agreement.finished)
     first.assent.abandon(first.assent.promised)
     for worker in workers:
         worker.settle()

@@ -117,12 +117,16 @@ def test_a_row_that_is_there_very_often_is_added_once() -> None:
     assert there(changes, 1) == [(1, often, 0.0, 5.0, 5)]
 
 
-@pytest.mark.parametrize("value", [12, 99])
-def test_where_a_function_raises_the_key_is_told(value: int) -> None:
-    with raises(tr.OperatorError, "'told'", {"at 0 key k=1", "at (0,) key k=1"}, "aggregate", "raised"):
+@pytest.mark.parametrize(
+    ("value", "more", "called"),
+    [(12, {}, "products (p)"), (99, {"n": tr.Count(), "m": tr.Variance("v")}, "products (p) or Variance (m)")],
+)
+def test_where_a_function_raises_the_key_is_told(value: int, more: dict[str, Any], called: str) -> None:
+    key = {"at 0 key k=1", "at (0,) key k=1"}
+    with raises(tr.OperatorError, "'told'", key, f"aggregate {called} raised"):
         run(
             [[(1, value, 0, 1), (2, 1, 0, 1)]],
-            lambda rows: rows.aggregate("k", "told", p=PRODUCTS("v", tr.col("v") + 1)),
+            lambda rows: rows.aggregate("k", "told", **{"p": PRODUCTS("v", tr.col("v") + 1)} | more),
             1,
             0,
         )

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.errors import raises
 from tests.operators.helpers import bench
-from tokenring.engine import Schema, Stream
-from tokenring.operators import Count, First, Sum, aggregate, col
+from tokenring.engine import Schema, SchemaError, Stream
+from tokenring.operators import (
+    ApproxQuantile,
+    Count,
+    CountDistinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Sum,
+    Variance,
+    aggregate,
+    col,
+    collection,
+)
 
 
 def test_columns_orders_and_conditions_are_computed_together() -> None:
@@ -30,3 +50,23 @@ def test_columns_orders_and_conditions_are_computed_together() -> None:
         made.close()
         assert [row[2:] for row in made.rows] == [(1, 26, 2, 6, 12)]
     assert computed == ["aggregate.columns", "aggregate.needed"]
+
+
+@pytest.mark.parametrize("made", [Sum, Mean, Min, Max, First, Last, CountDistinct, Variance, ApproxQuantile])
+@pytest.mark.parametrize("where", [None, col("value") > 1])
+def test_only_a_count_is_of_no_column(made: Any, where: Any) -> None:
+    def declare(stream: Stream) -> Stream:
+        wanted = made(where=where)
+        ways: list[Callable[[], Any]] = [lambda: aggregate(stream, "key", x=wanted)]
+        if made not in (First, Last):  # which collections have not
+            ways.append(lambda: collection(stream).aggregate("key", x=wanted))
+        if where is None and made in (Sum, Min, Max):
+            ways.append(lambda: collection(stream).arrange("key").aggregate(x=wanted))
+        what = made.__name__
+        for way in ways:
+            with raises(SchemaError, "operator 'aggregate'", "x", what, {f"{what}('column')", "none"}):
+                way()
+        return stream
+
+    with bench([Schema("key value")], declare):
+        pass

@@ -271,13 +271,16 @@ def test_no_operator_has_two_forms(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_source_names_columns_of_times_that_there_are(name: str) -> None:
+def test_sources_and_inputs_name_columns_of_times_that_there_are(name: str) -> None:
     def declare(worker: Any, scope: Any) -> Any:
         way = use(scope, name)
         with raises(SchemaError, "source 'spy'", "column 'att'", "word, at", "did you mean 'at'"):
             way.source(scope, "spy", (WORDS,), Spy, ("att",))
         with raises(GraphError, "source 'spy'", "each output's column of times, 1 in all", "('at', '')"):
             way.source(scope, "spy", (WORDS,), Spy, ("at", ""))
+        for column in ("att", "word") if name != "notifications" else ():  # which looks at rows as they are sent
+            with raises(SchemaError, "input 'fed'", f"'{column}'"):
+                way.new_input(scope, Schema(word="string", at="int64"), column, "fed")
         return way.probe(way.new_input(scope, WORDS, "at")[1])
 
     with simulated() as group:

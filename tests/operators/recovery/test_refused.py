@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import Fact, raises
-from tests.operators.migrate.own_sums import sums
+from tests.operators.migrate.own_sums import Sums, sums
 from tests.operators.recovery.test_instants import ROW, source, windows
 from tests.operators.recovery.worlds import Job
 from tokenring.engine import Broadcast, Exchange, GraphError, RecoveryError, Schema, Token, UsageError
@@ -140,6 +140,19 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path, name: str) -> None:
     with raises(GraphError, *facts), job.world(1, Random(1)):
         pass
     assert job.folder.all() == []
+
+
+def test_what_put_in_returns_of_what_was_saved_is_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        to_arrow_files(sums(select(source(scope), key=col("at"), value=col("v"))), results / "sums")
+
+    job = Job(tmp_path, declare)
+    with job.world(1, Random(1)) as world:
+        world.step(20)
+        world.take()
+    monkeypatch.setattr(Sums, "put_in", lambda own, tables: "soon")
+    with raises(UsageError, "operator 'sums'", "put_in returned 'soon'", "COMPLETE"), job.world(1, Random(1)):
+        pass
 
 
 @pytest.mark.parametrize("how", ["left", "right", "full", "anti"])

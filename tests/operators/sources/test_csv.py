@@ -84,6 +84,29 @@ def test_dates_are_of_the_formats_of_times_too(tmp_path: Path) -> None:
             _rows(tmp_path, f"d,n\n01.01.2024,1\n{wrong},2\n", Schema(d="date", n="int64"), time_formats=formats)
 
 
+_OF_MARCH = (
+    *("03.03.2023", "1.5.2031 9:30", "2024-03-01T23:31:29", "29.02.2024", "01.12.2023 00:29", "1. 3.2030", ""),
+    *("31.01.2023", "1900-03-01 00:00:31", "1.10.1969 00:31"),
+)
+
+
+@pytest.mark.parametrize("wrong", ["31.02.2023", "29.02.1900", "30.2.2031 9:30", "31. 4.1969", "31.11.2023 01:01"])
+def test_times_of_a_format_are_of_days_that_there_are(tmp_path: Path, wrong: str) -> None:
+    formats, schema = ("%d.%m.%Y", "%d.%m.%Y %H:%M"), Schema(t="timestamp?", n="int64")
+    lines = "".join([f"{time},1\n" for time in _OF_MARCH])
+    rows = _rows(tmp_path, f"t,n\n{lines}", schema, time_formats=formats)
+    assert [row["t"] and f"{row['t']:%Y-%m-%d %H:%M:%S}" for row in rows] == [
+        *("2023-03-03 00:00:00", "2031-05-01 09:30:00", "2024-03-01 23:31:29", "2024-02-29 00:00:00"),
+        *("2023-12-01 00:29:00", "2030-03-01 00:00:00", None, "2023-01-31 00:00:00", "1900-03-01 00:00:31"),
+        "1969-10-01 00:31:00",
+    ]
+    with raises(OperatorError, "rows.csv", f"line {len(_OF_MARCH) + 2}", "column 't'", repr(wrong), "timestamp"):
+        _rows(tmp_path, f"t,n\n{lines}{wrong},1\n{wrong},2\n", schema, time_formats=formats)
+    with raises(OperatorError, "rows.csv", "line 3", "column 't'", repr(wrong), "timestamp"):
+        _rows(tmp_path, f"t\n1.4.2023\n{wrong}\n", Schema(t="timestamp"), time_formats=formats)
+    assert len(_rows(tmp_path, "t\n1677628829\n", Schema(t="timestamp"), time_formats=["%s"])) == 1
+
+
 def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
     """Only where the empty text alone stands for null is it a text like any other where null is none."""
     text = "s,n\nNA,1\n,2\n"
