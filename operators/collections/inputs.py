@@ -43,7 +43,8 @@ def collection(
     deleted: str | None = None, name: str = "updates",
 ) -> Collection:  # fmt: skip
     """A stream's rows as a collection: each is added once, at its message's time; or, with `time`, at what that column
-    says, and with `times` as often as that one does, below 0 taken away.
+    says, and with `times` as often as that one does, below 0 taken away. Those columns become the rows' times and are
+    columns no more: copy one, by `with_columns`, that is wanted besides.
 
     With `key` there is one row a key: each row takes the place of the one before, by time and, of one time, in the
     order in which a worker has them; where the column `deleted` is true, there is none from then on. Its columns are

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 
 ROWS, KEYS, TIMES = 40_000, 20_000, 3
 
@@ -130,3 +131,43 @@ def test_the_least_of_very_many_keys_is_right_at_every_time(is_imported: bool) -
         for *row, often in zip(*[found[name][told].tolist() for name in ("k", "low", "times")], strict=True):
             made[row[0], row[1]] = made.get((row[0], row[1]), 0) + often
         assert {row: often for row, often in made.items() if often} == dict.fromkeys(expected.items(), 1), time
+
+
+@pytest.mark.parametrize("name", ["self", "times", "time", "0", "all"])
+def test_columns_and_totals_may_be_called_as_operators_call_theirs(name: str) -> None:
+    """Those of methods, and those that collections keep for themselves."""
+    rows = tr.Batch(tr.Schema.of({"k": "int64", name: "int64"}), {"k": [1, 1, 2], name: [5, 7, -3]})
+
+    def totals(scope: tr.Scope) -> tr.Stream:
+        made = scope.read_arrow(rows.to_arrow()).collection().filter(tr.col(name) > 0)
+        made = made.with_columns(**{name: tr.col(name) + 1}).distinct()
+        made = made.aggregate("k", **{name: tr.Sum(tr.col(name) * 2)})
+        return made.changes("@at", "@often").collect()
+
+    assert tr.run(totals, workers=1).select(["k", name]).to_pylist() == [{"k": 1, name: 28}]
+
+    def at_once(scope: tr.Scope) -> tr.Stream:
+        stream = scope.read_arrow(rows.to_arrow())
+        made = stream.aggregate("k", tr.Count(where=tr.col(name) > 5).alias(name), changes=True)
+        return made.changes("@at", "@often").collect()
+
+    found = tr.run(at_once, workers=1).select(["k", name]).to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, [{"k": 1, name: 1}, {"k": 2, name: 0}]))
+
+
+def test_what_collections_keep_for_themselves_is_not_told() -> None:
+    rows = tr.Batch(tr.Schema("k"), {"k": [1]}).to_arrow()
+
+    def no_column(scope: tr.Scope) -> tr.Stream:
+        return scope.read_arrow(rows).collection().filter(tr.col("v") > 0).changes().collect()
+
+    with raises(tr.SchemaError, "operator 'filter'", "no column 'v'", "the columns are k") as raised:
+        tr.run(no_column, workers=1)
+    assert "@" not in str(raised.value).splitlines()[0]
+
+    def no_name(scope: tr.Scope) -> tr.Stream:
+        made = scope.read_arrow(rows).collection().aggregate("k", name=tr.Count())  # type: ignore[arg-type]
+        return made.changes().collect()
+
+    with raises(tr.SchemaError, "operator 'aggregate'", "name=", ".rename"):
+        tr.run(no_name, workers=1)
