@@ -359,7 +359,8 @@ def test_a_database_that_is_gone_is_refused(tmp_path: Path) -> None:
 def test_a_table_that_is_gone_is_refused_where_it_had_rows(tmp_path: Path, commit: str) -> None:
     """At every start, until it is put back."""
     job = cut_twice(tmp_path, windows(of_sqlite, commit))
-    sink, until = ("to_database", "up to snapshot") if commit == "snapshot" else ("to_database windows", "of times before")
+    found = ("to_database", "up to snapshot"), ("to_database windows", "of times before")
+    sink, until = found[commit == "finished"]
     with closing(sqlite3.connect(job.results / "it.db")) as connection, connection:
         told = connection.execute("SELECT snapshot FROM tokenring_delivered WHERE inserted > 0 AND sink = ?", [sink])
         ((number,),) = told.fetchall()
