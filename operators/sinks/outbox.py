@@ -240,6 +240,7 @@ def deliver_finished(
     else:
         require_there(target, saving.folder.path)
         _require_not_shared(target, of_job, name)
+        _require_same_files(target, suffix, name, saving, known)
     have_folder(target)  # first: the other says that it has been there
     have_folder(of_job)
     key = unnamed("to one worker")
@@ -287,6 +288,16 @@ def deliver_finished(
         left.unlink(missing_ok=True)
     builder.build(construct)
     return builder.probe(port)
+
+
+def _require_same_files(target: Path, suffix: str, name: str, saving: Saving, known: str) -> None:
+    """RecoveryError for files of another format, of which snapshots say nothing, unless those may go."""
+    others = [path for path in target.glob("part-*-00000.*") if path.suffix != suffix]
+    if others and known not in saving.of_worker.may_go:
+        raise RecoveryError(
+            f"operator {name!r}: {target} has files of this job as {others[0].name}, and would get *{suffix} as well: "
+            f"bring back what writes *{others[0].suffix}; or choose another folder, and let this one go: --drop {known}"
+        )
 
 
 def _require_not_shared(target: Path, of_job: Path, name: str) -> None:

@@ -300,6 +300,24 @@ def test_a_folder_of_results_that_is_gone_is_refused(tmp_path: Path, commit: str
 
 
 @pytest.mark.parametrize("commit", ["snapshot", "finished"])
+def test_files_of_another_format_are_refused_unless_they_may_be(tmp_path: Path, commit: Any) -> None:
+    job = begun(tmp_path, commit=commit)
+    was = job.rows("rows")
+
+    def others(scope: Any, results: Path) -> None:
+        rows = filter(source(scope, at_once=3), "at", ">=", 0)
+        to_parquet(rows, results / "rows", commit=commit, name="to_arrow_files")
+
+    job.declare = others
+    folder = str(job.results / "rows")
+    with raises(tr.RecoveryError, folder, "arrow", "*.parquet", f"--drop {folder}"), job.world(1, Random(1)):
+        pass
+    with job.world(1, Random(1), drop=[folder]) as world:
+        world.finish()
+    assert was <= job.rows("rows") == expected_rows(2)
+
+
+@pytest.mark.parametrize("commit", ["snapshot", "finished"])
 def test_a_folder_on_another_file_system_is_refused(tmp_path: Path, commit: str) -> None:
     """Files are hidden beside it, and nothing is linked from there."""
     job = Job(tmp_path, to_folder("rows", commit=commit))
