@@ -260,9 +260,10 @@ class _Inserting:
 
     def prepare(self) -> int:
         """Make the tables, if they are not there. RecoveryError where the one that was filled is not."""
+        is_there = self._table.is_there
         self._marked.prepare()
         snapshot, _ = self._position() or (0, 0)
-        if snapshot and not self._table.is_there:  # to make it would forget the rows that were in it
+        if snapshot and not is_there:  # to make it would forget the rows that were in it
             raise RecoveryError(
                 f"operator {self._sink!r}: {self.says} has the results {self._until} {snapshot} of job {self._job}, "
                 f"and that table is not there, or cannot be read: put it back as it was, or begin anew in another "
