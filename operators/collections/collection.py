@@ -321,6 +321,7 @@ class Collection(Rows):
         """The updates as rows, with their time and multiplicity in these columns: of each row and time one, all that
         came added up, once the time is finished; on each worker in order of times, all of a row on the same one.
         Nothing of them is kept. Where times have several coordinates, each is a column of its name, in place of `time`.
+        Under recovery each change is told once, whatever dies: what stands behind says what comes of it.
 
         GraphError in a loop; SchemaError for a column of one of these names.
         """
@@ -345,7 +346,8 @@ class Collection(Rows):
         self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"
     ) -> Stream:
         """For each time at which the row of a key changes, the new one; or the key and nulls, where there is none any
-        more, which the column `deleted` says. UsageError (as OperatorError) for a key of several rows, naming it."""
+        more, which the column `deleted` says. Under recovery each is told once, as `changes` are. UsageError (as
+        OperatorError) for a key of several rows, naming it."""
         require_integer_times(self.stream.scope, "upserts are told", "leave() the loop first")
         made = to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)
         return self.rejected.is_handed_out(handed_out_once(made, time, name))

@@ -16,6 +16,7 @@ with later(__name__):
         number_of,
         outbox_of,
         part_number,
+        require_there,
         say_inserted,
     )
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
@@ -52,6 +53,7 @@ __all__ = [
     "outbox_of",
     "part_number",
     "require_operator",
+    "require_there",
     "say_inserted",
     "take_now",
     "tell_last",

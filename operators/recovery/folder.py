@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,6 +86,16 @@ def have_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
         sync(each.parent)
+
+
+def require_there(folder: Path, job: Path) -> None:
+    """RecoveryError where a folder in which results of a job have appeared is gone: a volume that is not mounted looks
+    like that, and the rest would come elsewhere. Files in it are anybody's to take."""
+    if not folder.is_dir() and not folder.is_relative_to(job):
+        raise RecoveryError(
+            f"{folder} is gone, a folder of results of the job in {job}: mount it, or put it back; or, if its files "
+            f"were taken away on purpose, make an empty folder there"
+        )
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -556,20 +566,29 @@ class JobFolder:
         if self._last()[:2] >= (snapshot.number, True):  # whoever has them may take them elsewhere
             self._require_waiting(snapshot, parts)
             return
+        folders = {sink["folder"] for sink in snapshot.manifest["sinks"]}
+        for was in self._last().sinks:  # but for folders that this snapshot is the first with, or began to make
+            if was["number"] < snapshot.number and was["folder"] in folders:
+                require_there(Path(was["folder"]), self.path)
         self._say_last(snapshot, False)
         for sink in snapshot.manifest["sinks"]:
             have_folder(Path(sink["folder"]))
         for part in parts:
             made, named = Path(part["made"]), Path(part["folder"]) / part["name"]
-            with suppress(FileExistsError):
-                try:
-                    os.link(made, named)
-                except FileNotFoundError:
-                    if not named.exists() and snapshot.number > inserted_until(named.parent):
-                        raise RecoveryError(
-                            f"{named}, results up to snapshot {snapshot.number} of {self.path}, is gone, and so is "
-                            f"{made}, where it was before it got its name: to begin anew, remove both folders"
-                        ) from None
+            try:
+                os.link(made, named)
+            except FileExistsError:
+                if not named.samefile(made):
+                    raise RecoveryError(
+                        f"{named.parent} has a file of another job, {named.name}, where one of this job is to be: "
+                        f"give each job a folder of its own, and begin both anew"
+                    ) from None
+            except FileNotFoundError:
+                if not named.exists() and snapshot.number > inserted_until(named.parent):
+                    raise RecoveryError(
+                        f"{named}, results up to snapshot {snapshot.number} of {self.path}, is gone, and so is "
+                        f"{made}, where it was before it got its name: to begin anew, remove both folders"
+                    ) from None
         for folder in {part["folder"] for part in parts}:
             sync(folder)
         for part in parts:

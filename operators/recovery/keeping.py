@@ -37,7 +37,7 @@ from tokenring.operators.recovery.folder import LOCK, JobFolder, Snapshot, dead_
 from tokenring.operators.recovery.of_worker import WorkerSaving
 from tokenring.operators.recovery.options import DEAD_LETTERS, Recovery
 from tokenring.operators.recovery.saved import SavedSink
-from tokenring.operators.recovery.saving import CHANGED, INSTALLED
+from tokenring.operators.recovery.saving import CHANGED, INSTALLED, LEAVE_OUT
 from tokenring.operators.recovery.wanted import TOLD, WANTED, Wanted, answer_to
 from tokenring.operators.recovery.words import (
     DECIDED,
@@ -109,14 +109,15 @@ def execute_with_recovery(
                     before, failed = failed, (*_fault_in(said), f"{keeper.number}")
                     if failed == before:
                         operator = _operator_in(said)
-                        if recovery.on_error == DEAD_LETTERS and operator and operator not in given_up:
+                        is_able = operator.split(" ... ")[0] in keeper.leave_out  # of several in one, the first
+                        if recovery.on_error == DEAD_LETTERS and is_able and operator not in given_up:
                             given_up.add(operator)
                             _say(
                                 f"{said.splitlines()[0]}; that was the second time: from now on, rows at which it "
                                 f"fails go to {dead_letters_of(folder.path, operator)}"
                             )
                             continue
-                        row = "the row, which it cannot leave out" if operator in given_up else "the row"
+                        row = "the row" if recovery.on_error != DEAD_LETTERS else "the row, which it cannot leave out"
                         error.add_note(
                             f"it failed so twice, from snapshot {failed[-1]} of {folder.path} on: mend the program, or "
                             f"{row}, and run it again. {_places_in(snapshot)}"
@@ -237,6 +238,8 @@ class Keeper:
         self._undelivered: Snapshot | None = None
         """The newest snapshot, where its results could not appear."""
         self.failure: BaseException | None = None
+        self.leave_out: set[str] = set()
+        """The operators, as errors call them, that can go on without rows that they fail at."""
 
     def starting(self, on_start: Callable[[list[int]], None] | None) -> Callable[[list[int]], None]:
         """What the launcher calls when the workers' processes are there."""
@@ -262,6 +265,8 @@ class Keeper:
                 ]
             elif isinstance(value, list) and value[:1] == [CHANGED]:
                 _say(value[1])
+            elif isinstance(value, list) and value[:1] == [LEAVE_OUT]:
+                self.leave_out.update(value[1])
             elif value == [INSTALLED]:
                 self._is_wanted = True
             elif on_note is not None:

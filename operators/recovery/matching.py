@@ -117,10 +117,11 @@ class Changes:
     def find_sinks(self, sinks: Sequence[SavedSink], finished: Collection[str]) -> None:
         """The same of sinks, which are known from the first. finished: those that wait for no snapshot."""
         there = [] if self._snapshot is None else self._snapshot.sinks
-        self._find_sinks(
-            [sink.known for sink in sinks if not gives_up(sink.folder)],
-            [was["known"] for was in there if not gives_up(was["folder"])],
-        )
+        known = {sink.known: sink.suffix for sink in sinks if not gives_up(sink.folder)}
+        were = {was["known"]: was["suffix"] for was in there if not gives_up(was["folder"])}
+        self._find_sinks(known, were)
+        for name in [name for name in known if known[name] != were.get(name, known[name])]:
+            self._is_lost(f"sink {name!r}, which has files *{were[name]}, and would get *{known[name]} as well", name)
         told = [] if self._snapshot is None else self._snapshot.finished_sinks
         if told is not None:
             self._find_sinks(finished, told, " with commit='finished'")

@@ -35,6 +35,8 @@ CHANGED = "tokenring: the program has changed"
 """Begins what a worker reports of that, in words."""
 INSTALLED = "tokenring: a dataflow was installed"
 """What a worker reports, so that a snapshot soon has it."""
+LEAVE_OUT = "tokenring: these can leave out rows"
+"""Begins what a worker reports of operators, by the names that errors give them."""
 
 
 class Saving:
@@ -74,6 +76,8 @@ class Saving:
         self.sinks: dict[str, SavedSink] = {}
         self.in_groups: set[int] = set()
         """The operators, by number, at whose messages' times nobody may go: see `sends_in_groups`."""
+        self.leave_out: set[str] = set()
+        """The operators, as errors call them, that leave out late rows, if they fail at them."""
         self.finished: set[str] = set()
         """The sinks that take results as soon as their times are finished."""
         self._emptied: list[tuple[memoryview, Callable[[], None]]] = []
@@ -271,6 +275,8 @@ class Saving:
             self.of_worker.report([CHANGED, said])
             for folder in {sink["folder"] for sink in snapshot.sinks} - self.sinks.keys():
                 remove_leftovers(Path(folder))
+        stages = {stage.label for stage in self._scope.graph.stages if stage.rejects in (None, self.dead_letters)}
+        self.of_worker.report([LEAVE_OUT, sorted(stages | self.leave_out)])
 
     def _place_of(self, state: SavedState | SavedRows) -> str:
         """What tells an operator from others of its name."""

@@ -265,6 +265,8 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     whose worker stays, and the latest is the last to arrive of those with the latest message time. Of updates, such as
     a running count, one that comes later may have an earlier time: it is the last to arrive of them; by bins, which
     have that come from several workers, GraphError.
+
+    Under recovery it has each key's row of all rows that were ever read, whatever dies, once the run has ended.
     """
     require_total_order(name, stream.scope)
     given: Any = key

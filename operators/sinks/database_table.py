@@ -96,6 +96,11 @@ class DatabaseTable:
             with suppress(Exception):  # all that matters is committed
                 connection.close()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it is, and can be read."""
+        return self._columns() is not None
+
     def prepare(self) -> None:
         """Make the table if it is not there. SchemaError if it lacks a column of the rows."""
         there = self._columns()

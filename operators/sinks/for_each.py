@@ -40,6 +40,9 @@ def for_each(
     them all to one. The probe that is returned has passed a time once all of it was given out, or, in order, taken.
     Memory: none; in order, the rows of unfinished times. GraphError for in_order in a loop, whose times have no order;
     and under recovery for rows that a Broadcast or a Route brings.
+
+    Under recovery the function has each row at least once: after a death, in order too, it is called again with those
+    that came since the newest snapshot.
     """
     if not callable(function):
         raise UsageError(f"operator {name!r}: for_each takes a function (time, batch), not {function!r}")

@@ -23,6 +23,7 @@ from tokenring.engine import (
     Schema,
     Stream,
     Time,
+    UsageError,
 )
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.expressions import lit
@@ -34,6 +35,7 @@ from tokenring.operators.recovery import (
     inserted_until,
     outbox_of,
     part_number,
+    require_there,
     tell_last,
 )
 from tokenring.operators.rows import all_columns, computed, unnamed
@@ -41,6 +43,7 @@ from tokenring.operators.sinks.publication import PartWriter, require_new, requi
 from tokenring.operators.state.moving import RowsByTime, times_table
 
 _ENDED = "ended-"
+_SHARED = "shared"  # a file of another job was found in the place of one of ours: what is there, nobody can tell
 
 
 class Outbox:
@@ -118,12 +121,33 @@ def _claimed(stream: Stream, folder: str | Path, name: str, saving: Saving, know
     require_outside_loops(stream, name)
     target = Path(os.path.abspath(folder))
     known = known or str(target)
+    _require_one_disk(target, name)
     if {str(target), known} & {*saving.sinks, *saving.finished, *saving.of_worker.all_sinks}:
         raise GraphError(
             f"operator {name!r}: another sink writes to {known}: give each a folder, or a table, of "
             f"its own, or another name="
         )
     return target, known
+
+
+def _require_one_disk(target: Path, name: str) -> None:
+    """UsageError where files that are written beside a folder cannot get their names in it, by a link."""
+    if target.is_dir() and _mount_of(target) != _mount_of(target.parent):
+        raise UsageError(
+            f"operator {name!r}: {target} is on another file system than {target.parent}, where files are hidden until "
+            f"they appear: name a folder within it, such as {target / 'results'}"
+        )
+
+
+def _mount_of(folder: Path) -> tuple[int, str]:
+    """The file system of a folder, and where it is mounted: nothing is linked from one to another, nor between two
+    mounts of one."""
+    descriptor = os.open(folder, os.O_PATH)
+    try:
+        told = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+        return os.fstat(descriptor).st_dev, told.partition("mnt_id:")[2].split()[0]
+    finally:
+        os.close(descriptor)
 
 
 def _require_new(target: Path, name: str, saving: Saving, known: str) -> None:
@@ -159,6 +183,8 @@ def deliver(
     target, known = _claimed(stream, folder, name, saving, known)
     if saving.resumed is None or str(target) not in {sink["folder"] for sink in saving.resumed.sinks}:
         _require_new(target, name, saving, known)
+    else:
+        require_there(target, saving.folder.path)
     outbox = Outbox(target, suffix, writer, known, into)
     saving.sinks[str(target)] = outbox
     builder = stream.operator(name)
@@ -211,8 +237,12 @@ def deliver_finished(
                 f"operator {name!r}: {of_job} is gone, and with it results that are to go into a table: put it back, "
                 f"or begin anew in another folder"
             )
-        have_folder(of_job)
-    have_folder(target)
+    else:
+        require_there(target, saving.folder.path)
+        _require_not_shared(target, of_job, name)
+        _require_same_files(target, suffix, name, saving, known)
+    have_folder(target)  # first: the other says that it has been there
+    have_folder(of_job)
     key = unnamed("to one worker")
     keyed = computed(stream, f"{name}.key", all_columns(stream.schema) | {key: lit(0)})
     table = times_table(keyed.schema, (key,))
@@ -241,7 +271,11 @@ def deliver_finished(
             if part is not None:
                 part.close()
                 sync(path)
-                os.link(path, target / f"part-{there:019d}-00000{suffix}")
+                try:
+                    os.link(path, target / f"part-{there:019d}-00000{suffix}")
+                except FileExistsError:
+                    (of_job / _SHARED).touch()
+                    _require_not_shared(target, of_job, name)
                 sync(target)
                 given(path)
                 path.unlink()
@@ -254,6 +288,25 @@ def deliver_finished(
         left.unlink(missing_ok=True)
     builder.build(construct)
     return builder.probe(port)
+
+
+def _require_same_files(target: Path, suffix: str, name: str, saving: Saving, known: str) -> None:
+    """RecoveryError for files of another format, of which snapshots say nothing, unless those may go."""
+    others = [path for path in target.glob("part-*-00000.*") if path.suffix != suffix]
+    if others and known not in saving.of_worker.may_go:
+        raise RecoveryError(
+            f"operator {name!r}: {target} has files of this job as {others[0].name}, and would get *{suffix} as well: "
+            f"bring back what writes *{others[0].suffix}; or choose another folder, and let this one go: --drop {known}"
+        )
+
+
+def _require_not_shared(target: Path, of_job: Path, name: str) -> None:
+    """RecoveryError where another job has written to a folder."""
+    if (of_job / _SHARED).exists():
+        raise RecoveryError(
+            f"operator {name!r}: {target} has a file of another job where one of this job is to be: give each job a "
+            f"folder of its own, and begin both anew"
+        )
 
 
 def finished_until(folder: Path) -> Time:

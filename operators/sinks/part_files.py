@@ -155,7 +155,8 @@ def to_arrow_files(
     commit: Commit = "snapshot",
     name: str = "to_arrow_files",
 ) -> Probe:
-    """The same as Arrow IPC files, which can be mapped into memory. Memory: `rows_at_once` rows."""
+    """The same, under recovery too, as Arrow IPC files, which can be mapped into memory. Memory: `rows_at_once` rows.
+    """
 
     return _write(stream, folder, roll, commit, name, ".arrow", arrow_parts(rows_at_once))
 
@@ -180,8 +181,8 @@ def to_json_lines(
     commit: Commit = "snapshot",
     name: str = "to_json_lines",
 ) -> Probe:
-    """The same as a JSON object a line (.jsonl). Timestamps are ISO 8601 strings in UTC; NaN and infinities, which JSON
-    does not have, become null. SchemaError for columns of bytes. Memory: `rows_at_once` rows.
+    """The same, under recovery too, as a JSON object a line (.jsonl). Timestamps are ISO 8601 strings in UTC; NaN and
+    infinities, which JSON does not have, become null. SchemaError for columns of bytes. Memory: `rows_at_once` rows.
     """
     for column, kind in zip(stream.schema.names, stream.schema.kinds, strict=True):
         if kind.name == "bytes":

@@ -238,15 +238,18 @@ def _insert_once(
 ) -> Probe:
     """Rows go into files, as those of to_arrow_files do, and those that have appeared into the table."""
     sink = saving.sink(name, into, finished)
-    inserting = _Inserting(table, marked, stream.schema, sink, saving.job)
+    inserting = _Inserting(table, marked, stream.schema, sink, saving.job, finished)
     return deliver_to(inserting, stream, name, sink, into, arrow_parts(), saving, finished)
 
 
 class _Inserting:
     """Inserts the rows of snapshots into the table: a Destination."""
 
-    def __init__(self, table: DatabaseTable, marked: DatabaseTable, schema: Schema, sink: str, job: str) -> None:
+    def __init__(
+        self, table: DatabaseTable, marked: DatabaseTable, schema: Schema, sink: str, job: str, finished: bool
+    ) -> None:
         self._table, self._marked = table, marked
+        self._until = "of times before" if finished else "up to snapshot"
         self._sink, self._job = sink, job
         self._where = f"job = {_text(job)} AND sink = {_text(sink)}"
         self.says = f"{marked.name!r} says that table {table.name!r}"
@@ -256,9 +259,17 @@ class _Inserting:
         self.at_once = False
 
     def prepare(self) -> int:
-        """Make the tables, if they are not there."""
-        self._table.prepare()
+        """Make the tables, if they are not there. RecoveryError where the one that was filled is not."""
+        is_there = self._table.is_there
         self._marked.prepare()
+        snapshot, _ = self._position() or (0, 0)
+        if snapshot and not is_there:  # to make it would forget the rows that were in it
+            raise RecoveryError(
+                f"operator {self._sink!r}: {self.says} has the results {self._until} {snapshot} of job {self._job}, "
+                f"and that table is not there, or cannot be read: put it back as it was, or begin anew in another "
+                f"folder"
+            )
+        self._table.prepare()
         first = f"INSERT INTO {self._marked.sql} VALUES ({_text(self._job)}, {_text(self._sink)}, 0, 0)"
         if self._position() is None:
             with self._marked.transaction(keeps=False) as cursor:
@@ -272,7 +283,6 @@ class _Inserting:
                 )
             with self._marked.transaction() as cursor:
                 cursor.execute(first)
-        snapshot, _ = self._position() or (0, 0)
         return snapshot
 
     def rest(self) -> None:

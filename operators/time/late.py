@@ -51,6 +51,8 @@ def split_late(
     if late:
         return _split(stream, name + side, due, time)
     saving = saving_of(stream.scope)
+    if saving is not None:
+        saving.leave_out |= {name, f"{name}.local"}
     given_up = () if saving is None else saving.given_up & {name, f"{name}.local"}  # either may come upon one first
     if not given_up:
         return stream, None

@@ -282,6 +282,65 @@ def test_a_sink_that_waits_for_snapshots_is_told_from_one_that_does_not(tmp_path
         pass
 
 
+@pytest.mark.parametrize("commit", ["snapshot", "finished"])
+def test_a_folder_of_results_that_is_gone_is_refused(tmp_path: Path, commit: str) -> None:
+    """Its files may be taken elsewhere; a folder without them says that they were."""
+    job = begun(tmp_path, commit=commit)
+    (job.results / "rows").rename(job.results / "elsewhere")
+    for _ in range(2):
+        refused = raises(tr.RecoveryError, str(job.results / "rows"), str(job.folder.path), "mount it", "empty folder")
+        with refused, job.world(2, Random(1)):
+            pass
+    taken = job.rows("elsewhere")
+    (job.results / "rows").mkdir()
+    with job.world(2, Random(1)) as world:
+        world.finish()
+    if commit == "snapshot":  # else times of which files say nothing come once more
+        assert job.rows("rows") + taken == expected_rows(2)
+
+
+@pytest.mark.parametrize("commit", ["snapshot", "finished"])
+def test_files_of_another_format_are_refused_unless_they_may_be(tmp_path: Path, commit: Any) -> None:
+    job = begun(tmp_path, commit=commit)
+    was = job.rows("rows")
+
+    def others(scope: Any, results: Path) -> None:
+        rows = filter(source(scope, at_once=3), "at", ">=", 0)
+        to_parquet(rows, results / "rows", commit=commit, name="to_arrow_files")
+
+    job.declare = others
+    folder = str(job.results / "rows")
+    with raises(tr.RecoveryError, folder, "arrow", "*.parquet", f"--drop {folder}"), job.world(1, Random(1)):
+        pass
+    with job.world(1, Random(1), drop=[folder]) as world:
+        world.finish()
+    assert was <= job.rows("rows") == expected_rows(2)
+
+
+@pytest.mark.parametrize("commit", ["snapshot", "finished"])
+def test_a_folder_on_another_file_system_is_refused(tmp_path: Path, commit: str) -> None:
+    """Files are hidden beside it, and nothing is linked from there."""
+    job = Job(tmp_path, to_folder("rows", commit=commit))
+    job.results.mkdir()
+    (job.results / "rows").symlink_to("/dev/shm")
+    facts = "'to_arrow_files'", f"{job.results / 'rows'} is on another file system", str(job.results / "rows/results")
+    with raises(tr.UsageError, *facts), job.world(1, Random(1)):
+        pass
+
+
+def test_another_jobs_file_is_no_fault_of_a_row(tmp_path: Path) -> None:
+    """Nor is it taken for one of this job, of which later starts would leave out rows."""
+    job = Job(tmp_path, to_folder("rows", commit="finished"))
+    with job.world(1, Random(1)) as world:
+        for time in range(30):
+            (job.results / "rows" / f"part-{time:019d}-00000.arrow").touch()
+        facts = "'to_arrow_files'", str(job.results / "rows"), "another job", "a folder of its own"
+        with raises(tr.OperatorError, *facts):
+            world.finish()
+    with raises(tr.RecoveryError, *facts), job.world(1, Random(1)):
+        pass
+
+
 def test_what_a_job_knows_of_a_folder_may_be_lost(tmp_path: Path) -> None:
     """Its files say how far they go."""
     job = begun(tmp_path, commit="finished")

@@ -355,6 +355,27 @@ def test_a_database_that_is_gone_is_refused(tmp_path: Path) -> None:
         begin(job)
 
 
+@COMMITS
+def test_a_table_that_is_gone_is_refused_where_it_had_rows(tmp_path: Path, commit: str) -> None:
+    """At every start, until it is put back."""
+    job = cut_twice(tmp_path, windows(of_sqlite, commit))
+    found = ("to_database", "up to snapshot"), ("to_database windows", "of times before")
+    sink, until = found[commit == "finished"]
+    with closing(sqlite3.connect(job.results / "it.db")) as connection, connection:
+        told = connection.execute("SELECT snapshot FROM tokenring_delivered WHERE inserted > 0 AND sink = ?", [sink])
+        ((number,),) = told.fetchall()
+        connection.execute("ALTER TABLE windows RENAME TO elsewhere")
+    facts = f"operator {sink!r}", "tokenring_delivered", f"{until} {number}"
+    for _ in range(2):
+        with raises(RecoveryError, *facts, "table 'windows'", "is not there", "put it back", "begin anew"):
+            begin(job)
+    with closing(sqlite3.connect(job.results / "it.db")) as connection, connection:
+        connection.execute("ALTER TABLE elsewhere RENAME TO windows")
+    with job.world(2, Random(1)) as world:
+        finish(world)
+    assert in_database(of_sqlite, job.results / "it.db", "windows") == expected_windows(1)
+
+
 def test_another_job_adds_to_the_table(tmp_path: Path) -> None:
     database = tmp_path / "it.db"
 

@@ -160,17 +160,36 @@ def test_late_rows_of_either_side_are_left_out(tmp_path: Path) -> None:
     assert len(results(tmp_path)) == ROWS - 9
 
 
-def test_what_cannot_leave_out_a_row_ends_the_run(tmp_path: Path) -> None:
+def never(*given: Any) -> Any:
+    raise ValueError("never")
+
+
+CANNOT: dict[str, Callable[[tr.Scope], Any]] = {
+    "scan": lambda scope: source(scope).scan("n", never, tr.Schema("made")),
+    "for_each": lambda scope: source(scope).for_each(never),
+    "from_generator": lambda scope: scope.from_generator(tr.Schema("at n"), lambda: map(never, "a"), time="at"),
+    "aggregate": lambda scope: source(scope).aggregate("", x=tr.Sum(tr.col("n") * 10**16), emit="final"),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_what_cannot_leave_out_a_row_ends_the_run(
+    tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """At the second time, and nothing is said of letters."""
+
     def flow(scope: tr.Scope) -> None:
-        def step(state: Any, row: Any) -> Any:
-            raise ValueError("never")
+        made = CANNOT[name](scope)
+        if isinstance(made, tr.Stream):
+            made.to_parquet(tmp_path / "out")
 
-        source(scope).scan("n", step, tr.Schema("made")).to_parquet(tmp_path / "out")
-
-    with raises(tr.OperatorError, "scan", "never") as caught:
+    with raises(tr.OperatorError, name) as caught:
         run(tmp_path, flow)
     assert any("cannot leave out" in note for note in caught.value.__notes__)
     assert not (tmp_path / "out").exists()
+    said = capfd.readouterr().err
+    assert said.count("starting again") == 1
+    assert "second time" not in said
 
 
 def test_without_it_the_run_ends(tmp_path: Path) -> None:

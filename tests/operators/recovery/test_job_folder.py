@@ -114,6 +114,29 @@ def test_results_are_on_the_disk_before_the_manifest_that_has_them(
     assert {("part1", False), (tmp_path.name, False), (MANIFEST, True)} <= {*synced}
 
 
+def test_results_wait_for_a_folder_that_is_gone(tmp_path: Path) -> None:
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        taken(job, 1, results)
+        results.rename(tmp_path / "elsewhere")
+        snapshot = taken(job, 2, results, delivers=False)
+        for _ in range(2):
+            with raises(RecoveryError, str(results), "is gone", "mount it", "empty folder"):
+                job.deliver(snapshot)
+        results.mkdir()
+        job.deliver(snapshot)
+    assert results_in(results) == ["results 2"]
+
+
+def test_a_file_of_another_job_is_no_result_of_this_one(tmp_path: Path) -> None:
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    results.mkdir()
+    (results / "part-000001-00000.txt").write_text("another's")
+    with job.locked(), raises(RecoveryError, str(results), "another job, part-000001-00000.txt", "a folder of its own"):
+        taken(job, 1, results)
+    assert results_in(results) == ["another's"]
+
+
 def test_nothing_begins_anew_where_results_have_appeared(tmp_path: Path) -> None:
     job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
     with job.locked():
