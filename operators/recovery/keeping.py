@@ -1,6 +1,7 @@
 """The launcher's side of recovery: it asks for snapshots while a group runs, lets their results appear, and starts the
 group anew from the newest one after a death."""
 
+import builtins
 import os
 import re
 import signal
@@ -65,6 +66,10 @@ _PARTS = "tokenring: the last results"
 _DELETED = " (deleted)"  # behind the name of an open file that has none any more
 _FAULT = re.compile(r"operator (['\"].*?['\"])(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:) (\w+)")
 """In what an OperatorError says, the operator and the kind of error."""
+_OF_THE_SYSTEM = {
+    *[name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, OSError)],
+    "OperationalError",  # so databases say it, whoever connects to them
+}
 
 
 def execute_with_recovery(
@@ -125,10 +130,10 @@ def execute_with_recovery(
                             )
                             continue
                         row = "the row, which it cannot leave out" if operator in given_up else "the row"
-                        error.add_note(
-                            f"it failed so twice, from snapshot {failed[-1]} of {folder.path} on: mend the program, or "
-                            f"{row}, and run it again. {_places_in(snapshot)}"
-                        )
+                        cure = f"mend the program, or {row}, and run it again. {_places_in(snapshot)}"
+                        if _is_of_the_system(failed):
+                            cure = "mend that, and run it again"
+                        error.add_note(f"it failed so twice, from snapshot {failed[-1]} of {folder.path} on: {cure}")
                         raise
                 now = time.monotonic()
                 deaths.append(now)
@@ -159,6 +164,11 @@ def _fault_in(said: str) -> tuple[str, ...]:
     others had come then is told besides, and may be anything."""
     found = _FAULT.search(said)
     return found.groups() if found else (said,)
+
+
+def _is_of_the_system(fault: tuple[str, ...]) -> bool:
+    """Whether a fault is a file's, a disk's or a database's, of which no row is the reason."""
+    return any([one in _OF_THE_SYSTEM for one in fault[1:]])
 
 
 def _operator_in(said: str) -> str:

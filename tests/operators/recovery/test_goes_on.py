@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -190,6 +191,21 @@ def test_a_row_at_which_an_operator_fails_twice_ends_the_run(tmp_path: Path) -> 
     assert "from snapshot 1" in note
     place = int(note.rpartition("'rows', share 0, at ")[2])
     assert 30 < place <= 60  # behind where it was asked for, and before what fails
+
+
+@pytest.mark.parametrize("kind", [PermissionError, sqlite3.OperationalError])
+def test_of_a_disk_or_a_database_no_row_is_to_be_mended(tmp_path: Path, kind: type[Exception]) -> None:
+    def fails(batch: tr.Batch, time: int) -> None:
+        raise kind("it is away")
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        rows = scope.from_generator(tr.Schema("at key"), lambda: iter([rows_of(0)]), time="at")
+        return rows.inspect(fails).to_parquet(tmp_path / "out")
+
+    with raises(tr.OperatorError, kind.__name__) as caught:
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job"))
+    (note,) = [note for note in caught.value.__notes__ if "failed so twice" in note]
+    assert "mend that, and run it again" in note and "row" not in note
 
 
 def test_the_same_error_of_other_rows_is_tried_again(tmp_path: Path) -> None:
