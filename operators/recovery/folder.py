@@ -25,6 +25,7 @@ import orjson
 from tokenring.engine import RecoveryError, Time
 from tokenring.engine.install import Code
 from tokenring.engine.whole_files import sync
+from tokenring.operators.recovery.refusals import in_one_line, refusal
 from tokenring.operators.recovery.tables import problem_of
 
 FORMAT = 4
@@ -42,6 +43,8 @@ _FINISHED = "finished"
 _BEGUN = "job.json"  # what is known of a job from its first start on
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
 _LOCK_S = 10.0
+_WHICH = "the number that the sink's row of tokenring_delivered has, or of a Delta table the version of its transaction"
+_NOTHING_MAKES = "begin anew in another folder: no snapshot is there that makes them again"
 
 
 def part_name(number: int, worker: int, which: int, suffix: str) -> str:
@@ -63,11 +66,10 @@ def inserted_until(folder: Path) -> int:
         return int(orjson.loads((folder / _INSERTED).read_bytes()))
     except FileNotFoundError:
         return 0
-    except (ValueError, TypeError, OSError):
-        raise RecoveryError(
-            f"{folder / _INSERTED} is damaged: write the number into it that the sink's row of tokenring_delivered "
-            f"has, or of a Delta table the version of its transaction"
-        ) from None
+    except OSError as error:
+        raise refusal(error, folder) from None
+    except (ValueError, TypeError):
+        raise RecoveryError(f"{folder / _INSERTED} is damaged: write {_WHICH} into it") from None
 
 
 def say_inserted(folder: Path, number: int) -> None:
@@ -285,28 +287,66 @@ class Snapshot:
         return next(filter(None, (problem_of(self.folder, file) for file in self.all_files)), "")
 
 
+@dataclass
+class _Held:
+    """What whoever holds a job's folder knows of it: its lock, the job, and the newest snapshot."""
+
+    lock: int
+    begun: tuple[str, int] | None = None
+    newest: Snapshot | None = None
+
+
 class JobFolder:
     """The folder of one job; see `Recovery`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(os.path.abspath(path))
+        self._held: _Held | None = None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold it for one run. RecoveryError where another run does, or it cannot be written."""
-        try:
+        with in_one_line(self.path):
             have_folder(self.path)
             lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise RecoveryError(f"cannot keep snapshots in {self.path}: {error.strerror}") from None
         try:
             self._wait_for(lock)
-            self._remove_begun()
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(os.getpid()).encode(), 0)
+            with in_one_line(self.path):
+                os.listdir(self.path)  # globs are silent where that is not allowed
+                self.begin(0).rmdir()  # what is found out only at the end has all been done for nothing
+                os.ftruncate(lock, 0)
+                os.pwrite(lock, str(os.getpid()).encode(), 0)
+            self._held = _Held(lock)
             yield
         finally:
+            self._held = None
             os.close(lock)
+
+    def require_held(self) -> None:
+        """RecoveryError where it is not there any more, or is another one, while this process holds it."""
+        assert self._held is not None, "whoever asks holds it"
+        try:
+            is_there = os.path.samestat(os.stat(self.path / LOCK), os.fstat(self._held.lock))
+        except (FileNotFoundError, NotADirectoryError):
+            is_there = False
+        except OSError:  # whoever writes there is refused
+            return
+        if not is_there:
+            raise self._gone(self._held)
+
+    def _gone(self, held: _Held) -> RecoveryError:
+        """What to raise where it is not there any more."""
+        newest = held.newest
+        sinks = [] if newest is None else [one for one in newest.sinks if not gives_up(one["folder"])]
+        places = [f"table {one['into']!r}" if one["into"] else one["folder"] for one in sinks]
+        there = "No snapshot has been taken yet"
+        if newest is not None:
+            there = f"Results up to snapshot {newest.number} have appeared, in {', '.join(places) or 'no sink'}"
+        return RecoveryError(
+            f"the files of the job in {self.path} went (removed, moved, or others put in their place) while the run "
+            f"went on: put them back, and run it again. {there}. If the files are lost, remove what its sinks have, "
+            f"and begin anew in another folder"
+        )
 
     @property
     def holder(self) -> int:
@@ -328,15 +368,24 @@ class JobFolder:
     def begun(self, peers: int) -> tuple[str, int]:
         """Of a job without a snapshot, by which it is known outside of its folder, and how many shares sources are read
         in: as many as the workers of its first start, which are `peers` if this is it. For whoever holds the folder."""
-        path = self.path / _BEGUN
+        assert self._held is not None, "whoever asks holds it"
+        path, known = self.path / _BEGUN, self._held.begun
         try:
             told = orjson.loads(path.read_bytes())
-            return str(told["job"]), int(told["shares"])
+            found = str(told["job"]), int(told["shares"])
         except FileNotFoundError:
+            if known is not None:
+                raise self._gone(self._held) from None
             write_json(path, {"job": secrets.token_hex(8), "shares": peers})
             return self.begun(peers)
-        except (ValueError, KeyError, TypeError, OSError):
+        except OSError as error:
+            raise refusal(error, path) from None
+        except (ValueError, KeyError, TypeError):
             raise RecoveryError(f"{path} is damaged: begin anew in another folder") from None
+        if known not in (None, found):
+            raise self._gone(self._held)
+        self._held.begun = found
+        return found
 
     def require(self) -> None:
         """RecoveryError unless it is there, and a job's."""
@@ -391,6 +440,8 @@ class JobFolder:
                 return None, f"{path / MANIFEST} is not what was written: its checksum differs"
             self._have_moved(manifest, [*manifest["sinks"], *manifest["parts"]])
             return Snapshot(path, manifest), ""
+        except PermissionError as error:  # it is no damage, for which others would be used, and this one be put aside
+            raise refusal(error, path) from None
         except OSError as error:
             return None, f"{path / MANIFEST} cannot be read: {error.strerror}"
         except (ValueError, KeyError, TypeError):
@@ -410,20 +461,24 @@ class JobFolder:
         and nothing has come of the job yet. RecoveryError where something has."""
         problems: list[str] = []
         broken: list[Path] = []
+        made = 0 if self._held is None or self._held.newest is None else self._held.newest.number
         for path, snapshot, problem in self.all():
             if snapshot is not None:
                 told = self._last()
-                if not problems and snapshot.number < told.number and snapshot.number != told.back_at:
-                    problems.append(f"snapshot {told.number} of {self.path}, whose results have appeared, is gone")
+                was = max(told.number, made)
+                if not problems and snapshot.number < was and snapshot.number != told.back_at:
+                    problems.append(f"snapshot {was} of {self.path}, whose results have appeared, is gone")
                 for said in problems:
                     print(f"tokenring: {said}; snapshot {snapshot.number} is used instead", file=sys.stderr)
                 self._retract(snapshot)
                 for one in broken:
                     one.rename(one.with_name(f"broken-{one.name}"))
+                if self._held is not None:
+                    self._held.newest = snapshot
                 return snapshot
             problems.append(problem)
             broken.append(path)
-        last = self.last
+        last = max(self.last, made)
         if problems or last:
             why = "; ".join(problems) or "its snapshots are gone"
             raise RecoveryError(
@@ -445,7 +500,9 @@ class JobFolder:
             return _Last(int(told["number"]), bool(told["all"]), sinks, int(told.get("back_at", 0)))
         except FileNotFoundError:
             return _Last()
-        except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        except OSError as error:
+            raise refusal(error, self.path) from None
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise RecoveryError(
                 f"{self.path / _LAST} is damaged. If the newest snapshot is there still, remove that file: results "
                 f"that have not appeared do, and others come no second time. Else begin anew in another folder"
@@ -483,21 +540,28 @@ class JobFolder:
     def _retract(self, snapshot: Snapshot) -> int:
         """Take back results of newer snapshots, which come again: those cannot be used. Returns how many files."""
         self._require_retractable(snapshot)
-        removed = 0
+        removed, changed = 0, set[Path]()
         for sink in self._sinks_of(snapshot):
             folder = Path(sink["folder"])
             for path in folder.glob(f"part-*{sink['suffix']}") if folder.is_dir() else ():
                 if part_number(path) > snapshot.number:
                     path.unlink()
+                    changed.add(folder)
                     removed += 1
-            if removed:
-                sync(folder)
+        for folder in changed:
+            sync(folder)
         return removed
 
     def _require_retractable(self, snapshot: Snapshot) -> None:
-        """RecoveryError where results of newer snapshots are in a table, which gives none back."""
+        """RecoveryError where results of newer snapshots are in a table, which gives none back, or may be."""
+        last = self._last()
         for sink in self._sinks_of(snapshot):
             folder = Path(sink["folder"])
+            if snapshot.number < last.number and self._goes_elsewhere(folder) and not folder.is_dir():
+                raise RecoveryError(
+                    f"{self.path} cannot go on from snapshot {snapshot.number}: {folder} is gone, which says what of "
+                    f"later results is in a table: put it back, or {self._anew(folder)}"
+                )
             if (inserted := inserted_until(folder)) > snapshot.number:
                 raise RecoveryError(
                     f"{self.path} cannot go on from snapshot {snapshot.number}: results up to snapshot {inserted} are "
@@ -510,9 +574,10 @@ class JobFolder:
         """Remove what is newer than a snapshot: snapshots, and the results that appeared with them. Returns what that
         was, in words. RecoveryError where there is no such snapshot that is whole, or a run holds the folder."""
         self.require()
-        with self.locked():
+        with self.locked(), in_one_line(self.path):
             target = self.snapshot(number)
             self._require_retractable(target)
+            self._require_deliverable(target)
             newer = [path for path in self._numbered() if number_of(path) > number]
             for path in newer:  # the newest first: a snapshot stays from which a run goes on, and takes back the rest
                 self._remove(path)
@@ -557,14 +622,15 @@ class JobFolder:
         folder = self.path / f"{_SNAPSHOT}{manifest['number']:06d}"
         made.rename(folder)
         sync(self.path)
-        return Snapshot(folder, manifest)
+        snapshot = Snapshot(folder, manifest)
+        if self._held is not None:
+            self._held.newest = snapshot
+        return snapshot
 
     def deliver(self, snapshot: Snapshot) -> None:
         """Let the results of a snapshot appear that have not. RecoveryError for one that is nowhere."""
-        self._require_waiting(snapshot, snapshot.manifest.get("waiting", []))
         parts = snapshot.manifest["parts"]
-        if self._last()[:2] >= (snapshot.number, True):  # whoever has them may take them elsewhere
-            self._require_waiting(snapshot, parts)
+        if self._require_deliverable(snapshot):  # whoever has them may take them elsewhere
             return
         folders = {sink["folder"] for sink in snapshot.manifest["sinks"]}
         for was in self._last().sinks:  # but for folders that this snapshot is the first with, or began to make
@@ -595,17 +661,38 @@ class JobFolder:
             Path(part["made"]).unlink(missing_ok=True)
         self._say_last(snapshot, True)
 
-    def _require_waiting(self, snapshot: Snapshot, parts: Sequence[dict[str, str]]) -> None:
+    def _require_deliverable(self, snapshot: Snapshot) -> bool:
+        """Whether the results of a snapshot have all appeared. RecoveryError for those that wait, and are gone."""
+        have_appeared = self._last()[:2] >= (snapshot.number, True)
+        self._require_waiting(snapshot.manifest.get("waiting", []))
+        self._require_waiting(snapshot.manifest["parts"] if have_appeared else [])
+        return have_appeared
+
+    def _goes_elsewhere(self, folder: Path) -> bool:
+        """Whether results there are to go into a table."""
+        return folder.is_relative_to(self.path / _OUTBOX)
+
+    def _anew(self, folder: Path) -> str:
+        """How to go on where what is told beside results that go into a table is lost."""
+        return (
+            f"write {_WHICH} (0 if there is none) into {folder / _INSERTED}, made anew, and start again; or begin anew "
+            f"in another folder if not all rows of that snapshot are in"
+        )
+
+    def _require_waiting(self, parts: Sequence[dict[str, str]]) -> None:
         """RecoveryError for results that are to go into a table, have not, and are gone: whoever goes on without them
         would lose them."""
         for part in parts:
             folder, named = Path(part["folder"]), Path(part["folder"]) / part["name"]
-            number = part_number(named)
-            if folder.is_relative_to(self.path / _OUTBOX) and number > inserted_until(folder) and not named.exists():
+            number, inserted = part_number(named), inserted_until(folder)
+            if self._goes_elsewhere(folder) and number > inserted and not named.exists():
+                makes = [one for one in map(number_of, self._numbered()) if inserted <= one < number]
+                cure = f"go on from snapshot {makes[0]}, which makes them again (`--from`)" if makes else _NOTHING_MAKES
+                if not (folder / _INSERTED).exists():
+                    cure = self._anew(folder)
                 raise RecoveryError(
                     f"{named} is gone, results up to snapshot {number} that are to go into the table of "
-                    f"{unquote(folder.name)!r}: put it back; or go on from a snapshot before {number}, which makes "
-                    f"them again (`--from`, or remove {snapshot.folder}, and others that are not older)"
+                    f"{unquote(folder.name)!r}: put it back; or {cure}"
                 )
 
     def prune(self, keep: int) -> list[Path]:
@@ -621,7 +708,7 @@ class JobFolder:
         self.require()
         if self.holder:
             raise RecoveryError(f"process {self.holder} runs the job in {self.path}, and removes old snapshots itself")
-        with self.locked():
+        with self.locked(), in_one_line(self.path):
             self.snapshot()
             kept = [snapshot.number for _, snapshot, _ in self.all() if snapshot is not None][:keep]
             removed = [path for path in self._numbered() if number_of(path) < kept[-1]]

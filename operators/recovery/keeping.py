@@ -1,6 +1,7 @@
 """The launcher's side of recovery: it asks for snapshots while a group runs, lets their results appear, and starts the
 group anew from the newest one after a death."""
 
+import builtins
 import os
 import re
 import signal
@@ -36,6 +37,7 @@ from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.folder import LOCK, JobFolder, Snapshot, dead_letters_of, part_name
 from tokenring.operators.recovery.of_worker import WorkerSaving
 from tokenring.operators.recovery.options import DEAD_LETTERS, Recovery
+from tokenring.operators.recovery.refusals import in_one_line, refusal
 from tokenring.operators.recovery.saved import SavedSink
 from tokenring.operators.recovery.saving import CHANGED, INSTALLED, LEAVE_OUT
 from tokenring.operators.recovery.wanted import TOLD, WANTED, Wanted, answer_to
@@ -61,8 +63,13 @@ _MOST_ATTEMPTS = 1000
 _OF_WORKER = ("tables", "shares", "contents", "inputs", "since")  # what a manifest has of each
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
+_DELETED = " (deleted)"  # behind the name of an open file that has none any more
 _FAULT = re.compile(r"operator (['\"].*?['\"])(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:) (\w+)")
 """In what an OperatorError says, the operator and the kind of error."""
+_OF_THE_SYSTEM = {
+    *[name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, OSError)],
+    "OperationalError",  # so databases say it, whoever connects to them
+}
 
 
 def execute_with_recovery(
@@ -79,31 +86,37 @@ def execute_with_recovery(
     """`launch(program, workers, config, on_note, on_start, **more)` from the newest snapshot in `recovery.folder`, with
     snapshots on the way, and again after a worker's death. dead_letters: makes who takes them on a worker. Returns its
     results; of a job that was finished before, an empty list."""
+    if not isinstance(recovery, Recovery):
+        raise UsageError(f"recovery={recovery!r} is none: give Recovery(folder), such as recovery=tr.Recovery('job')")
     folder = JobFolder(recovery.folder)
     peers = config.workers if config is not None else workers or default_workers()
     deaths: deque[float] = deque()
     failed: tuple[str, ...] = ()
     given_up: set[str] = set()
     with folder.locked():
-        for left in (*folder.path.glob(f"{WANTED}*"), *folder.path.glob(f"{TOLD}*")):
-            left.unlink(missing_ok=True)
+        with in_one_line(folder.path):
+            for left in (*folder.path.glob(f"{WANTED}*"), *folder.path.glob(f"{TOLD}*")):
+                left.unlink(missing_ok=True)
         while True:
-            snapshot = folder.newest()
+            with in_one_line(folder.path):
+                folder.require_held()
+                snapshot = folder.newest()
+                if snapshot is not None:
+                    folder.deliver(snapshot)
+                keeper = Keeper(folder, recovery, snapshot, peers)
             if snapshot is not None:
-                folder.deliver(snapshot)
                 if snapshot.is_end:
                     _say(f"the job in {folder.path} was finished by its last run: nothing is left to do")
                     return Results()
                 if recovery.on_error == DEAD_LETTERS:
                     given_up |= snapshot.given_up
-            keeper = Keeper(folder, recovery, snapshot, peers)
             wrapped = saved(program, snapshot, keeper, given_up, dead_letters)
             try:
                 results = launch(wrapped, workers, config, keeper.hearing(on_note), keeper.starting(on_start), **more)
             except (WorkerError, OperatorError) as error:
                 keeper.stop()
                 if keeper.failure is not None:
-                    raise keeper.failure from error
+                    raise keeper.failure from None  # of which the death is what came
                 said = str(error)
                 if isinstance(error, OperatorError):
                     before, failed = failed, (*_fault_in(said), f"{keeper.number}")
@@ -118,10 +131,10 @@ def execute_with_recovery(
                             )
                             continue
                         row = "the row" if recovery.on_error != DEAD_LETTERS else "the row, which it cannot leave out"
-                        error.add_note(
-                            f"it failed so twice, from snapshot {failed[-1]} of {folder.path} on: mend the program, or "
-                            f"{row}, and run it again. {_places_in(snapshot)}"
-                        )
+                        cure = f"mend the program, or {row}, and run it again. {_places_in(snapshot)}"
+                        if _is_of_the_system(failed):
+                            cure = "mend that, and run it again"
+                        error.add_note(f"it failed so twice, from snapshot {failed[-1]} of {folder.path} on: {cure}")
                         raise
                 now = time.monotonic()
                 deaths.append(now)
@@ -142,7 +155,8 @@ def execute_with_recovery(
                 raise
             keeper.stop()
             if results.stopped is None:  # else it is to go on some time
-                keeper.finish()
+                with in_one_line(folder.path):
+                    keeper.finish()
             return results
 
 
@@ -151,6 +165,11 @@ def _fault_in(said: str) -> tuple[str, ...]:
     others had come then is told besides, and may be anything."""
     found = _FAULT.search(said)
     return found.groups() if found else (said,)
+
+
+def _is_of_the_system(fault: tuple[str, ...]) -> bool:
+    """Whether a fault is a file's, a disk's or a database's, of which no row is the reason."""
+    return any([one in _OF_THE_SYSTEM for one in fault[1:]])
 
 
 def _operator_in(said: str) -> str:
@@ -284,6 +303,7 @@ class Keeper:
         """The run was right to its end: all results appear, and nothing is left to go on from."""
         if self.failure is not None:
             raise self.failure
+        self.folder.require_held()
         number = self.number + 1
         parts = [part for part in self._last_parts if part["made"] not in self._delivered]
         manifest = {
@@ -314,7 +334,8 @@ class Keeper:
                         write_whole(answer_to(path), said)
         except BaseException as error:
             self.failure = error
-            _say(f"no more snapshots are taken: {type(error).__name__}: {error}")
+            if not isinstance(error, RecoveryError):  # which ends the run, and says all
+                _say(f"no more snapshots are taken: {type(error).__name__}: {error}")
             for process in processes:  # a sink may wait for the last one
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
@@ -338,6 +359,7 @@ class Keeper:
 
     def _try_to_take(self, processes: list[int]) -> dict[str, Any] | None:
         """What whoever asked is told; None where the group begins, or ends meanwhile."""
+        self.folder.require_held()  # nothing of the run would count
         number = self.number + 1
         began_s = time.monotonic()
         try:
@@ -348,7 +370,7 @@ class Keeper:
         except (OSError, TokenRingError) as error:
             if self._has_ended(processes):
                 return None
-            why = f"{error.strerror or error}" if isinstance(error, OSError) else f"{error}"
+            why = str(refusal(error, self.folder.path) if isinstance(error, OSError) else error)
             _say(f"snapshot {number} could not be taken: {why}; the next one is tried in time")
             return {"error": why}
         return None if taken is None else {
@@ -575,14 +597,23 @@ def take_now(process: int, timeout_s: float) -> dict[str, Any]:
 
 def _folder_of(process: int) -> JobFolder:
     """Where a run keeps its snapshots: each of its processes has the lock of the folder open."""
+    gone: Path | None = None
     with suppress(OSError):
         for entry in Path(f"/proc/{process}/fd").iterdir():
             with suppress(OSError):  # closed meanwhile
                 path = Path(os.readlink(entry))
-                is_lock = path.name == LOCK and "FLOCK" in Path(f"/proc/{process}/fdinfo/{entry.name}").read_text()
-                if is_lock and JobFolder(path.parent).holder:
-                    return JobFolder(path.parent)
+                name = path.name.removesuffix(_DELETED)
+                if name == LOCK and "FLOCK" in Path(f"/proc/{process}/fdinfo/{entry.name}").read_text():
+                    if name != path.name:
+                        gone = path.parent
+                    elif JobFolder(path.parent).holder:
+                        return JobFolder(path.parent)
     group_of(process)  # raises for a process that has none
+    if gone is not None:
+        raise UsageError(
+            f"the run of process {process} kept its snapshots in {gone}, whose files are gone: put them back, and run "
+            f"it again"
+        )
     raise UsageError(
         f"the run of process {process} keeps no snapshots: start it with recovery=, or `tokenring run --recovery DIR`"
     )

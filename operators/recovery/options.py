@@ -1,9 +1,10 @@
 """Recovery: where a run's snapshots go, and how often one is taken."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tokenring.engine import UsageError
 from tokenring.operators.durations import nanoseconds_of
@@ -36,19 +37,32 @@ class Recovery:
     on_error: Literal["fail", "dead letters"] = "fail"
 
     def __post_init__(self) -> None:
+        _require_folder(self.folder)
         for name in ("every", "within", "hang"):
             if self.nanoseconds(name) <= 0:
                 raise UsageError(f"Recovery: {name} must be longer than nothing, not {getattr(self, name)!r}")
-        if isinstance(self.drop, str):
-            raise UsageError(f"Recovery: drop is a list of names, [{self.drop!r}]")
+        is_list = isinstance(self.drop, Iterable) and not isinstance(self.drop, str | bytes)
+        if not is_list or not all([isinstance(one, str) and one for one in self.drop]):
+            raise UsageError(f"Recovery: drop is a list of names, such as ['aggregate'], not {self.drop!r}")
         if self.on_error not in ("fail", DEAD_LETTERS):
             raise UsageError(f'Recovery: on_error is "fail" or "{DEAD_LETTERS}", not {self.on_error!r}')
-        if self.keep < 1:
-            raise UsageError(f"Recovery: keep must be at least 1, not {self.keep}")
-        if self.restarts < 0:
-            raise UsageError(f"Recovery: restarts must be at least 0, not {self.restarts}")
+        for name, least in (("keep", 1), ("restarts", 0)):
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, int) or given < least:
+                raise UsageError(f"Recovery: {name} must be a whole number, {least} or more, not {given!r}")
 
     def nanoseconds(self, name: str) -> int:
         """How long `every`, `within` or `hang` is."""
         given = getattr(self, name)
-        return given if isinstance(given, int) else nanoseconds_of(given, f"Recovery: {name}")
+        if isinstance(given, int) and not isinstance(given, bool):
+            return given
+        if isinstance(given, str):
+            return nanoseconds_of(given, f"Recovery: {name}")
+        raise UsageError(f"Recovery: {name} is a duration such as '10s', or a whole number of ns, not {given!r}")
+
+
+def _require_folder(folder: Any) -> None:
+    """UsageError for what is no path of a folder; "" would be wherever the process happens to be."""
+    path = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise UsageError(f"Recovery: folder is the path of a folder of this job alone, such as 'job', not {folder!r}")

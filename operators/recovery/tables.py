@@ -16,6 +16,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema
 from tokenring.engine.whole_files import sync
+from tokenring.operators.recovery.refusals import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,6 +86,8 @@ def problem_of(folder: Path, told: Mapping[str, Any]) -> str:
                 return f"{path} has {found:,} bytes, and {file['bytes']:,} were written"
             if _sum(path) != file["sum"]:
                 return f"{path} is not what was written: its checksum differs"
+        except PermissionError as error:  # no damage, for which others would be used
+            raise refusal(error, path) from None
         except OSError as error:
             return f"{path} cannot be read: {error.strerror}"
     return ""

@@ -18,6 +18,7 @@ from random import Random
 from time import sleep
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import quote
 
 import duckdb
 import pyarrow as pa
@@ -458,10 +459,34 @@ def with_rows_that_wait(path: Path) -> Job:
 def test_rows_that_wait_for_a_table_and_are_gone_are_missed(tmp_path: Path) -> None:
     """Whoever went on would lose them without a word; the snapshot before makes them again."""
     job = with_rows_that_wait(tmp_path)
-    for part in (job.folder.path / "outbox" / "to_database").glob("part-*"):
+    outbox = job.folder.path / "outbox" / "to_database"
+    (outbox / "inserted.json").write_text("1")
+    for part in outbox.glob("part-*"):
         part.unlink()
-    with raises(RecoveryError, "part-", "to_database", "is gone", "--from"), job.world(1, Random(1)) as world:
+    with raises(RecoveryError, "part-000002", "to_database", "is gone", "from snapshot 1,", "--from"):
+        begin(job)
+
+
+def test_what_a_database_has_may_be_told_again_where_that_is_lost(tmp_path: Path) -> None:
+    """Nothing is removed before; with what is asked for, the job goes on."""
+    job = cut_twice(tmp_path, windows(of_sqlite))
+    outbox = job.folder.path / "outbox"
+    shutil.rmtree(outbox)
+    for attempt in (lambda: begin(job), lambda: job.folder.go_back(1)):
+        with raises(RecoveryError, "is gone", "put it back", "tokenring_delivered", "inserted.json"):
+            attempt()
+        assert (job.folder.path / "snapshot-000002").exists()
+    with closing(sqlite3.connect(job.results / "it.db")) as connection:
+        told = dict(connection.execute("SELECT sink, snapshot FROM tokenring_delivered").fetchall())
+    for sink, number in told.items():
+        folder = outbox / quote(sink, safe="")
+        folder.mkdir(parents=True)
+        (folder / "inserted.json").write_text(f"{number}\n")
+    with raises(RecoveryError, "snapshot 1", "up to snapshot 2"):
+        job.folder.go_back(1)
+    with job.world(1, Random(1)) as world:
         finish(world)
+    assert in_database(of_sqlite, job.results / "it.db", "all_rows") == Counter(share_of(0) + share_of(0, 9, 3))
 
 
 def test_rows_of_an_earlier_snapshot_that_wait_and_are_gone_are_missed(
@@ -476,8 +501,13 @@ def test_rows_of_an_earlier_snapshot_that_wait_and_are_gone_are_missed(
     [first, *_] = sorted((job.folder.path / "outbox" / "to_database").glob("part-*"))
     content = first.read_bytes()
     first.unlink()
-    with raises(RecoveryError, first.name, "snapshot 1 ", "is gone", "--from"):
+    with raises(RecoveryError, first.name, "snapshot 1 ", "is gone", "tokenring_delivered", "inserted.json"):
         begin(job)
+    told = first.with_name("inserted.json")
+    told.write_text("0")
+    with raises(RecoveryError, first.name, "snapshot 1 ", "is gone", "in another folder", "no snapshot"):
+        begin(job)
+    told.unlink()
     first.write_bytes(content)
     with job.world(1, Random(1)) as world:
         finish(world)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import sleep
@@ -19,8 +23,9 @@ import pytest
 
 import tokenring as tr
 from tests.errors import raises
-from tokenring import Recovery, RecoveryError
+from tokenring import Recovery, RecoveryError, UsageError
 from tokenring.operators.recovery import JobFolder, Wanted, keeping
+from tokenring.operators.recovery import folder as job_folder
 
 ROWS = 12_000
 EVERY = "50ms"
@@ -169,8 +174,8 @@ def test_a_row_at_which_an_operator_fails_twice_ends_the_run(tmp_path: Path) -> 
     with raises(tr.OperatorError, "ValueError", "no such row") as caught:
         run(fails)
     assert failed.read_text() == "xx"
-    assert any("failed so twice, from snapshot 0" in note for note in caught.value.__notes__)
-    assert any("had read nothing before" in note for note in caught.value.__notes__)
+    (note,) = [note for note in caught.value.__notes__ if "failed so twice, from snapshot 0" in note]
+    assert "mend the program, or the row" in note and "had read nothing before" in note
     failed.unlink()
     wanted = Wanted(tmp_path / "job")
 
@@ -186,6 +191,21 @@ def test_a_row_at_which_an_operator_fails_twice_ends_the_run(tmp_path: Path) -> 
     assert "from snapshot 1" in note
     place = int(note.rpartition("'rows', share 0, at ")[2])
     assert 30 < place <= 60  # behind where it was asked for, and before what fails
+
+
+@pytest.mark.parametrize("kind", [PermissionError, sqlite3.OperationalError])
+def test_of_a_disk_or_a_database_no_row_is_to_be_mended(tmp_path: Path, kind: type[Exception]) -> None:
+    def fails(batch: tr.Batch, time: int) -> None:
+        raise kind("it is away")
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        rows = scope.from_generator(tr.Schema("at key"), lambda: iter([rows_of(0)]), time="at")
+        return rows.inspect(fails).to_parquet(tmp_path / "out")
+
+    with raises(tr.OperatorError, kind.__name__) as caught:
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job"))
+    (note,) = [note for note in caught.value.__notes__ if "failed so twice" in note]
+    assert "mend that, and run it again" in note and "row" not in note
 
 
 def test_the_same_error_of_other_rows_is_tried_again(tmp_path: Path) -> None:
@@ -231,6 +251,65 @@ def test_no_worker_that_has_ended_is_waited_for(tmp_path: Path, monkeypatch: pyt
     job = JobFolder(tmp_path / "job")
     with job.locked():
         assert keeping.Keeper(job, Recovery(job.path), None, 2)._try_to_take(processes) is None
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_job_whose_folder_goes_under_it_is_not_done_again(tmp_path: Path, is_moved: bool) -> None:
+    """A worker dies then: results that have appeared would come twice."""
+    job = tmp_path / "job"
+
+    def loses(batch: tr.Batch, time: int) -> None:
+        if snapshot_in(job) and not (tmp_path / "died").exists():
+            job.rename(tmp_path / "moved")
+            if not is_moved:
+                job.mkdir()
+        dies_once(tmp_path / "died", ROWS if (tmp_path / "moved").exists() else 0)
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        rows = scope.from_generator(tr.Schema("at key"), partial(slowly_until, (tmp_path / "died").exists), time="at")
+        return rows.inspect(loses).to_parquet(tmp_path / "out")
+
+    with raises(tr.RecoveryError, str(job), "snapshot 1", str(tmp_path / "out"), "put them back"):
+        tr.run(flow, workers=1, recovery=Recovery(job, every=EVERY))
+    assert not snapshot_in(job)
+    if is_moved:
+        (tmp_path / "moved").rename(job)
+        tr.run(flow, workers=1, recovery=Recovery(job, every=EVERY))
+        assert pq.read_table(tmp_path / "out").sort_by("at")["at"].to_pylist() == list(range(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "code", "cure"),
+    [(os, "link", errno.EACCES, "chown"), (job_folder, "write_manifest", errno.ENOSPC, "make room")],
+)
+def test_results_that_cannot_appear_do_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: object, function: str, code: int, cure: str
+) -> None:
+    def refused(path: Path, *given: object) -> None:
+        raise OSError(code, os.strerror(code), str(path))
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        return scope.from_generator(tr.Schema("at key"), lambda: iter([rows_of(0)])).to_parquet(tmp_path / "out")
+
+    def run() -> None:
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job", every="1h"))
+
+    with monkeypatch.context() as away:
+        away.setattr(module, function, refused)
+        with raises(tr.RecoveryError, str(tmp_path), os.strerror(code), cure, "nothing of the job is lost"):
+            run()
+    assert not list((tmp_path / "out").glob("*"))
+    run()
+    assert pq.read_table(tmp_path / "out").to_pydict() == rows_of(0)
+
+
+def test_a_folder_that_has_gone_takes_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "group_of", lambda process: None)
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        shutil.rmtree(job.path)
+        with raises(UsageError, str(job.path), f"process {os.getpid()}", "gone"):
+            keeping.take_now(os.getpid(), 1.0)
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,11 @@ in between."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -285,3 +288,97 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with raises(RecoveryError, str(tmp_path / "file")), JobFolder(tmp_path / "file").locked():
         pass
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "code", "cure"),
+    [(os, "pwrite", errno.ENOSPC, "make room"), (tempfile, "mkdtemp", errno.EACCES, "chmod")],
+)
+def test_a_folder_that_cannot_be_written_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: object, function: str, code: int, cure: str
+) -> None:
+    """And not once all work has been done."""
+
+    def refused(*given: object, **more: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(module, function, refused)
+    with raises(RecoveryError, str(tmp_path), os.strerror(code), cure), JobFolder(tmp_path).locked():
+        pass
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "last.json", "job.json", "inserted.json", "state.arrow"])
+def test_what_this_user_may_not_read_is_not_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """No other snapshot is used in its place, none is put aside, and nothing is to be removed."""
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        job.begun(1)
+        for number in (1, 2):
+            taken(job, number, job.path / "outbox" / "sink")
+    opened = Path.open
+
+    def may_open(path: Path, *given: object, **more: object) -> object:
+        if path.name == name:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *given, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", may_open)
+    with job.locked():
+        with raises(RecoveryError, name, f"user {os.geteuid()}", "chown", "remove nothing"):
+            job.newest()
+            job.begun(1)
+        assert [path.name for path in sorted(job.path.glob("*snapshot-*"), reverse=True)] == [
+            "snapshot-000002",
+            "snapshot-000001",
+        ]
+
+
+def empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+HARMS: dict[str, Callable[[Path], object]] = {
+    "removed": shutil.rmtree,
+    "emptied": empty,
+    "moved": lambda folder: folder.rename(folder.with_name("moved")),
+    "replaced": lambda folder: (folder.rename(folder.with_name("moved")), folder.mkdir(), (folder / "lock").touch()),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
+def test_a_folder_that_goes_while_it_is_held_is_missed(tmp_path: Path, harm: Callable[[Path], object]) -> None:
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        job.require_held()
+        taken(job, 1, results)
+        harm(job.path)
+        with raises(RecoveryError, str(job.path), "snapshot 1", str(results), "put them back", "another folder"):
+            job.require_held()
+
+
+def test_snapshots_that_go_while_the_folder_is_held_are_missed(tmp_path: Path) -> None:
+    """With all that would tell another process of them, and what the job is called."""
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        job.begun(1)
+        folder = taken(job, 1, tmp_path / "results").folder
+        for path in (folder, job.path / "last.json", job.path / "job.json"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with raises(RecoveryError, str(job.path), "snapshot 1", "snapshots are gone"):
+            job.newest()
+        with raises(RecoveryError, str(job.path), "snapshot 1", "put them back"):
+            job.begun(1)
+
+
+def test_results_are_taken_back_of_the_sinks_that_have_some(tmp_path: Path) -> None:
+    """Another's folder may be gone."""
+    job, sinks = JobFolder(tmp_path / "job"), [tmp_path / name for name in ("first", "second")]
+    with job.locked():
+        taken(job, 1, sinks[0])
+        folder = taken(job, 2, sinks[0]).folder
+        told = {name: value for name, value in job.taken(2).manifest.items() if name != "sum"}  # type: ignore[union-attr]
+        write_manifest(folder, told | {"sinks": [{"folder": str(sink), "suffix": ".txt"} for sink in sinks]})
+        job._say_last(job.taken(2), True)  # type: ignore[arg-type]
+    assert "1 file of results removed" in job.go_back(1)
+    assert results_in(sinks[0]) == ["results 1"]

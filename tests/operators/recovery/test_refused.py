@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tokenring as tr
 from tests.errors import Fact, raises
 from tests.operators.migrate.own_sums import Sums, sums
 from tests.operators.recovery.test_instants import ROW, source, windows
@@ -39,6 +40,7 @@ from tokenring.operators import (
     to_json_lines,
     tumbling_average,
 )
+from tokenring.operators.recovery import Recovery
 
 Refused = Callable[[Any, Path], object]
 
@@ -187,6 +189,31 @@ def test_joins_that_wait_for_ends_are_refused_where_state_moves(tmp_path: Path) 
     job.bins = 4
     with raises(GraphError, "'join'", "window=", "bins="), job.world(2, Random(1)):
         pass
+
+
+OPTIONS: dict[str, tuple[object, ...]] = {
+    "every": (1.5, None, True, 0, -1, "1", "1h30m"),
+    "within": (3.0, "0s"),
+    "hang": (2.5,),
+    "keep": ("2", None, 2.5, True, 0),
+    "restarts": ("5", 1.5, False, -1),
+    "drop": ("x", b"x", 5, None, [1], [""]),
+    "on_error": ("x", None),
+    "folder": (5, None, b"x", "a\0b", "", []),
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_of_another_kind_is_refused(option: str) -> None:
+    for value in OPTIONS[option]:
+        with raises(UsageError, option, repr(value)):
+            Recovery(**{"folder": "job", option: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", ["job", True, {"folder": "job"}, Recovery])
+def test_recovery_of_another_kind_is_refused(given: Any) -> None:
+    with raises(UsageError, "recovery=", "tr.Recovery("):
+        tr.execute(lambda worker: None, workers=1, recovery=given)
 
 
 def cut(path: Path, declare: Callable[[Any, Path], None]) -> Job:

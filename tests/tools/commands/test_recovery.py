@@ -163,10 +163,11 @@ def test_what_would_be_lost_is_refused(job: Job, function: str) -> None:
         (["app.py:flow", "--drop", "it"], ("--drop", "--recovery DIR")),
         (["app.py:flow", "--recovery", "job", "--every", "5"], ("--every 5", "duration", "'1h'")),
         (["app.py:flow", "--recovery", "job", "--every", "0s"], ("--every 0s", "duration", "'1h'")),
+        (["app.py:flow", "--recovery", "job", "--drop", ""], ("error: --drop", "list of names")),
         (["app.py:flow", "--recovery", "job", "--start", "spawn"], ("--start spawn", "--recovery", "leave one out")),
         (["app.py:flow", "--recovery", "job", "--max-workers", "3"], ("--max-workers", "leave one out")),
         (["app.py:flow", "--recovery", "job", "--from", "5"], ("--from 5", "job", "No such file or directory")),
-        (["app.py:flow", "--recovery", "file"], ("file", "File exists")),
+        (["app.py:flow", "--recovery", "file"], ("file", "File exists", "name a folder")),
     ],
 )
 def test_what_cannot_be_kept_is_one_line(tmp_path: Path, arguments: list[str], said: tuple[str, ...]) -> None:

@@ -133,7 +133,8 @@ def _recovery(
     try:
         return Recovery(folder, Recovery.every if every is None else every, drop=drop, on_error=on_error)
     except UsageError as error:
-        raise OptionError(f"--every {every}: {str(error).removeprefix('Recovery: every: ')}") from None
+        _, of, why = str(error).partition("Recovery: every: ")
+        raise OptionError(f"--every {every}: {why}" if of else f"--{str(error).removeprefix('Recovery: ')}") from None
 
 
 def _go_back(recovery: Recovery, number: int) -> None:

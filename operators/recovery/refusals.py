@@ -1,0 +1,36 @@
+"""What the system refuses a run of its job's files, in one line: which one, why, and the cure."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tokenring.engine import RecoveryError
+
+_RIGHTS = {errno.EACCES, errno.EPERM}
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
+_NOTHING_LOST = "nothing of the job is lost, so remove nothing of it"
+
+
+def refusal(error: OSError, place: Path) -> RecoveryError:
+    """What to raise for it. place: what is named where the error names no file."""
+    why, cure = error.strerror or str(error), "mend that"
+    if error.errno in _RIGHTS:
+        why += f" to user {os.geteuid()}"
+        cure = f"let that user read and write there (chown, chmod); {_NOTHING_LOST}"
+    elif error.errno in _FULL:
+        cure = f"make room there; {_NOTHING_LOST}"
+    elif error.errno in _NO_FOLDER:
+        cure = "name a folder"
+    return RecoveryError(f"{error.filename2 or error.filename or place}: {why}: {cure}")
+
+
+@contextmanager
+def in_one_line(place: Path) -> Iterator[None]:
+    """Within the block, what the system refuses is a RecoveryError. place: see `refusal`."""
+    try:
+        yield
+    except OSError as error:
+        raise refusal(error, place) from None
