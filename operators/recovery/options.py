@@ -1,7 +1,7 @@
 """Recovery: where a run's snapshots go, and how often one is taken."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -41,7 +41,7 @@ class Recovery:
         for name in ("every", "within", "hang"):
             if self.nanoseconds(name) <= 0:
                 raise UsageError(f"Recovery: {name} must be longer than nothing, not {getattr(self, name)!r}")
-        is_list = isinstance(self.drop, Iterable) and not isinstance(self.drop, str | bytes)
+        is_list = isinstance(self.drop, Collection) and not isinstance(self.drop, str | bytes)
         if not is_list or not all([isinstance(one, str) and one for one in self.drop]):
             raise UsageError(f"Recovery: drop is a list of names, such as ['aggregate'], not {self.drop!r}")
         if self.on_error not in ("fail", DEAD_LETTERS):
