@@ -262,7 +262,8 @@ class _Inserting:
         """Make the tables, if they are not there. RecoveryError where the one that was filled is not."""
         is_there = self._table.is_there
         self._marked.prepare()
-        snapshot, _ = self._position() or (0, 0)
+        position = self._position()
+        snapshot, _ = position or (0, 0)
         if snapshot and not is_there:  # to make it would forget the rows that were in it
             raise RecoveryError(
                 f"operator {self._sink!r}: {self.says} has the results {self._until} {snapshot} of job {self._job}, "
@@ -271,7 +272,7 @@ class _Inserting:
             )
         self._table.prepare()
         first = f"INSERT INTO {self._marked.sql} VALUES ({_text(self._job)}, {_text(self._sink)}, 0, 0)"
-        if self._position() is None:
+        if position is None:
             with self._marked.transaction(keeps=False) as cursor:
                 cursor.execute(first)
             if self._position() is not None:

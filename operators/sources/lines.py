@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 MARK: Final = b"\xef\xbb\xbf"
 """What some programs begin a file in UTF-8 with, and is no part of its first line."""
 
-
 BLOCK_BYTES: Final = 1 << 18
 _AT_ONCE: Final = 1 << 20
 """So many bytes are read at once: a block of 256 KiB takes Arrow's readers half as long again as a part of four. Who
@@ -70,12 +69,10 @@ def lines_of(block: Block) -> Lines:
 
 def place_of(file: str, parts: Sequence[Lines], line: int) -> str:
     """Where the line of a number is, of lines that were read at once; for messages only."""
-    for part in parts[:-1]:
-        here = part.data.count(b"\n")
-        if line < here:
-            return f"{file} line {lines_before(file, part.at) + line + 1}"
-        line -= here
-    return f"{file} line {lines_before(file, parts[-1].at) + line + 1}"
+    first = 0
+    while first + 1 < len(parts) and line >= (here := parts[first].data.count(b"\n")):
+        first, line = first + 1, line - here
+    return f"{file} line {lines_before(file, parts[first].at) + line + 1}"
 
 
 def lines_before(path: str, end: int) -> int:

@@ -95,7 +95,10 @@ def read_parquet(
     files = files_of(name, path, (".parquet", ".pq"))
     facts = facts_of(name, files, batch_rows=batch_rows or 0)
     footers = [_footer(name, file) for file in files]
-    nullable = {column for footer in footers for column in _nullable(footer)}
+    columns_of = {file: _flat_columns(footer) for file, footer in zip(files, footers, strict=True)}
+    nullable = {
+        column for file, footer in zip(files, footers, strict=True) for column in _nullable(footer, columns_of[file])
+    }
     schemas = [
         schema_of(name, footer.schema.to_arrow_schema(), schema, columns, nullable, file)
         for file, footer in zip(files, footers, strict=True)
@@ -106,14 +109,15 @@ def read_parquet(
     chosen = schemas[0]
     timing = Timing(name, chosen, time, disorder, late)
     groups = [
-        group for file, footer in zip(files, footers, strict=True) for group in _row_groups(file, footer, timing.column)
+        group
+        for file, footer in zip(files, footers, strict=True)
+        for group in _row_groups(file, footer, columns_of[file], timing.column)
     ]
     if timing.disorder is None and any(group.least is None for group in groups):
         timing.disorder = 0
 
     wanted, told, may_pass = columns_wanted(scope), rows_a_message(scope), rows_may_pass(scope)
     footer_of = dict(zip(files, footers, strict=True))
-    columns_of = {file: _flat_columns(footer) for file, footer in footer_of.items()}
 
     def is_wanted(group: _RowGroup) -> bool:
         return may_pass(
@@ -224,9 +228,9 @@ def _flat_columns(footer: "pq.FileMetaData") -> dict[str, int]:
     return {column.name: at for at, column in enumerate(columns) if column.name == column.path}
 
 
-def _nullable(footer: "pq.FileMetaData") -> Iterator[str]:
+def _nullable(footer: "pq.FileMetaData", columns: Mapping[str, int]) -> Iterator[str]:
     """Columns that have nulls, or may have for all one can tell."""
-    for name, at in _flat_columns(footer).items():
+    for name, at in columns.items():
         counts = []
         for number in _row_groups_with_rows(footer):
             statistics = footer.row_group(number).column(at).statistics
@@ -235,8 +239,9 @@ def _nullable(footer: "pq.FileMetaData") -> Iterator[str]:
             yield name
 
 
-def _row_groups(file: str, footer: "pq.FileMetaData", time: str | None) -> Iterator[_RowGroup]:
-    columns = _flat_columns(footer)
+def _row_groups(
+    file: str, footer: "pq.FileMetaData", columns: Mapping[str, int], time: str | None
+) -> Iterator[_RowGroup]:
     first_row = 0
     for number in _row_groups_with_rows(footer):
         group = footer.row_group(number)
