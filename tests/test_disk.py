@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -85,6 +86,13 @@ def test_names_may_be_there_without_what_is_in_them(notes: tuple[Path, Path]) ->
     assert {one["deep/twice"] for one in seen} == {b"all of it", b"all of it" + bytes(10)}
     assert {one["deep/moved"] for one in seen} == {b"", bytes(13)}
     assert {one["deep/late"] for one in seen} == {b"lat"}, "of three bytes, synced; then one was written over"
+
+
+def test_two_names_of_a_file_are_of_one(notes: tuple[Path, Path]) -> None:
+    for manner, seed in product(("names", "some"), range(40)):
+        left = failed(notes, manner, seed, before=1)
+        if {"deep/safe", "deep/twice"} <= {*left}:
+            assert (notes[1] / "deep/safe").samefile(notes[1] / "deep/twice")
 
 
 def test_all_may_be_there(notes: tuple[Path, Path]) -> None:

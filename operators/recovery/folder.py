@@ -6,6 +6,7 @@ manifest, after a crash also, does that again, which changes nothing where it wa
 """
 
 import fcntl
+import filecmp
 import hashlib
 import os
 import secrets
@@ -97,6 +98,21 @@ def require_there(folder: Path, job: Path) -> None:
         raise RecoveryError(
             f"{folder} is gone, a folder of results of the job in {job}: mount it, or put it back; or, if its files "
             f"were taken away on purpose, make an empty folder there"
+        )
+
+
+def _require_own(made: Path, named: Path, has_begun: bool) -> None:
+    """RecoveryError where a file has the name that another is to get. Where the results of that snapshot had begun to
+    appear, the same content will do: in folders that were copied, from a backup say, the two names of a file are two
+    files."""
+    try:
+        is_own = named.samefile(made) or (has_begun and filecmp.cmp(named, made, shallow=False))
+    except FileNotFoundError:
+        return
+    if not is_own:
+        raise RecoveryError(
+            f"{named.parent} has a file of another job, {named.name}, where one of this job is to be: give each job a "
+            f"folder of its own, and begin both anew"
         )
 
 
@@ -636,6 +652,9 @@ class JobFolder:
         for was in self._last().sinks:  # but for folders that this snapshot is the first with, or began to make
             if was["number"] < snapshot.number and was["folder"] in folders:
                 require_there(Path(was["folder"]), self.path)
+        has_begun = self._last()[:2] == (snapshot.number, False)
+        for part in parts:  # before it is said that this began: what is there now may then be taken for its own
+            _require_own(Path(part["made"]), Path(part["folder"]) / part["name"], has_begun)
         self._say_last(snapshot, False)
         for sink in snapshot.manifest["sinks"]:
             have_folder(Path(sink["folder"]))
@@ -644,11 +663,7 @@ class JobFolder:
             try:
                 os.link(made, named)
             except FileExistsError:
-                if not named.samefile(made):
-                    raise RecoveryError(
-                        f"{named.parent} has a file of another job, {named.name}, where one of this job is to be: "
-                        f"give each job a folder of its own, and begin both anew"
-                    ) from None
+                _require_own(made, named, has_begun)
             except FileNotFoundError:
                 if not named.exists() and snapshot.number > inserted_until(named.parent):
                     raise RecoveryError(

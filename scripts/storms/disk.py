@@ -194,27 +194,29 @@ class Disk:
 
     def fail(self, manner: str, random: Random) -> None:
         """Have in the folder, which is empty, what a disk has that does so (MANNERS) with what was not synced."""
-        for path, content in _left(self._root, manner, random, self._path):
-            if content is None:
+        names: dict[_File, str] = {}
+        for path, node in _left(self._root, manner, random, self._path):
+            if isinstance(node, _Folder):
                 os.makedirs(path, exist_ok=True)
+            elif node in names:
+                os.link(names[node], path)
             else:
-                Path(path).write_bytes(content)
+                Path(path).write_bytes(random.choice(_contents(node, manner)))
+                names[node] = path
 
 
 def _changed(folder: _Folder) -> None:
     folder.states.append(dict(folder.entries))
 
 
-def _left(folder: _Folder, manner: str, random: Random, path: str) -> Iterator[tuple[str, bytes | None]]:
-    """What is left in a folder: paths, and what files hold; None: a folder."""
+def _left(folder: _Folder, manner: str, random: Random, path: str) -> Iterator[tuple[str, _File | _Folder]]:
+    """The paths that are left in a folder, each with what it leads to."""
     states = {"nothing": folder.states[:1], "names": folder.states[-1:], "some": folder.states}[manner]
     for name, node in random.choice(states).items():
         own = f"{path}/{name}"
+        yield own, node
         if isinstance(node, _Folder):
-            yield own, None
             yield from _left(node, manner, random, own)
-        else:
-            yield own, random.choice(_contents(node, manner))
 
 
 def _contents(file: _File, manner: str) -> list[bytes]:

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -138,6 +139,36 @@ def test_a_file_of_another_job_is_no_result_of_this_one(tmp_path: Path) -> None:
     with job.locked(), raises(RecoveryError, str(results), "another job, part-000001-00000.txt", "a folder of its own"):
         taken(job, 1, results)
     assert results_in(results) == ["another's"]
+
+
+def test_nor_is_one_with_the_same_rows(tmp_path: Path) -> None:
+    """However often the job is started again."""
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        snapshot = taken(job, 1, results, delivers=False)
+        results.mkdir()
+        (results / "part-000001-00000.txt").write_text("results 1")
+        for _ in range(2):
+            with raises(RecoveryError, str(results), "another job, part-000001-00000.txt"):
+                job.deliver(snapshot)
+
+
+def test_results_that_had_begun_to_appear_do_in_folders_that_were_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy has two files where there were two names of one."""
+    job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
+    with job.locked():
+        snapshot = taken(job, 1, results, delivers=False)
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "unlink", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                job.deliver(snapshot)
+        (copy := results / "copy").write_bytes((named := results / "part-000001-00000.txt").read_bytes())
+        copy.rename(named)
+        job.deliver(snapshot)
+    assert results_in(results) == ["results 1"]
+    assert not Path(snapshot.manifest["parts"][0]["made"]).exists()
 
 
 def test_nothing_begins_anew_where_results_have_appeared(tmp_path: Path) -> None:
