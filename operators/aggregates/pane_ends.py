@@ -51,16 +51,6 @@ def cut_runs(times: Words, at: int, step: int, offset: int, starts: Words, ends:
     return runs, at
 
 
-def too_far(plan: Plan, panes: Panes, time: Time) -> TimeRegressionError:
-    """What a row of this time raises whose window, with its lateness, ends behind the end of 64 bits."""
-    is_instant = plan.schema.kind(panes.time).is_instant
-    shown, last = (np.datetime64(time, "ns"), np.datetime64(COMPLETE, "ns")) if is_instant else (time, COMPLETE)
-    return TimeRegressionError(
-        f"operator {plan.operator!r}: column {panes.time!r}: a row is of {shown}, and windows, with their lateness, "
-        f"end before {last}, where 64 bits end: leave such rows out, or move their times"
-    )
-
-
 def too_late(plan: Plan, panes: Panes, due: Time, closed: Time) -> TimeRegressionError:
     """What a row raises whose window was sent already."""
     if due <= BEFORE_ALL:

@@ -7,7 +7,7 @@ from sortedcontainers import SortedDict, SortedSet
 
 from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, SchemaError, Time
 from tokenring.operators.aggregates.moving_windows import CLOSED, said_of
-from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, too_far, too_late
+from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, too_late
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, of_version, offer
@@ -21,6 +21,7 @@ from tokenring.operators.time import (
     bounds_of,
     checked_window,
     panes_of,
+    too_early,
 )
 
 Show = Callable[[Batch, np.ndarray], tuple[HeapedColumns, int]]
@@ -106,7 +107,7 @@ class WindowRows:
     def _take(self, batch: Batch) -> Time:
         most = int(batch.columns[self._time].max(initial=0)) if self._time >= 0 else 0
         if most >= COMPLETE - self._panes.lateness - self._panes.longest:
-            raise too_far(self._plan, self._panes, most)
+            raise too_early(self._plan.operator, self._plan.schema, "a row is of", [self._panes.time], most)
         ends, least = ends_of(batch, self._time, self._panes)
         if least <= self._closed:
             raise too_late(self._plan, self._panes, least, self._closed)

@@ -19,7 +19,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.aggregates.moving_panes import MovingPanes, Sliding
 from tokenring.operators.aggregates.moving_windows import MovingWindows
-from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, too_far, too_late
+from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, too_late
 from tokenring.operators.aggregates.panes import (
     MOST_SENT,
     SCRATCH_ROWS,
@@ -57,7 +57,7 @@ from tokenring.operators.state import (
     values_of,
 )
 from tokenring.operators.state.moving import MovingKeyWords
-from tokenring.operators.time import ClockWindows, Panes, start_by_clock
+from tokenring.operators.time import ClockWindows, Panes, start_by_clock, too_early
 
 
 @kernel
@@ -226,7 +226,7 @@ class CompiledPanes:
         if error == TOO_LATE:
             return too_late(self._plan, self._panes, operands[0], operands[1])
         if error == TOO_FAR:
-            return too_far(self._plan, self._panes, operands[0])
+            return too_early(self._plan.operator, self._plan.schema, "a row is of", [self._panes.time], operands[0])
         return self.state.wrong(operands[0], operands[1])
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from tokenring.engine import MAX_TIME, GraphError, Schema, SchemaError, ScopeOf, Time, TimeRegressionError
 
-_TIMES = ("int64", "timestamp")
 _LATEST = 2**63 - 1  # that rows may have, of their own: messages' times end before
+_TIMES = ("int64", "timestamp")
 _CASTS = {"date": 'cast("timestamp")', "uint64": 'cast("int64")'}
 
 
@@ -40,20 +40,29 @@ def require_own_time(what: str, schema: Schema, column: str) -> None:
 def before_times(what: str, is_instant: bool, time: Time, cure: str = "", latest: Time = MAX_TIME) -> str:
     """What is said of a row that lies before all times, or, where the end of 64 bits was passed, behind them: what:
     whose time it is. cure: another one. latest: of such times."""
-    shown, first = (np.datetime64(time, "ns"), "1970") if is_instant else (time, "0")
+    shown, first, last = _shown(time, is_instant), "1970" if is_instant else "0", _shown(latest, is_instant)
     said = f"{what} {shown}, and times begin with {first}"
     if abs(time) > MAX_TIME:
-        last = np.datetime64(latest, "ns") if is_instant else latest
         said = f"{what} {shown} as 64 bits have it, and times are from {first} to {last}"
     return f"{said}: leave such rows out{cure}, or move their times"
+
+
+def _shown(time: Time, is_instant: bool) -> np.datetime64 | Time:
+    return np.datetime64(time, "ns") if is_instant else time
 
 
 def too_early(
     operator: str, schema: Schema, what: str, columns: Sequence[str], time: Time, cure: str = ""
 ) -> TimeRegressionError:
-    """The same of a row in an operator. columns: where its time may stand; what: "a row is of", say."""
+    """The same of a row in an operator; and of one that is so late that what it counts for would end behind all times.
+    columns: where its time may stand; what: "a row is of", say."""
     column = columns[0]
     is_instant = column in schema.positions and schema.kind(column).is_instant
     where = " or ".join(dict.fromkeys(map(repr, columns)))
     said = f"operator {operator!r}: column {where}: {what}"
-    return TimeRegressionError(before_times(said, is_instant, time, cure, _LATEST))
+    if time <= 0:
+        return TimeRegressionError(before_times(said, is_instant, time, cure, _LATEST))
+    return TimeRegressionError(
+        f"{said} {_shown(time, is_instant)}, and its window, session or matches, with their lateness, would end behind "
+        f"{_shown(_LATEST, is_instant)}, where 64 bits end: leave such rows out, or move their times"
+    )

@@ -100,6 +100,26 @@ def test_lateness_may_lead_behind_it(window: Any) -> None:
             made.close()
 
 
+@pytest.mark.parametrize("ahead", [0, 9])
+@pytest.mark.parametrize("what", ["session", "matches"])
+def test_what_ends_behind_it_is_refused(what: str, ahead: int) -> None:
+    """A row of a time that there is, since 64 bits have it."""
+
+    def declare(stream: Stream) -> Any:
+        if what == "session":
+            return aggregate(stream, "k", window=Session("at", "10ns"), n=tr.Count())
+        return tr.interval_join(
+            stream, stream, on="k", columns={"a": "left.at", "b": "right.at"}, left_time="at", right_time="at",
+            lower="-10ns", upper="10ns",
+        )  # fmt: skip
+
+    with bench([SCHEMAS[0]], declare) as made:
+        made.send({"k": [1, 1], "at": [5, 2**63 - 1 - ahead]})
+        shown = f"2262-04-11T23:47:16.{854775807 - ahead}"
+        with raises(OperatorError, "'at'", shown, what, "would end behind"):
+            made.close()
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_a_source_that_goes_by_them_says_which_row_it_is(late: bool, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("at\n1970-01-01 00:00:01\n1969-12-31 23:59:59\n")
