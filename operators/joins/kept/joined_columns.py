@@ -258,6 +258,11 @@ def _source(operator: str, left: Schema, right: Schema, pairs: Mapping[str, str]
     """The side that a column is of, and its name there."""
     side, dot, column = name.partition(".")
     if dot and side in SIDES:
+        if having := [of for of, schema in zip(SIDES, (left, right), strict=True) if name in schema.positions]:
+            raise SchemaError(
+                f"operator {operator!r}: {name!r} may be column {column!r} of the {side} side or column {name!r} of "
+                f"the {having[0]} side: say '{having[0]}.{name}' for the latter, or rename that before the join"
+            )
         require(operator, (left, right)[SIDES.index(side)], column, f"of the {side} side for the result")
         return SIDES.index(side), column
     if name in left.positions and name in right.positions and pairs.get(name) != name:

@@ -77,3 +77,25 @@ def test_mistakes(called: str, on: dict[str, str], says: Fact) -> None:
 
     with bench([LEFT, RIGHT], refused):
         pass
+
+
+@pytest.mark.parametrize("has", [Schema(id="int64", **{"right.a": "int64"}), Schema(id="int64")])
+def test_a_column_that_is_called_as_one_of_a_side(has: Schema) -> None:
+    """Either may be meant: it is asked for by the side that has it."""
+    there = Schema(id="int64", a="int64", **({} if len(has.names) > 1 else {"right.a": "int64"}))
+    side = "left" if len(has.names) > 1 else "right"
+
+    def declare(left: Stream, right: Stream) -> Stream:
+        facts = ("'right.a'", "'a' of the right side", f"of the {side} side", f"'{side}.right.a'", "rename")
+        for columns in ("right.a", {"one": "right.a"}):
+            with raises(SchemaError, *facts):
+                join(left, right, on="id", columns=columns)
+        made = join(left, right, on="id", columns=("id", f"{side}.right.a"))
+        assert made.schema.names == ("id", "right.a")
+        return made
+
+    with bench([has, there], declare) as made:
+        for to, schema in enumerate((has, there)):
+            made.send({name: [1 if name == "id" else 7 if name == "a" else 8] for name in schema.names}, to=to)
+        made.close()
+        assert [row[2:] for row in made.rows] == [(1, 8)]
