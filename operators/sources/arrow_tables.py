@@ -139,7 +139,7 @@ def schema_of(
     try:
         return Schema.from_arrow(fields, nullable=set(chosen) & set(nullable))
     except SchemaError as error:
-        raise SchemaError(f"source {name!r}: {error}") from None
+        raise SchemaError(f"source {name!r}: {error}: name the columns that are read (columns=)") from None
 
 
 def _mapped(name: str, files: list[str]) -> "pa.Table":

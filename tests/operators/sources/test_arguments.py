@@ -55,6 +55,14 @@ def test_columns_are_named_as_elsewhere(tmp_path: Path) -> None:
     refused(UsageError, ("source 'read_parquet'", "path", "not Table"), parquet(pa.table({"n": [1]})))
 
 
+def test_a_column_that_no_kind_holds_may_be_left_out(tmp_path: Path) -> None:
+    pq.write_table(table := pa.table({"n": [2], "lists": [[1]]}), tmp_path / "a.parquet")
+    facts = ("column 'lists'", "list<", "leave it out", "columns=")
+    refused(SchemaError, ("source 'read_parquet'", *facts), parquet(tmp_path))
+    refused(SchemaError, ("source 'read_arrow'", *facts), arrow(table))
+    assert run(parquet(tmp_path, columns="n")).values == [(2,)]
+
+
 def test_files_that_are_damaged_or_unlike_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     refused(UsageError, (".parquet, .pq", str(tmp_path / "empty")), parquet(tmp_path / "empty"))
