@@ -10,6 +10,7 @@ import pytest
 from scripts.benchmarks import road, road_programs
 from scripts.benchmarks.__main__ import main
 from scripts.benchmarks.references import Case, duckdb_process, fingerprint
+from scripts.benchmarks.references.processes import FORMATS, Files
 from tests.errors import raises
 from tests.nexmark.foreign_events import seal_edges
 from tokenring.nexmark.queries import QUERIES
@@ -24,9 +25,22 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return seal_edges(tmp_path_factory.mktemp("road") / "events", by_time=False)
 
 
-@pytest.mark.parametrize("query", road_programs.PROGRAMS)
-def test_our_rows_are_duckdbs(staged: Path, query: str) -> None:
-    answers = [duckdb_process.road(query, staged, 2), road_programs.answer(query, staged, 2)]
+@pytest.fixture(scope="module")
+def written(staged: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+    """The same in files of each format."""
+    made = {name: Files(tmp_path_factory.mktemp(name), name) for name in FORMATS if name != "parquet"}
+    for files in made.values():
+        duckdb_process.write(Files(staged), files)
+    return made | {"parquet": Files(staged)}
+
+
+@pytest.mark.parametrize(
+    ("query", "of_format"),
+    [(query, "parquet") for query in road_programs.PROGRAMS]
+    + [(query, text) for text in ("csv", "json-lines") for query in ("q3", "q8", "q10", "q20")],
+)
+def test_our_rows_are_duckdbs(staged: Path, written: dict[str, Files], query: str, of_format: str) -> None:
+    answers = [duckdb_process.road(query, Files(staged), 2), road_programs.answer(query, written[of_format], 2)]
     wanted, found = [fingerprint(QUERIES[query], table.to_batches()) for table in answers]
     assert wanted[0] > 0, "there are rows to compare"
     assert found == wanted
@@ -46,7 +60,8 @@ def test_ratios_are_to_the_better_one_round_by_round() -> None:
     assert row["whole_s"]["over_better"] == {"median": 1, "least": 1, "greatest": 5 / 3}
     faster = row | {"query": "q3", "running_s": row["running_s"] | {"over_better": {"median": 4, "least": 4}}}
     faster["running_s"]["over_better"]["greatest"] = 4
-    rendered = road.tables({"parameters": {"events": 9, "rounds": 3}, "rows": [row, faster]})[-1]
+    rows = [one | {"format": "csv"} for one in (row, faster)]
+    rendered = road.tables({"parameters": {"events": 9, "rounds": 3}, "rows": rows})[-1]
     assert "| Q2 | 1 | 7 | 4.00 | 8.00 | 4.00 | 1.00 (1.00 – 2.00) | 5.00 | 9.00 | 5.00 |" in rendered
     assert "| median of all | 1 |  |  |  |  | 2.50 |  |  |  | 1.00 |" in rendered
     assert "| least | 1 |  |  |  |  | 1.00 |  |  |  | 1.00 |" in rendered
@@ -57,19 +72,23 @@ def test_a_row_for_each_query_of_three_processes(
     staged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "road.json"
-    options = ["--input", str(staged), "--query", "q2", "--workers", "1", "--rounds", "1", "--json", str(file)]
-    assert main(["road", *options]) == 0
+    asked = ["--format", "parquet", "json-lines", "--query", "q2", "--text-query", "q2"]
+    options = ["--input", str(staged), "--workers", "1", "--rounds", "1", "--json", str(file)]
+    assert main(["road", *asked, *options]) == 0
     data = orjson.loads(file.read_bytes())
     assert data["verified"] is True
-    (row,) = data["rows"]
-    assert row["rows"] > 0
+    rows = {row["format"]: row for row in data["rows"]}
+    assert rows["parquet"]["rows"] == rows["json-lines"]["rows"] > 0
     for system in ("tokenring", "duckdb", "polars"):
-        ((running_s,), (whole_s,)) = (row[measure][system]["all"] for measure in ("running_s", "whole_s"))
-        assert 0 < running_s < whole_s
-    assert "| Q2 | 1 |" in capsys.readouterr().out
+        for row in rows.values():
+            ((running_s,), (whole_s,)) = (row[measure][system]["all"] for measure in ("running_s", "whole_s"))
+            assert 0 < running_s < whole_s
+    told = capsys.readouterr().out
+    assert told.count("| Q2 | 1 |") == 2
+    assert "**From files of JSON lines**" in told
 
 
 def test_a_process_that_fails_is_told(staged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(road.PROCESSES, "tokenring", "scripts.benchmarks.no_such_program")
     with raises(CommandError, "tokenring with 2 worker(s)", "q2", "no_such_program"):
-        road.run_one(OURS, staged)
+        road.run_one(OURS, Files(staged))

@@ -100,8 +100,8 @@ PARTS: Final[dict[str, Part]] = {
         "", "--rate 1e6 4e6 --duration 1.8", "--rate 1e5 --duration 0.6 --mechanism tokens --query q7"
     ),
     "road": Part(
-        "All queries as users write them, from Parquet files, whole processes, against DuckDB and Polars.",
-        "--rounds 5", "--rounds 1 --workers 2 --query q1 q7", most_events=10_000_000, when_named=True,
+        "All queries as users write them, from plain files, whole processes, against DuckDB and Polars.",
+        "--rounds 5", "--rounds 1 --workers 2 --query q1 q7 --format parquet", most_events=10_000_000, when_named=True,
     ),
     "scale": Part("More and more events on TokenRing and on Spark: when to switch.", "", "", when_named=True),
 }  # fmt: skip

@@ -1,19 +1,18 @@
-"""The NEXMark queries as a user of the package writes them over plain Parquet files, a function a query.
+"""The NEXMark queries as a user of the package writes them over plain files, a function a query.
 
-`python -m scripts.benchmarks.road_programs QUERY --input DIR --workers N [--out FILE]` answers one. General operators
-only, and no promises: nothing is said to be unique, or in order, that the files do not say themselves. Answers are
-final, as a database's are.
+`python -m scripts.benchmarks.road_programs QUERY --input DIR [--format csv] --workers N [--out FILE]` answers one.
+General operators only, and no promises: nothing is said to be unique, or in order, that the files do not say
+themselves. Answers are final, as a database's are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
-from scripts.benchmarks.references.processes import answer_one
+from scripts.benchmarks.references.processes import Files, answer_one, columns_of
 from tokenring import (
     DAY,
     HOUR,
@@ -23,6 +22,7 @@ from tokenring import (
     CountDistinct,
     Max,
     Min,
+    Schema,
     Scope,
     Session,
     Sliding,
@@ -37,10 +37,10 @@ from tokenring import (
 
 @dataclass(frozen=True)
 class Events:
-    """The three streams of a folder as sources of a dataflow: these columns, at one time unless a column is said."""
+    """The three streams of files as sources of a dataflow: these columns, at one time unless a column is said."""
 
     scope: Scope
-    folder: Path
+    files: Files
 
     def bids(self, columns: str, time: str | int = 0) -> Stream:
         return self._read("bid", columns, time)
@@ -52,7 +52,14 @@ class Events:
         return self._read("person", columns, time)
 
     def _read(self, stream: str, columns: str, time: str | int) -> Stream:
-        return self.scope.read_parquet(self.folder / f"{stream}.parquet", columns=columns, time=time)
+        file = self.files.of(stream)
+        if self.files.format == "parquet":
+            return self.scope.read_parquet(file, columns=columns, time=time)
+        kinds = columns_of(stream, "int64", "string?")
+        schema = Schema(**{name: kinds[name] for name in columns.split()})
+        if self.files.format == "csv":
+            return self.scope.read_csv(file, schema, time=time)
+        return self.scope.read_json_lines(file, schema, time=time)
 
 
 RANKS = {
@@ -265,10 +272,10 @@ PROGRAMS: dict[str, Callable[[Events], Stream]] = {
 """By name."""
 
 
-def answer(query: str, folder: Path, workers: int) -> pa.Table:
+def answer(query: str, files: Files, workers: int) -> pa.Table:
     """All rows of a query's answer."""
     build = PROGRAMS[query]
-    return run(lambda scope: build(Events(scope, folder)).collect(), workers=workers)
+    return run(lambda scope: build(Events(scope, files)).collect(), workers=workers)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,15 @@ import duckdb
 import orjson
 import pyarrow as pa
 
-from scripts.benchmarks.references.processes import BATCH_ROWS, STREAMS, answer_all, answer_one, columns_read
+from scripts.benchmarks.references.processes import (
+    BATCH_ROWS,
+    STREAMS,
+    Files,
+    answer_all,
+    answer_one,
+    columns_of,
+    columns_read,
+)
 from tests.nexmark.answers import ANSWERS, DIVIDED
 
 VIEWS = {
@@ -27,13 +35,31 @@ VIEWS = {
 _ROUNDS = 3
 
 
-def road(query: str, folder: Path, threads: int) -> pa.Table:
-    """All rows of a query's answer, of views of the Parquet files."""
+_READ = {
+    "parquet": "'{file}/*.parquet'",
+    "csv": "read_csv('{file}', header = true, columns = {columns})",
+    "json-lines": "read_json('{file}', format = 'newline_delimited', columns = {columns})",
+}
+_WRITTEN = {"csv": "FORMAT csv, HEADER", "json-lines": "FORMAT json"}
+
+
+def road(query: str, files: Files, threads: int) -> pa.Table:
+    """All rows of a query's answer, of views of the files."""
     with duckdb.connect(":memory:", config={"threads": threads}) as database:
         database.execute(DIVIDED)
         for stream in STREAMS:
-            database.execute(f"CREATE VIEW {stream} AS SELECT * FROM '{folder / stream}.parquet/*.parquet'")
+            columns = columns_of(stream, "BIGINT", "VARCHAR")
+            read = _READ[files.format].format(file=files.of(stream), columns=columns)
+            database.execute(f"CREATE VIEW {stream} AS SELECT * FROM {read}")
         return database.sql(ANSWERS[query]).to_arrow_table()
+
+
+def write(parquet: Files, to: Files) -> None:
+    """The same rows in the same order as files of another format."""
+    with duckdb.connect(":memory:") as database:
+        for stream in STREAMS:
+            read = _READ[parquet.format].format(file=parquet.of(stream), columns={})
+            database.execute(f"COPY (FROM {read}) TO '{to.of(stream)}' ({_WRITTEN[to.format]})")
 
 
 def serve(folder: str, events: str, *queries: str) -> None:

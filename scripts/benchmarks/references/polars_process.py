@@ -12,14 +12,32 @@ import polars as pl
 import pyarrow as pa
 
 from scripts.benchmarks.references.polars_queries import LAZY
-from scripts.benchmarks.references.processes import BATCH_ROWS, STREAMS, answer_all, answer_one, columns_read
+from scripts.benchmarks.references.processes import (
+    BATCH_ROWS,
+    STREAMS,
+    Files,
+    answer_all,
+    answer_one,
+    columns_of,
+    columns_read,
+)
 
 
-def road(query: str, folder: Path, threads: int) -> pa.Table:
-    """All rows of a query's answer, of lazy frames of the Parquet files."""
+def road(query: str, files: Files, threads: int) -> pa.Table:
+    """All rows of a query's answer, of lazy frames of the files."""
     assert threads == pl.thread_pool_size(), "it was started with others"
-    frames = {stream: pl.scan_parquet(folder / f"{stream}.parquet" / "*.parquet") for stream in STREAMS}
+    frames = {stream: _scan(files, stream) for stream in STREAMS}
     return LAZY[query](frames).collect(engine="streaming").to_arrow(compat_level=pl.CompatLevel.newest())
+
+
+def _scan(files: Files, stream: str) -> pl.LazyFrame:
+    file = files.of(stream)
+    if files.format == "parquet":
+        return pl.scan_parquet(file / "*.parquet")
+    columns = columns_of(stream, pl.Int64, pl.String)
+    if files.format == "csv":
+        return pl.scan_csv(file, schema_overrides=columns)  # a schema would go by their order
+    return pl.scan_ndjson(file, schema=columns)
 
 
 def serve(folder: str, events: str, *queries: str) -> None:

@@ -11,32 +11,63 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
 
-STREAMS = ("bid", "auction", "person")
+INTEGERS, TEXTS = "integers", "texts"
+STREAMS = {
+    "bid": {INTEGERS: "auction bidder price date_time event", TEXTS: "channel url extra"},
+    "auction": {
+        INTEGERS: "id initial_bid reserve date_time expires seller category event",
+        TEXTS: "item_name description extra",
+    },
+    "person": {INTEGERS: "id date_time event", TEXTS: "name email_address credit_card city state"},
+}
+"""The columns of each stream; in files of text somebody has to say of which kind they are."""
+FORMATS = {"parquet": "parquet", "csv": "csv", "json-lines": "jsonl"}
+"""What files end with: of Parquet a folder of them does."""
 BATCH_ROWS = 1 << 16
 """How many rows a reference hands over at once."""
+
+
+
+class Files(NamedTuple):
+    """The three streams in a folder."""
+
+    folder: Path
+    format: str = "parquet"
+
+    def of(self, stream: str) -> Path:
+        """The file, or the folder of files, of a stream."""
+        return self.folder / f"{stream}.{FORMATS[self.format]}"
+
+
+def columns_of(stream: str, integer: Any, text: Any) -> dict[str, Any]:
+    """A stream's columns by name, as an engine calls the two kinds."""
+    called = {INTEGERS: integer, TEXTS: text}
+    return {name: called[kind] for kind, names in STREAMS[stream].items() for name in names.split()}
+
 
 Answer = Callable[[str, int], Iterable[pa.RecordBatch]]
 """answer(query, threads): its rows as they come."""
 
 
-def answer_one(queries: Iterable[str], answer: Callable[[str, Path, int], pa.Table]) -> None:
+def answer_one(queries: Iterable[str], answer: Callable[[str, Files, int], pa.Table]) -> None:
     """Answer what the command line asks for; prints {"rows", "running_s"} as one line of JSON.
 
-    answer(query, folder, workers) gives all rows as a table; its call is what is timed.
+    answer(query, files, workers) gives all rows as a table; its call is what is timed.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("query", choices=[*queries])
-    parser.add_argument("--input", required=True, type=Path, help="a staged folder; only its Parquet files are read")
+    parser.add_argument("--input", required=True, type=Path, help="a folder of files, such as a staged one's Parquet")
+    parser.add_argument("--format", choices=[*FORMATS], default="parquet", help="of the files that are read")
     parser.add_argument("--workers", type=int, default=1, help="workers, or threads")
     parser.add_argument("--out", type=Path, help="an Arrow file for the answer")
     asked = parser.parse_args()
     start_s = time.perf_counter()
-    table = answer(asked.query, asked.input, asked.workers)
+    table = answer(asked.query, Files(asked.input, asked.format), asked.workers)
     running_s = time.perf_counter() - start_s
     if asked.out is not None:
         with pa.ipc.new_file(str(asked.out), table.schema) as writer:
