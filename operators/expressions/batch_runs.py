@@ -144,7 +144,7 @@ def fault_of(compiled: Compiled, line: int, row: int) -> UsageError:
     """What is said of an instruction that failed at a row."""
     operation, text = int(compiled.program[line, 0]), compiled.texts[line]
     if operation == KNOWN and compiled.program[line, 5]:
-        why = "the number that stands for null, where some are null; leave such rows out, or cast them to another kind"
+        why = "the number that stands for null; leave such rows out, or cast them to another kind"
     elif operation == KNOWN:
         why = "text that is no such number; say .try_cast for null there, or when(…).then(…) around the cast"
     elif operation in _DIVISIONS:

@@ -36,7 +36,9 @@ _MAKES_NUMBERS = {
     *(f"{kind}{sign}" for kind in ("int", "uint") for sign in ("+", "-", "*", "//", "%", "least", "greatest")),
     "float>int",
 }
-"""Operations whose result may be the number that stands for null although no argument is."""
+_MAKES_TIMES = {"int+", "int-", "copy"}
+"""Operations whose result may be the number that stands for null although no argument is: where it may be null; and as
+times, which never are that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ class Program:
         if operation == "is_null":
             return self._is_null(term.arguments[0], values[0])
         result = values[0] if operation == "copy" else self._instruction(term, values, guard)
-        if term.nullable and operation in _MAKES_NUMBERS:
+        is_time = kind_named(term.kind).is_instant and not (operation == "copy" and term.nullable)
+        if (term.nullable and operation in _MAKES_NUMBERS) or (is_time and operation in _MAKES_TIMES):
             result = self._no_null(term, result, self._where_there(term.arguments, values, guard))
         for argument, value in zip(term.arguments, values, strict=True):
             before, after = null_word(argument.kind), null_word(term.kind)
@@ -161,8 +164,9 @@ class Program:
         return guard
 
     def _no_null(self, term: Term, value: int, guard: int) -> int:
-        """The value, which must not be the number that stands for null in the term's kind, where that has one."""
-        if not kind_named(term.kind).null_is_a_number:
+        """The value, which must not be the number that stands for null in the term's kind, where one does."""
+        kind = kind_named(term.kind)
+        if not (kind.null_is_a_number or kind.is_instant):
             return value
         return self._value(Value(KNOWN, (value,), null_word(term.kind), 1, guard), term.text)
 

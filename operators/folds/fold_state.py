@@ -232,11 +232,12 @@ class FoldState:
         result = next(result for result in self._plan.results if result.fold == at)
         assert result.finish is not None
         kind, cure = result.kind, "let it return None where there is no result"
+        also = f", such as {kind.null_word()[0]}, the number that stands for null there" if kind.nullable else ""
         if not kind.nullable:
             cure += f", and give gives='{kind}?'"
         return ValueError(
             f"operator {self._plan.operator!r}: finalize of {result.finish.name} of {column!r} raised, or returned "
-            f"what {kind} cannot hold; {cure}"
+            f"what {kind} cannot hold{also}; {cure}, and leave out rows that have no other"
         )
 
     def _null_made(self, at: int, column: str | None) -> SchemaError:

@@ -75,7 +75,7 @@ def _finalize(job: int, rows: int) -> int:
     words, null, is_made = results_of(job, rows), null_of(job), 0
     for i in range(rows):
         made = finalize(records_at(state_of(job, i), 1, STATE)[0])  # type: ignore[name-defined]  # noqa: F821
-        is_made = max(is_made, write(words, i, made, null))  # type: ignore[name-defined]  # noqa: F821
+        is_made |= write(words, i, made, null)  # type: ignore[name-defined]  # noqa: F821
     return is_made
 
 
@@ -84,7 +84,7 @@ def _finalize_with_parameters(job: int, rows: int) -> int:
     words, null, is_made, parameters = results_of(job, rows), null_of(job), 0, parameters_of(job)
     for i in range(rows):
         made = finalize(records_at(state_of(job, i), 1, STATE)[0], parameters)  # type: ignore[name-defined]  # noqa: F821
-        is_made = max(is_made, write(words, i, made, null))  # type: ignore[name-defined]  # noqa: F821
+        is_made |= write(words, i, made, null)  # type: ignore[name-defined]  # noqa: F821
     return is_made
 
 

@@ -10,8 +10,9 @@ from tokenring.engine.columns import BOOL_NULL
 from tokenring.engine.compiled import RAISED, Record, Words, record_at, room, words_at
 from tokenring.operators.state import MOST
 
-IS_VALUE, IS_NULL = range(2)
-"""What `finalize` has made, of all rows of a call the greatest; or RAISED."""
+IS_VALUE, IS_NULL, IS_NULL_WORD = range(3)
+"""What `finalize` has made: a value, None, or a number that is the word that stands for null; of all rows of a call
+together, by or, in which the latter two make RAISED."""
 
 
 class FoldJob(Record):
@@ -77,14 +78,15 @@ def write_float(words: Words, row: int, made: Any, null: int) -> int:
 
 @kernel
 def write_word(words: Words, row: int, made: Any, null: int) -> int:
-    """The same of an integer, or None, as a word of any other kind; of a bool whatever is not 0 is true."""
+    """The same of an integer, or None, as a word of any other kind, or IS_NULL_WORD; of a bool whatever is not 0 is true.
+    """
     if made is None:
         words[row] = null
         return IS_NULL
     words[row] = made
     if null == BOOL_NULL and words[row] != 0:
         words[row] = 1
-    return IS_VALUE
+    return IS_NULL_WORD if words[row] == null else IS_VALUE
 
 
 @kernel

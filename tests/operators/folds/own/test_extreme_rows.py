@@ -14,7 +14,7 @@ from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.folds.own.modes import MODES, ROW, Row, is_close, results
 from tests.operators.helpers import bench
-from tokenring.engine import Schema, SchemaError
+from tokenring.engine import OperatorError, Schema, SchemaError
 from tokenring.operators import ArgMax, ArgMin, aggregate, col
 
 AT, KEY, VALUE, SHARE, WIDE, SIDE = range(6)
@@ -74,6 +74,17 @@ def test_numbers_at_the_ends_of_their_kinds() -> None:
         e=ArgMax("by", "n", where=col("n") == 2), f=ArgMin("n", "share", where=col("n") == 2),
     )  # fmt: skip
     assert found == (2, 1, 3, 1, 2**63 - 1, 2)
+
+
+@pytest.mark.parametrize(("kind", "word"), [("int64", -(2**63)), ("uint64", 2**64 - 1)])
+@pytest.mark.parametrize("aggregate_of", [ArgMax, ArgMin])
+def test_a_number_that_stands_for_null_is_none(kind: str, word: int, aggregate_of: type[ArgMax]) -> None:
+    """Where there may be nulls: it would become one."""
+    schema, columns = Schema.of({"n": kind, "by": "int64"}), {"n": [word], "by": [1]}
+    assert best(schema, columns, n=aggregate_of("n", "by")) == (word,)
+    with raises(OperatorError, aggregate_of.__name__, "'n'", f"{kind}?", str(word), "stands for null", "leave out"):
+        best(schema, columns, n=aggregate_of("n", "by", where=col("by") > 0))
+    assert best(schema, columns, n=aggregate_of("n", "by", where=col("by") > 1)) == (None,)
 
 
 def test_zeros_of_both_signs_are_equal() -> None:

@@ -263,6 +263,7 @@ def _finals(made: OwnAggregate, values: list[int]) -> list[Any]:
         (REFUSING, 13, ("operator 'aggregate.local'", "refusing", "raised")),
         (REFUSING, 14, ("operator 'aggregate'", "refusing", "raised")),
         (REFUSING, 15, ("operator 'aggregate'", "finalize of refusing", "raised", "int64?", "None")),
+        (MARK, -(2**63), ("operator 'aggregate'", "finalize of mark", str(-(2**63)), "stands for null", "int64?")),
         (UNSIGNED, 16, ("operator 'aggregate'", "finalize of unsigned", "uint64", "gives='uint64?'")),
         (UNSIGNED, -3, ("operator 'aggregate'", "finalize of unsigned", "uint64")),
     ],
