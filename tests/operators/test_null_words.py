@@ -107,6 +107,30 @@ NULLABLE: dict[str, tuple[Expression, int]] = {
 """Of a column v and a nullable one c: expressions, and what v has to be where c is 1 for the number of null."""
 
 
+TIMES = {
+    "a difference": col("at") - col("v"),
+    "a sum": col("at") + (0 - col("v")),
+    "a cast": (-1 - col("v")).cast("timestamp"),
+    "a choice": when(col("v") > 0).then((-1 - col("v")).cast("timestamp")).otherwise(col("at")),
+}
+"""Of a time at -1 and a column v: what is the number of null where that is 2**63 - 1."""
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp?"])
+@pytest.mark.parametrize("name", TIMES)
+def test_of_times_that_are_computed(name: str, kind: str) -> None:
+    """No time is that number, whether there are nulls or not."""
+    schema = Schema(at=kind, v="int64")
+
+    def declare(stream: Stream) -> Stream:
+        return select(stream, found=TIMES[name])
+
+    with bench([schema], declare) as made:
+        with raises(OperatorError, "row 1", "stands for null", "leave such rows out"):
+            made.send({"at": [-1, -1], "v": [2**63 - 2, 2**63 - 1]})
+            made.close()
+
+
 @pytest.mark.parametrize("name", NULLABLE)
 def test_of_what_is_computed(name: str) -> None:
     expression, word = NULLABLE[name]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine import Schema, SchemaError
+from tokenring.engine import Kind, Schema, SchemaError
 from tokenring.operators.expressions import Expression, col, lit
 
 
@@ -23,19 +23,19 @@ def in_order(
         if way == ways[0]:
             columns[column] = col(column)
         else:
-            columns[f"@turned {column}"] = _turned(name, column, schema.kind(column).family)
+            columns[f"@turned {column}"] = _turned(name, column, schema.kind(column))
     return columns, ways[0]
 
 
-def _turned(name: str, column: str, kind: str) -> Expression:
-    """What is less where the column is greater."""
-    match kind:
+def _turned(name: str, column: str, kind: Kind) -> Expression:
+    """What is less where the column is greater; no value becomes the number that stands for null, where one does."""
+    match kind.family:
         case "int64":
-            return lit(-1) - col(column)
+            return lit(0 if kind.nullable else -1) - col(column)
         case "timestamp" | "date":
-            return lit(-1) - col(column).cast("int64")
+            return lit(0) - col(column).cast("int64")
         case "uint64":
-            return lit(int(np.iinfo(np.uint64).max)) - col(column)
+            return lit(int(np.iinfo(np.uint64).max) - kind.nullable) - col(column)
         case "float64" | "decimal":
             return -col(column)
         case "bool":

@@ -148,6 +148,36 @@ def test_row_operators_go_round_in_loops() -> None:
     check(build, expected, 1, 2, seeds=2)
 
 
+ENDS: dict[str, list[Any]] = {
+    "int64": [-(2**63), -(2**63) + 1, 0, 2**63 - 1],
+    "int64?": [-(2**63) + 1, 0, 2**63 - 1, None],
+    "uint64": [0, 1, 2**64 - 2, 2**64 - 1],
+    "uint64?": [0, 1, 2**64 - 2, None],
+    "timestamp?": [-(2**63) + 1, 0, 2**63 - 1, None],
+    "bool?": [False, True, None],
+}
+"""Values in order, null the last one either way."""
+
+
+@pytest.mark.parametrize("kind", ENDS)
+@pytest.mark.parametrize("largest", [True, False])
+def test_ways_of_order_at_the_ends_of_kinds(kind: str, largest: bool) -> None:
+    """A column that goes the other way than the first one is ordered as it is by itself."""
+    schema, values = tr.Schema(n="int64", v=kind), ENDS[kind]
+    rows = tr.Batch(schema, {"n": [7] * len(values), "v": values})
+    there = [value for value in values if value is not None]
+    wanted = (there[::-1] if largest else there) + [None] * (None in values)
+
+    def flow(scope: tr.Scope, k: int) -> Any:
+        collection = scope.read_arrow(rows.to_arrow()).collection()
+        return collection.top("", ["n", "v"], k, largest=[not largest, largest]).changes().collect()
+
+    for k in range(1, len(values) + 1):
+        found = tr.run(lambda scope, k=k: flow(scope, k), workers=1)["v"]
+        found = (found.cast("int64") if kind == "timestamp?" else found).to_pylist()
+        assert sorted(found, key=str) == sorted(wanted[:k], key=str)
+
+
 @pytest.mark.parametrize("by", ["two", "each its own", "until"])
 def test_rows_are_there_later(by: str) -> None:
     updates = made_up(5, 50, 4, 5)
