@@ -7,6 +7,7 @@ from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data.burst import Burst
 from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.graph import Broadcast, Exchange, Pact, Route
+from tokenring.engine.native import BEYOND_LOOP, what_is_wrong
 from tokenring.engine.progress import CHANGE_BYTES, ChangeLog, pack_change
 from tokenring.engine.times import PathSummary
 
@@ -122,11 +123,20 @@ class RelayChannel:
         self.location = location
 
     def push(self, time: Any, batch: Batch) -> None:
-        """Hand over at the resulting time; where there is none (a counter would overflow), nothing results."""
-        time = self.summary.results_in(time)
-        if time is not None:
-            for channel in self.channels:
-                channel.push(time, batch)
+        """Hand over at the resulting time."""
+        self.hand_on(self.crossed(time), batch)
+
+    def crossed(self, time: Any) -> Any:
+        """The resulting time; TimeRegressionError where there is none, since a counter would overflow."""
+        result = self.summary.results_in(time)
+        if result is None:
+            raise what_is_wrong(BEYOND_LOOP, (time, 0, 0))
+        return result
+
+    def hand_on(self, time: Any, batch: Batch) -> None:
+        """Hand over at a time that has resulted."""
+        for channel in self.channels:
+            channel.push(time, batch)
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Hand over one message after the other: across the border their times are other ones."""
@@ -147,7 +157,7 @@ class FeedbackChannel:
 
     def push(self, time: Any, batch: Batch) -> None:
         """Keep it until the call is over; it is counted before progress is next exchanged."""
-        self._going_round.append((self.onward.push, time, batch))
+        self._going_round.append((self.onward.hand_on, self.onward.crossed(time), batch))
 
     def push_each(self, burst: Burst, batch: Batch) -> None:
         """Keep one message after the other."""

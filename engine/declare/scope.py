@@ -185,8 +185,9 @@ class Scope:
         self, schema: Schema, increment: int | tuple[int, ...] = 1, name: str = "feedback"
     ) -> Feedback[Stream]:
         """The way around a loop: rows given to `connect` come back as `stream`, `increment` later: in the scope's
-        innermost coordinate (in the root scope: the time itself); or, a tuple, so much in each. What would come back
-        later than `MAX_TIME` comes back no more. GraphError for one of another length.
+        innermost coordinate (in the root scope: the time itself); or, a tuple, so much in each. GraphError for one of
+        another length. What would come back later than `MAX_TIME` is a TimeRegressionError: results of emit="final" in
+        the root scope, say, which are of the last time.
         """
         self.require_open()
         return Feedback(self, schema, increment, name)

@@ -121,11 +121,12 @@ with later(__name__):
     from tokenring.engine.native.runs import run_once
     from tokenring.engine.native.signals import least_word, send_word
     from tokenring.engine.native.world import World, attach_world, words_of_time
-    from tokenring.engine.native.wrongs import STAGE_FAILED, fail, what_is_wrong
+    from tokenring.engine.native.wrongs import BEYOND_LOOP, STAGE_FAILED, fail, what_is_wrong
 
 __all__ = [
     "AGAIN",
     "ARRIVALS",
+    "BEYOND_LOOP",
     "BORDER",
     "BROADCAST",
     "BURSTS",

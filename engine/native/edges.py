@@ -36,7 +36,15 @@ from tokenring.engine.native.messages import (
     put_behind,
 )
 from tokenring.engine.native.signals import retry_signals
-from tokenring.engine.native.wrongs import EXPIRED_BURST, NO_SUCH_OUTPUT, STAGE_FAILED, TEXT_TOO_LONG, WRONG_WIDTH, fail
+from tokenring.engine.native.wrongs import (
+    BEYOND_LOOP,
+    EXPIRED_BURST,
+    NO_SUCH_OUTPUT,
+    STAGE_FAILED,
+    TEXT_TOO_LONG,
+    WRONG_WIDTH,
+    fail,
+)
 from tokenring.engine.texts import moved_bytes
 from tokenring.engine.times import MAX_TIME, MOST_COORDINATES
 from tokenring.shm.kernels import RAISED, Record, Words, kernel, record_at, words_at
@@ -212,27 +220,27 @@ def _add_to_do(graph: RunningGraph, before: int, message: int, first: int, edges
 
 
 @kernel
-def _cross(header: Message, summary: Words) -> bool:
-    """Give a message the time that a border's summary makes of its own; False where there is none, since a counter
-    would overflow: nothing results then."""
+def _cross(header: Message, summary: Words) -> int:
+    """Give a message the time that a border's summary makes of its own: -1, or, where there is none, the coordinate of
+    the message's that would overflow."""
     for at in range(MOST_COORDINATES):
         kept = 0
         if at < summary[0]:
             kept = header.time if at == 0 else header.inner[at - 1]
         if kept > MAX_TIME - summary[1 + at]:
-            return False
+            return kept
         if at == 0:
             header.time = kept + summary[1]
         else:
             header.inner[at - 1] = kept + summary[1 + at]
-    return True
+    return -1
 
 
 @kernel
-def _across(graph: RunningGraph, edge: EdgeRow, message: int, to_do: int) -> int:
+def _across(world: int, me: int, edge: EdgeRow, message: int, to_do: int) -> int:
     """Note that a message is to go to what is behind a border, at the time that it has there; a burst message by
     message, since their times are told apart by more than one word there, the first one first: its note's address."""
-    start, rows = 0, message_at(message).rows
+    graph, start, rows = world_at(world), 0, message_at(message).rows
     first = last = 0
     while start < rows:
         stop = end_of_message(message, start)
@@ -240,13 +248,16 @@ def _across(graph: RunningGraph, edge: EdgeRow, message: int, to_do: int) -> int
             part = alias_of(graph, message, 0, message_at(message).width)
         else:
             part = part_of(graph, message, start, stop)
-        if _cross(message_at(part), edge.summary):
-            note = _add_to_do(graph, to_do, part, edge.first_edge, edge.edges)
-            if first == 0:
-                first = note
-            else:
-                record_at(last, Note).before = note
-            last = note
+        overflowing = _cross(message_at(part), edge.summary)
+        if overflowing >= 0:
+            fail(world, me, BEYOND_LOOP, overflowing, 0, 0)
+            return to_do
+        note = _add_to_do(graph, to_do, part, edge.first_edge, edge.edges)
+        if first == 0:
+            first = note
+        else:
+            record_at(last, Note).before = note
+        last = note
         start = stop
     return first if first != 0 else to_do
 
@@ -268,7 +279,7 @@ def send_round(world: int, me: int) -> None:
         message = graph.going_round
         header = message_at(message)
         graph.going_round, header.next = header.next, 0
-        to_do = _across(graph, edges_at(graph)[header.edge_number], message, 0)
+        to_do = _across(world, me, edges_at(graph)[header.edge_number], message, 0)
         _hand_to_edges(world, me, message, 0, 0, to_do)
     graph.going_round = 0  # of a call that failed nothing goes on
 
@@ -345,7 +356,7 @@ def _hand_to_edges(world: int, me: int, message: int, first: int, count: int, to
                 if edge.goes_round != 0:
                     _keep_for_round(graph, message, number)
                 else:
-                    to_do = _across(graph, edge, message, to_do)
+                    to_do = _across(world, me, edge, message, to_do)
             else:
                 onward = message
                 if used:

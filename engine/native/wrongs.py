@@ -31,7 +31,8 @@ from tokenring.shm.kernels import kernel
     STAGE_FAILED,
     NO_MEMORY,
     TEXT_TOO_LONG,
-) = range(14)
+    BEYOND_LOOP,
+) = range(15)
 
 
 @kernel
@@ -66,6 +67,11 @@ def what_is_wrong(error: int, operands: tuple[int, int, int]) -> TokenRingError 
         return TimeRegressionError(f"a token at {first} cannot go back to {second}; retain one that is early enough")
     if error == BEYOND_TIME:
         return TimeRegressionError(f"a token cannot go to {first}: the last representable time is {MAX_TIME}")
+    if error == BEYOND_LOOP:
+        return TimeRegressionError(
+            f"what it sends around a loop at {first} would come back beyond {MAX_TIME}, the last representable time: "
+            f"filter such rows out, or let them leave the loop"
+        )
     if error == TOO_MANY_TOKENS:
         return TokenError(f"compiled operators hold {first} tokens, and there is room for no more; hold fewer at once")
     if error == NO_SUCH_INPUT:

@@ -1,5 +1,6 @@
 """Expressions: what a user writes of columns, `col("price") * 89 // 100`; a tree that no stream knows yet."""
 
+import re
 from collections.abc import Collection, Set
 from datetime import timedelta
 from typing import Any
@@ -10,6 +11,8 @@ from tokenring.engine import Batch, SchemaError, UsageError
 from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
 from tokenring.operators.expressions.node import Node
+
+_DIRECTIVES = "aAbBcCdDeFgGhHIjmMnpQqrRStTuUVwWxXyYzZ%"
 
 
 class Expression(Node):
@@ -168,7 +171,10 @@ class Expression(Node):
 
     def truncate(self, width: int | str | timedelta) -> "Expression":
         """The greatest multiple of `width` ("1h", a timedelta, or ns, for timestamps) up to this; the kind stays."""
-        length = nanoseconds_of(width, "truncate") if isinstance(width, str) else width
+        length: Any = nanoseconds_of(width, "truncate") if isinstance(width, str) else width
+        nothing: Any = timedelta(0) if isinstance(length, timedelta) else 0
+        if isinstance(length, int | float | timedelta) and not length > nothing:
+            raise SchemaError(f"truncate is to multiples of a width above 0, not {width!r}")
         return Expression("truncate", (self, lit(length)), width)
 
     def year(self) -> "Expression":
@@ -200,7 +206,13 @@ class Expression(Node):
         return Expression("calendar", (self,), "weekday")
 
     def format_time(self, form: str) -> "Expression":
-        """A timestamp or a date as text, as strftime has it: "%Y-%m-%d %H:%M" (%S with fractions of a second)."""
+        """A timestamp or a date as text, as strftime has it: "%Y-%m-%d %H:%M" (%S with fractions of a second).
+        SchemaError for directives that Arrow, which writes it, does not have, such as %f."""
+        if unknown := [found for found in re.findall("%[EO]?.?|\0", form, re.DOTALL) if found[-1] not in _DIRECTIVES]:
+            raise SchemaError(
+                f"format_time({form!r}): {unknown[0]!r} is no directive; there are % and one of {_DIRECTIVES}, of "
+                f"which %S and %T have fractions of a second"
+            )
         return _text("format_time", self, form)
 
     def starts_with(self, text: str | bytes) -> "Expression":

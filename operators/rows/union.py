@@ -16,9 +16,10 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
             raise UsageError(f"operator {name!r}: {each!r} is no stream; give streams, union(first, second, …)")
     for stream in others:
         if stream.schema != first.schema:
-            raise SchemaError(
-                f"operator {name!r}: {first.schema!r} and {stream.schema!r} are not one; select and rename what fits"
-            )
+            cure = "select and rename what fits"
+            if first.schema.names == stream.schema.names:
+                cure += "; where a column may be null in one only, fill_null there, or say schema= where it is read"
+            raise SchemaError(f"operator {name!r}: {first.schema!r} and {stream.schema!r} are not one; {cure}")
     builder = first.operator(name, Notify.NEVER)
     everything: tuple[Stream, ...] = (first, *others)
     for stream in everything:

@@ -65,6 +65,11 @@ class DatabaseTable:
         try:
             if self._connection is None:
                 self._connection = self._connect()
+                if not hasattr(self._connection, "cursor"):
+                    raise UsageError(
+                        f"operator {self._operator!r}: {self._connection!r} is no connection of DB-API; let the "
+                        f"function return what connect() of a database's module does"
+                    )
             cursor = self._connection.cursor()
             owner = cursor if hasattr(cursor, "commit") else self._connection  # DuckDB's cursors are connections
             if hasattr(owner, "begin"):  # else there is a transaction without being asked for, as DB-API has it

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from tokenring.engine import Batch, GraphError, Probe, Schema, SchemaError, Stream, Time
+from tokenring.engine import Batch, GraphError, Probe, Schema, SchemaError, Stream, Time, UsageError
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.sinks.publication import Commit, PartWriter, checked_commit, publish
 from tokenring.operators.sinks.rolling import Roll, roll_files
 
 _ROWS_AT_ONCE = 1 << 17
+_COMPRESSIONS = ("snappy", "zstd", "gzip", "brotli", "lz4", "lz4_raw", "none")
 
 
 class _Gathering:
@@ -130,6 +131,10 @@ def to_parquet(
     rows are there exactly once where the program makes the same rows of the same times again after a death. Memory:
     the rows of unfinished times.
     """
+    if isinstance(row_group_rows, bool) or not isinstance(row_group_rows, int) or row_group_rows < 1:
+        raise UsageError(f"operator {name!r}: row_group_rows is an integer above 0, not {row_group_rows!r}")
+    if not isinstance(compression, str) or compression.lower() not in _COMPRESSIONS:
+        raise UsageError(f"operator {name!r}: compression is one of {', '.join(_COMPRESSIONS)}, not {compression!r}")
     return _write(stream, folder, roll, commit, name, ".parquet", parquet_parts(row_group_rows, compression))
 
 

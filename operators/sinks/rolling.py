@@ -140,8 +140,10 @@ def roll_files(
     if not isinstance(roll, Roll):
         raise UsageError(f"{what} is a Roll, such as roll=Roll('1h'), not {roll!r}")
     every = nanoseconds_of(roll.every, what) if isinstance(roll.every, str) else roll.every
-    if min(every, roll.rows, roll.bytes) < 0 or not (every or roll.rows or roll.bytes):
-        raise UsageError(f"{what} needs every=, rows= or bytes= above 0, not {roll}")
+    limits = (every, roll.rows, roll.bytes)
+    are_whole = all([isinstance(limit, int) and not isinstance(limit, bool) for limit in limits])
+    if not are_whole or min(limits) < 0 or not any(limits):
+        raise UsageError(f"{what} needs every=, rows= or bytes= as whole numbers above 0, or every='1h', not {roll}")
     if roll.time is not None:
         position_of(what, stream.schema, roll.time)
     target = Path(os.path.abspath(folder))

@@ -16,11 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokenring as tr
 from tests.engine.helpers import build, settle, simulated
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.exported import exported
 from tokenring import operators
-from tokenring.engine import GraphError, Schema, Scope, Stream, Worker
+from tokenring.engine import MAX_TIME, GraphError, OperatorError, Schema, Scope, Stream, Worker
 from tokenring.operators import (
     Count,
     CountDistinct,
@@ -253,3 +255,19 @@ def test_answers_in_a_loop(name: str, epochs: Epochs, workers: int, order: list[
     alone = [answers(ANSWERS[name], {epoch: rows}, 1, []) for epoch, rows in enumerate(epochs)]
     expected = sorted(row for rows in alone for row in rows for _ in range(workers if name == "broadcast" else 1))
     assert answers(ANSWERS[name], dict(enumerate(epochs)), workers, order) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_cannot_come_round_is_told(workers: int) -> None:
+    """Final results are of the last time, behind which there is none: rows would be missing."""
+
+    def countdown(scope: tr.Scope) -> Any:
+        rows = scope.read_arrow(pa.table({"k": [1, 1, 1]}))
+        totals = rows.aggregate("k", n=tr.Count(), emit="final")
+        back = scope.feedback(totals.schema)
+        counted = totals.union(back.stream)
+        back.connect(counted.filter(tr.col("n") > 0).with_columns(n=tr.col("n") - 1))
+        return counted.collect()
+
+    with raises(OperatorError, "operator 'union'", "around a loop", str(MAX_TIME), "leave the loop"):
+        tr.run(countdown, workers=workers)

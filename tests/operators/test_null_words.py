@@ -125,10 +125,9 @@ def test_of_times_that_are_computed(name: str, kind: str) -> None:
     def declare(stream: Stream) -> Stream:
         return select(stream, found=TIMES[name])
 
-    with bench([schema], declare) as made:
-        with raises(OperatorError, "row 1", "stands for null", "leave such rows out"):
-            made.send({"at": [-1, -1], "v": [2**63 - 2, 2**63 - 1]})
-            made.close()
+    with bench([schema], declare) as made, raises(OperatorError, "row 1", "stands for null", "leave such rows out"):
+        made.send({"at": [-1, -1], "v": [2**63 - 2, 2**63 - 1]})
+        made.close()
 
 
 @pytest.mark.parametrize("name", NULLABLE)

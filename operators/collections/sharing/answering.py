@@ -242,6 +242,8 @@ def _value_of(view: View, name: str, value: Any) -> Any:
     kind = view.schema.kind(name)
     if not isinstance(value, str) or kind.family in ("string", "date", "decimal"):  # columns take dates as text
         return value
+    if kind.is_instant and not value.removeprefix("-").isdigit():  # else it is ns
+        return value
     try:
         if kind.family == "bytes":
             return value.encode()

@@ -3,13 +3,15 @@ it on.
 """
 
 from collections.abc import Callable, Generator, Sequence
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import orjson
 
-from tokenring.engine import COMPLETE, ReadTimeError, WorkerError
+from tokenring.engine import COMPLETE, ReadTimeError, UsageError, WorkerError
 from tokenring.engine.ask import Group, requested, said, sound, write_whole
 from tokenring.operators.collections.sharing.answering import TIME
 from tokenring.operators.collections.sharing.reading import Answer
@@ -166,5 +168,15 @@ def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) ->
 
 
 def _told(key: Sequence[Any] | None) -> list[Any] | None:
-    """A key as JSON has it, decimals as text, which the view's kinds say how to read."""
-    return None if key is None else [str(value) if isinstance(value, Decimal) else value for value in key]
+    """A key as JSON has it, decimals and times as text, which the view's kinds say how to read."""
+    return None if key is None else list(map(_value_told, key))
+
+
+def _value_told(value: Any) -> Any:
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
+        value = value.item()
+    if isinstance(value, Decimal | date | np.datetime64):
+        return str(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise UsageError(f"{value!r} is nothing to ask for as a key: give text, a number, a bool, a time or None")

@@ -147,8 +147,8 @@ def finish_slots(
     column: Words,
     nullable: int,
 ) -> bool:
-    """Write results for slots; False if the function raised, or made a null of what is not `nullable`, or of what is the
-    number that stands for null."""
+    """Write results for slots; False if the function raised, or made null of what is not `nullable`, or the number that
+    stands for null of what is."""
     its = record_at(job, FoldJob)
     its.states, its.stride, its.slots = states, stride, slots.ctypes.data
     its.results, its.null = column.ctypes.data, null

@@ -78,8 +78,8 @@ def write_float(words: Words, row: int, made: Any, null: int) -> int:
 
 @kernel
 def write_word(words: Words, row: int, made: Any, null: int) -> int:
-    """The same of an integer, or None, as a word of any other kind, or IS_NULL_WORD; of a bool whatever is not 0 is true.
-    """
+    """The same of an integer, or None, as a word of any other kind, where IS_NULL_WORD may come; of a bool all but 0 is
+    true."""
     if made is None:
         words[row] = null
         return IS_NULL

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,34 @@ def serve_until(worker: tr.Worker, steps: int) -> None:
     for _ in range(steps):
         worker.step_or_park(0.01)
     rows.close()
+
+
+def serve_times(worker: tr.Worker) -> None:
+    """Rows by their times, one of which is null."""
+    with worker.dataflow("times") as scope:
+        changes, rows = scope.new_collection(tr.Schema("n", at="timestamp?"), "rows")
+        rows.arrange("at").export("by at")
+    if worker.index == 0:
+        changes.insert({"n": [1, 2], "at": ["2024-01-01T00:00:00", None]})
+    changes.advance_to(1)
+    while not worker.stopping:
+        worker.step_or_park(0.01)
+    changes.close()
+
+
+def test_a_view_is_asked_for_a_time_as_it_is_written_elsewhere() -> None:
+    at, ns = datetime(2024, 1, 1), 1_704_067_200 * 10**9
+    with tr.start(serve_times, 2) as group:
+        while group.query("by at", timeout_s=WATCHDOG_S).rows.num_rows < 2:
+            pass
+        as_text = at.isoformat(" ") + "Z"
+        for key in (at, at.replace(tzinfo=UTC), at.date(), np.datetime64(at), as_text, ns, np.int64(ns)):
+            assert group.query("by at", key=key, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [1], key
+        assert group.query("by at", key=None, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [2]
+        for key, facts in (("noon", ("'noon'", "column 'at'", "time")), (b"noon", ("b'noon'", "key", "a time"))):
+            with raises(tr.TokenRingError, *facts):
+                group.query("by at", key=key, timeout_s=WATCHDOG_S)
+        group.stop()
 
 
 def answers(group: tr.RunningGroup) -> Iterator[dict[int, int]]:

@@ -534,3 +534,10 @@ def test_real_numbers_are_divided_down_as_python_does() -> None:
         expected = a // b if b != 0 else math.copysign(math.inf, a) * math.copysign(1, b) if abs(a) > 0 else math.nan
         assert found == expected or (math.isnan(found) and math.isnan(expected)), (a, b)
         assert b == 0 or math.isnan(found) or math.copysign(1, found) == math.copysign(1, expected), (a, b)
+
+
+@pytest.mark.parametrize("width", [0, -5, -0.5, timedelta(0)])
+def test_a_width_is_above_0(width: Any) -> None:
+    """Of -5 there would be a multiple above."""
+    with raises(SchemaError, "truncate", "above 0", repr(width)):
+        col("v").truncate(width)

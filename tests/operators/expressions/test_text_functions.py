@@ -194,6 +194,15 @@ def test_instants_that_follow_each_other_are_formatted(begin: int, steps: list[i
     assert made["text"].tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("form", "found"), [("%H:%M.%f", "'%f'"), ("%s", "'%s'"), ("%Y\0%m", r"'\x00'"), ("%Ek", "'%Ek'")]
+)
+def test_what_arrow_does_not_format_is_refused(form: str, found: str) -> None:
+    """It would stand in the text as it is, or end it."""
+    with raises(SchemaError, "format_time", f"{found} is no directive", "%S"):
+        col("at").format_time(form)
+
+
 def _formatted(at: int, form: str) -> str:
     seconds, part_ns = divmod(at, 10**9)
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,10 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
     with raises(GraphError, "operator 'to_parquet'", "loop 'inner'", "leave"):
         execute(program(lambda stream: to_parquet(stream, tmp_path / "new"), True), workers=1)
+    for wrong in ({"compression": "nope"}, {"compression": 3}, {"row_group_rows": 0}, {"row_group_rows": 1.5}):
+        ((called, value),) = wrong.items()
+        with raises(UsageError, "operator 'to_parquet'", called, repr(value)):
+            execute(program(partial(to_parquet, folder=tmp_path / "new", **wrong), False), workers=1)
     with raises(SchemaError, "operator 'to_json_lines'", "column 'raw'", "bytes", "JSON", "leave it out"):
         execute(program(lambda stream: to_json_lines(stream, tmp_path / "new"), False), workers=1)
 

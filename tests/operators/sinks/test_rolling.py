@@ -189,7 +189,9 @@ def test_what_cannot_be_rolled_is_refused(tmp_path: Path) -> None:
             build(group, declare)
 
     refused(UsageError, ("roll", "above 0", "'1h'", "not 'hourly'"), Roll("hourly"))
-    refused(UsageError, ("roll", "every=, rows= or bytes= above 0"), Roll())
+    wrong: tuple[Any, ...] = (Roll(), Roll(rows=-1), Roll(1.5), Roll(5, rows="3"), Roll(5, bytes=None), Roll(True))  # type: ignore[arg-type]
+    for roll in wrong:
+        refused(UsageError, ("roll", "every=, rows= or bytes=", "whole numbers above 0", repr(roll)), roll)
     refused(Exception, ("roll", "column 'day'", "n, at, name"), Roll(every=1, time="day"))
     refused(Exception, ("roll", "int64, uint64, timestamp", "'name' is string"), Roll(every=1, time="name"))
     refused(GraphError, ("loop 'inner'", "leave"), Roll(rows=1), in_loop=True)

@@ -300,6 +300,11 @@ REFUSED: dict[str, tuple[type[UsageError], Callable[[Any, Path], Any], tuple[Fac
         lambda scope, path: rows(NUMBER)(scope).to_database(":memory:", "rows"),
         ("to_database", ":memory:", "give a path"),
     ),
+    "what does not connect": (
+        UsageError,
+        lambda scope, path: rows(NUMBER)(scope).to_database(lambda: None, "rows"),
+        ("to_database", "None is no connection", "connect()"),
+    ),
     "a connection": (
         UsageError,
         lambda scope, path: rows(NUMBER)(scope).to_database(sqlite3.connect(":memory:"), "rows"),
