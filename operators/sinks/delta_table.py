@@ -43,7 +43,7 @@ class DeltaTable:
     ) -> None:
         self.uri, self.is_local = _located(table, operator)
         self._schema, self._operator = schema, operator
-        self._partition_by, self._options = list(partition_by), dict(options)
+        self.partition_by, self._options = list(partition_by), dict(options)
         self._process: subprocess.Popen[bytes] | None = None
         self._answer: IO[bytes]
         self._asked: tuple[str, dict[str, Any]]
@@ -54,8 +54,13 @@ class DeltaTable:
                     f'operator {operator!r}: column {column!r} is {kind}, which Delta tables lack: say .cast("int64"), '
                     f"or leave it out"
                 )
-        for column in self._partition_by:
+        for column in self.partition_by:
             schema.position(column)
+        if {*self.partition_by} == {*schema.names}:
+            raise UsageError(
+                f"operator {operator!r}: partition_by= names all columns, and what Delta tables are partitioned by is "
+                f"not in their files: leave a column out"
+            )
         if find_spec("deltalake") is None:
             from tokenring.how_to_install import how_to_install
 
@@ -66,11 +71,11 @@ class DeltaTable:
         if it cannot take the rows."""
         kinds = zip(self._schema.names, self._schema.kinds, strict=True)
         columns = [[name, _type(kind)] for name, kind in kinds]
-        self._ask("open", transaction=transaction, columns=columns, partition_by=self._partition_by)
+        self._ask("open", transaction=transaction, columns=columns, partition_by=self.partition_by)
         while (found := self._answered()) is None:
             pass
         self._require_columns({name: (kind, nullable) for name, kind, nullable in found["columns"]})
-        if self._partition_by and self._partition_by != found["partition_by"]:
+        if self.partition_by and self.partition_by != found["partition_by"]:
             there = ", ".join(found["partition_by"]) or "no column"
             raise UsageError(
                 f"operator {self._operator!r}: Delta table {self.uri} is there, and partitioned by {there}: leave "

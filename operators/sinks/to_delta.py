@@ -69,7 +69,8 @@ def to_delta(
     Memory: 65,536 rows, and of worker 0's process what deltalake takes; until the commit the rows are on the disk,
     hidden beside the folder (of a URI, in the folder for temporary files; under recovery, in the job's). GraphError in
     a loop; SchemaError for uint64, and for columns that the table lacks or has of another type; OperatorError, naming
-    sink and table, for what deltalake raises, and for times with a fraction of a microsecond.
+    sink and table, for what deltalake raises, for times with a fraction of a microsecond, and for empty texts in
+    `partition_by` (a table that was partitioned before has null for them).
     """
     saving: Saving | None = saving_of(stream.scope)
     finished = checked_commit(commit, name, saving is not None)
@@ -92,10 +93,12 @@ class _DeltaPart(ArrowPart):
         import pyarrow as pa
 
         self._schema, self._name = delta.arrow_schema(), name
+        self._partition_by = delta.partition_by
         super().__init__(pa.ipc.new_file(path, self._schema), _ROWS_AT_ONCE)
 
     def put(self, batch: Batch) -> None:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         rows = batch.to_arrow()
         columns = []
@@ -107,6 +110,12 @@ class _DeltaPart(ArrowPart):
                     f"operator {self._name!r}: column {field.name!r}: {error}; Delta tables have microseconds: round "
                     f'the column to such, or .cast("int64") it'
                 ) from None
+            if field.name in self._partition_by and batch.schema.kind(field.name).is_text:
+                if pc.any(pc.equal(pc.binary_length(columns[-1]), 0)).as_py():
+                    raise OperatorError(
+                        f"operator {self._name!r}: column {field.name!r} has an empty text, and Delta tables have null "
+                        f"for that in columns that they are partitioned by: filter such rows, or say another text"
+                    )
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
 

@@ -181,6 +181,11 @@ def test_a_table_is_partitioned_as_it_is_said_when_it_is_made(tmp_path: Path) ->
         write(schema, folder, {"key": ["a"], "number": [5]}, partition_by=["number"])
     with raises(SchemaError, "nummer", "'number'"):
         write(schema, tmp_path / "other", partition_by=["nummer"])
+    with raises(UsageError, "to_delta", "partition_by=", "all columns"):
+        write(schema, tmp_path / "other", partition_by=["number", "key"])
+    with raises(OperatorError, "to_delta", "column 'key'", "empty text", "null"):
+        write(schema, tmp_path / "other", {"key": ["a", "", None], "number": [1, 2, 3]}, partition_by=["key"])
+    assert not files_of(tmp_path / "other")
 
 
 def test_a_table_that_is_there_may_have_more_columns_in_another_order(tmp_path: Path) -> None:
