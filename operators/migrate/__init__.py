@@ -23,6 +23,7 @@ with later(__name__):
         require_movable,
         state_moves,
         staying,
+        take_out,
         without_addresses,
     )
     from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
@@ -79,6 +80,7 @@ __all__ = [
     "sends_in_groups",
     "state_moves",
     "staying",
+    "take_out",
     "use_bins",
     "without_addresses",
     "workers_of",

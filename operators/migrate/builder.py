@@ -154,7 +154,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
         mover = self._mover
         if mover is None:
             return False
-        mover.tables = tables
+        mover.tables, mover.pends = tables, pends
         for table in tables:
             made: Stream = self._sender.output(with_to(table.schema))
             self._receiver.input(made, Exchange(TO, None, key_crosses=False))
@@ -199,6 +199,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
         mover = self._mover
         if mover is None:
             return
+        mover.pends |= not self._made  # what sends nothing needs no right to
         inputs = range(0 if self._made else len(self._spec.inputs))
         mover.probes.extend([self._scope.watch(stream.source, is_quiet=True) for stream in self._made])
         mover.probes.extend([self.probe(port, is_quiet=True) for port in inputs])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tokenring.engine import (
+    COMPLETE,
     Batch,
     Exchange,
     GraphError,
@@ -69,8 +70,8 @@ class Moves(Protocol):
 
     def put_in(self, tables: Sequence[Batch]) -> Time:
         """Keep what others took out, a batch for each table; nothing is kept of its keys so far. The batches' memory
-        is the caller's: copy. Returns the least time at which output becomes pending by it, COMPLETE if at none: the
-        operator is then given the right to send at it, by a message of DUE."""
+        is the caller's: copy. Returns the least time at which output becomes pending by it, COMPLETE if at none: an
+        operator that said that it pends is then given the right to send at it, by a message of DUE."""
 
 
 class Offered(list[Moves]):
@@ -86,13 +87,28 @@ class Offered(list[Moves]):
         return self[0]
 
 
-def put_in(name: str, moves: Moves, tables: Sequence[Batch]) -> Time:
-    """What its `put_in` returns of an operator's tables; UsageError, naming the operator, for what is no time."""
+def take_out(name: str, moves: Moves, leaving: Leaving, tables: Sequence[Table]) -> Sequence[Batch]:
+    """What its `take_out` returns of an operator's state; UsageError, naming it, for what is not a batch a table."""
+    taken = moves.take_out(leaving)
+    if problem := _misfit(taken, tables):
+        raise UsageError(f"operator {name!r}: {problem}; return a Batch for each table, be it without rows")
+    return taken
+
+
+def put_in(name: str, moves: Moves, tables: Sequence[Batch], pends: bool) -> Time:
+    """What its `put_in` returns of an operator's tables; UsageError, naming the operator, for what is no time, and for
+    one at which it could not send. pends: whether it could."""
     due: Any = moves.put_in(tables)
-    if not isinstance(due, int | np.integer):
+    if not isinstance(due, int | np.integer) or due < 0:
         raise UsageError(
             f"operator {name!r}: put_in returned {due!r}; return the least time at which output becomes pending by it, "
-            f"or COMPLETE"
+            f"from 0 on, or COMPLETE"
+        )
+    if due < COMPLETE and not pends:
+        raise UsageError(
+            f"operator {name!r}: put_in returned {due}, but state_moves was not told pends=True, without which nobody "
+            f"may send what is pending then; say so, and take the messages that bring the right to, or return COMPLETE "
+            f"if nothing is pending"
         )
     return int(due)
 
@@ -103,24 +119,31 @@ _OR_STAY = ", or let the state stay, by Staying(...) for Exchange(...)"
 def require_movable(name: str, offered: Offered, tables: Sequence[Table], cure: str = _OR_STAY) -> None:
     """Take out the state of no key. GraphError for an operator that could not do so of some: it did not offer one
     state, or that raises, or returns what its tables cannot carry. cure: what may be done besides mending it."""
-    moves, problem = offered.only(name), ""
+    moves = offered.only(name)
     try:
         taken = moves.take_out(Leaving(Bins(1), np.zeros(1, bool)))
     except Exception as error:
         raise GraphError(_cannot_move(name, f"take_out raised {type(error).__name__}: {error}", cure)) from error
-    if not isinstance(taken, Sequence) or not all([isinstance(each, Batch) for each in taken]):
-        raise GraphError(_cannot_move(name, f"take_out returned {taken!r}, and not a Batch for each table", cure))
-    if len(taken) != len(tables):
-        problem = f"take_out returned {len(taken)} of {len(tables)} tables"
-    for table, batch in zip(tables, taken, strict=False):
-        if batch.schema.spec() != table.schema.spec():
-            problem = f"take_out returned {batch.schema} for the table of {table.schema}"
-        elif batch.rows:
-            problem = f"take_out returned {batch.rows:,} rows of keys that did not leave"
-        elif missing := [column for column in table.key if column not in table.schema.names]:
+    problem = _misfit(taken, tables)
+    if not problem and (stayed := sum([batch.rows for batch in taken])):
+        problem = f"take_out returned {stayed:,} rows of keys that did not leave"
+    for table in tables:
+        if missing := [column for column in table.key if column not in table.schema.names]:
             problem = f"{missing[0]!r} of its key is no column of the table of {table.schema}"
     if problem:
         raise GraphError(_cannot_move(name, problem, cure))
+
+
+def _misfit(taken: Any, tables: Sequence[Table]) -> str:
+    """What is wrong with what take_out returned, whatever its rows are; "" if nothing."""
+    if not isinstance(taken, Sequence) or not all([isinstance(each, Batch) for each in taken]):
+        return f"take_out returned {taken!r}, and not a Batch for each table"
+    if len(taken) != len(tables):
+        return f"take_out returned {len(taken)} of {len(tables)} tables"
+    for table, batch in zip(tables, taken, strict=True):
+        if batch.schema.spec() != table.schema.spec():
+            return f"take_out returned {batch.schema} for the table of {table.schema}"
+    return ""
 
 
 def _cannot_move(name: str, why: str, cure: str) -> str:

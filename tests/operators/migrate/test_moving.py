@@ -13,7 +13,8 @@ import pytest
 import tokenring as tr
 from tests.errors import Fact, raises
 from tests.operators.migrate.own_sums import SUMS, VALUES, sums
-from tokenring.engine import MAX_TIME, Batch, Exchange, GraphError, Schema, UsageError, WorkerError
+from tests.operators.migrate.runs import run
+from tokenring.engine import MAX_TIME, Batch, Exchange, GraphError, OperatorError, Schema, UsageError, WorkerError
 from tokenring.operators.migrate import Bins, Staying
 
 EPOCHS, KEYS, BINS = 12, 20, 8
@@ -202,6 +203,25 @@ BROKEN: list[tuple[Callable[[], list[Batch] | None], Fact]] = [
 def test_what_does_not_say_how_its_state_moves_is_refused(declare: Any, words: Fact) -> None:
     with raises(GraphError, "operator", words):
         tr.execute(declared(declare), 2)
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        ([Batch(SUMS, {"key": range(9), "total": range(9)})], ("rows of keys that did not leave", "leaving.rows")),
+        ([_OTHER], ("Schema(key=int64)", "Schema(key=int64, total=int64)")),
+    ],
+)
+def test_what_is_taken_out_is_looked_at_as_bins_move(taken: list[Batch], words: Fact) -> None:
+    calls: list[None] = []
+
+    def out() -> list[Batch] | None:
+        calls.append(None)
+        return taken if len(calls) > 2 else None  # the first are tried at the start, on each worker
+
+    messages = [[(key, key) for key in range(KEYS)]] * 3
+    with raises(OperatorError, "UsageError: operator 'sums'", "take_out returned", words):
+        run(VALUES, lambda rows: sums(rows, out), messages, 2, [(1, 0, 1)])
 
 
 def test_only_worker_0_moves_bins() -> None:
