@@ -20,7 +20,7 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.engine.declare import frame_in_program
 from tokenring.operators.migrate.mover import MOVED, Mover, with_to
-from tokenring.operators.migrate.moves import DUE, Offering, Staying, Table
+from tokenring.operators.migrate.moves import DUE, Offering, Staying, Table, require_keys
 from tokenring.operators.migrate.placement import Placement
 from tokenring.operators.migrate.steering import TO, Steering
 
@@ -154,6 +154,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
         mover = self._mover
         if mover is None:
             return False
+        require_keys(self._spec.name, tables, [(steering.schema, steering.key) for steering in mover.steerings])
         mover.tables, mover.pends = tables, pends
         for table in tables:
             made: Stream = self._sender.output(with_to(table.schema))

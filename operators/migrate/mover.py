@@ -79,9 +79,12 @@ class Mover:
         return self.offered.only(self.name)
 
     def try_out(self) -> None:
-        """GraphError for an operator that could not take its state out when bins move, which would end the run."""
+        """GraphError for an operator that could not take its state out when bins move, which would end the run, and
+        for one whose state would stay where it is."""
         if self.tables:
             require_movable(self.name, self.offered, self.tables)
+        else:
+            self.offered.require_none(self.name)
 
     def has_come_to(self, time: Time) -> bool:
         """Whether the operator, on all workers, has done all that is before `time`."""

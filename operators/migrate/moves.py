@@ -1,7 +1,7 @@
 """What an operator says of its keyed state where bins move: which tables it is, taken out and put in as columns."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -86,6 +86,14 @@ class Offered(list[Moves]):
             )
         return self[0]
 
+    def require_none(self, name: str) -> None:
+        """GraphError, naming the operator, if a state was offered that has no tables to move as."""
+        if self:
+            raise GraphError(
+                f"operator {name!r}: its constructor offered {len(self)} states, and state_moves was told of no table, "
+                f"so that none would move; say state_moves(builder, [Table(schema, key)]), or offer nothing"
+            )
+
 
 def take_out(name: str, moves: Moves, leaving: Leaving, tables: Sequence[Table]) -> Sequence[Batch]:
     """What its `take_out` returns of an operator's state; UsageError, naming it, for what is not a batch a table."""
@@ -127,9 +135,6 @@ def require_movable(name: str, offered: Offered, tables: Sequence[Table], cure: 
     problem = _misfit(taken, tables)
     if not problem and (stayed := sum([batch.rows for batch in taken])):
         problem = f"take_out returned {stayed:,} rows of keys that did not leave"
-    for table in tables:
-        if missing := [column for column in table.key if column not in table.schema.names]:
-            problem = f"{missing[0]!r} of its key is no column of the table of {table.schema}"
     if problem:
         raise GraphError(_cannot_move(name, problem, cure))
 
@@ -144,6 +149,36 @@ def _misfit(taken: Any, tables: Sequence[Table]) -> str:
         if batch.schema.spec() != table.schema.spec():
             return f"take_out returned {batch.schema} for the table of {table.schema}"
     return ""
+
+
+def require_keys(name: str, tables: Sequence[Table], exchanged: Sequence[tuple[Schema, tuple[str, ...]]]) -> None:
+    """GraphError, naming the operator, for a table without a key, and for one whose key is not that of an exchange, by
+    which rows are elsewhere than their state. exchanged: of each input that has one, the rows and their key."""
+    for table in tables:
+        missing = [column for column in table.key if column not in table.schema.names]
+        if missing or not table.key:
+            what = f"{missing[0]!r} of its key {table.key!r} is no column" if missing else "there is no key"
+            raise GraphError(
+                f"operator {name!r}: {what} of the table of {table.schema}; name columns of it, as in Table(schema, "
+                f"({table.schema.names[0]!r},)), which are the key that rows are exchanged by"
+            )
+        if exchanged and not table.is_anywhere and not any([_is_key(table, rows, key) for rows, key in exchanged]):
+            by = " or ".join([f"({_told(rows, key)})" for rows, key in exchanged])
+            raise GraphError(
+                f"operator {name!r}: the key of its table is ({_told(table.schema, table.key)}), and rows are "
+                f"exchanged by {by}, so that they would not meet; let the table's key be as many columns, of the same "
+                f"kinds, in the same order"
+            )
+
+
+def _is_key(table: Table, rows: Schema, key: tuple[str, ...]) -> bool:
+    """Whether a table's key may be that of an exchange: names may differ."""
+    kinds = [[schema.kind(column).name for column in by] for schema, by in ((table.schema, table.key), (rows, key))]
+    return kinds[0] == kinds[1] and (sorted(table.key) != sorted(key) or tuple(table.key) == key)
+
+
+def _told(schema: Schema, key: Sequence[str]) -> str:
+    return ", ".join([f"{column!r}: {schema.kind(column)}" for column in key])
 
 
 def _cannot_move(name: str, why: str, cure: str) -> str:
@@ -202,5 +237,11 @@ def state_moves(builder: OperatorBuilder[Any], tables: Sequence[Table] = (), pen
     behind all others, whose messages (DUE) bring the right to send what became pending: a row with the least time.
     Returns whether it has. Where no state moves all this means nothing.
     """
+    given = tuple(tables) if isinstance(tables, Iterable) and not isinstance(tables, Table) else None
+    if given is None or not all([isinstance(one, Table) and isinstance(one.schema, Schema) for one in given]):
+        raise UsageError(
+            f"operator {builder._spec.name!r}: state_moves takes a list of tables, such as [Table(schema, key)] with "
+            f"the names of the key's columns, and not {tables!r}"
+        )
     declared = getattr(builder, "state_moves", None)
-    return declared is not None and bool(declared(tuple(tables), pends))
+    return declared is not None and bool(declared(given, pends))

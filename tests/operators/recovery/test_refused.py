@@ -106,6 +106,14 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         lambda scope, results: sums(select(source(scope), key=col("at"), value=col("v")), on_out=list),
         ("sums", "take_out returned 0 of 1 tables", "run without recovery="),
     ),
+    "state of no table": (
+        lambda scope, results: sums(select(source(scope), key=col("at"), value=col("v")), tables=[]),
+        ("sums", "offered 1 states", "no table"),
+    ),
+    "state by another key": (
+        lambda scope, results: sums(select(source(scope), key=col("at"), value=col("v")), by=("key", "value")),
+        ("sums", "('key': int64)", "('key': int64, 'value': int64)"),
+    ),
     "tumbling_average": (
         lambda scope, results: tumbling_average(select(source(scope), "at", "v"), "at", "v", 4),
         ("tumbling_average", "does not say what it keeps"),
