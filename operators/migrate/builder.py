@@ -20,7 +20,7 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.engine.declare import frame_in_program
 from tokenring.operators.migrate.mover import MOVED, Mover, with_to
-from tokenring.operators.migrate.moves import DUE, Offering, Staying, Table
+from tokenring.operators.migrate.moves import DUE, Offering, Staying, Table, require_keys
 from tokenring.operators.migrate.placement import Placement
 from tokenring.operators.migrate.steering import TO, Steering
 
@@ -154,7 +154,8 @@ class MigratingBuilder(OperatorBuilder[Any]):
         mover = self._mover
         if mover is None:
             return False
-        mover.tables = tables
+        require_keys(self._spec.name, tables, [(steering.schema, steering.key) for steering in mover.steerings])
+        mover.tables, mover.pends = tables, pends
         for table in tables:
             made: Stream = self._sender.output(with_to(table.schema))
             self._receiver.input(made, Exchange(TO, None, key_crosses=False))
@@ -199,6 +200,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
         mover = self._mover
         if mover is None:
             return
+        mover.pends |= not self._made  # what sends nothing needs no right to
         inputs = range(0 if self._made else len(self._spec.inputs))
         mover.probes.extend([self._scope.watch(stream.source, is_quiet=True) for stream in self._made])
         mover.probes.extend([self.probe(port, is_quiet=True) for port in inputs])

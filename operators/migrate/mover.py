@@ -14,9 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from sortedcontainers import SortedDict
 
-from tokenring.engine import COMPLETE, Batch, InputPort, OperatorContext, OutputPort, Probe, Schema, Time, Token
+from tokenring.engine import (
+    COMPLETE,
+    Batch,
+    InputPort,
+    OperatorContext,
+    OutputPort,
+    Probe,
+    Schema,
+    Time,
+    Token,
+    UsageError,
+)
 from tokenring.operators.migrate.bins import MOST_BINS, Bins, Leaving
-from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table, put_in, require_movable
+from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table, put_in, require_movable, take_out
 from tokenring.operators.migrate.steer import NEVER
 from tokenring.operators.migrate.steering import TO, Steering, with_column
 from tokenring.operators.migrate.versions import Versions
@@ -47,6 +58,8 @@ class Mover:
         self.versions = Versions(bins, workers, peers)
         self.steerings: list[Steering] = []
         self.tables: tuple[Table, ...] = ()
+        self.pends = False
+        """Whether output may be pending by what is put in."""
         self.offered = Offered()
         self.probes: list[Probe] = []
         self.rows_moved = self.bytes_moved = 0
@@ -66,9 +79,12 @@ class Mover:
         return self.offered.only(self.name)
 
     def try_out(self) -> None:
-        """GraphError for an operator that could not take its state out when bins move, which would end the run."""
+        """GraphError for an operator that could not take its state out when bins move, which would end the run, and
+        for one whose state would stay where it is."""
         if self.tables:
             require_movable(self.name, self.offered, self.tables)
+        else:
+            self.offered.require_none(self.name)
 
     def has_come_to(self, time: Time) -> bool:
         """Whether the operator, on all workers, has done all that is before `time`."""
@@ -147,12 +163,18 @@ class Mover:
         bins = int(leave.sum())
         if not self.tables or not bins:
             return bins
-        taken = self.moves.take_out(Leaving(versions.bins, leave))
+        taken = take_out(self.name, self.moves, Leaving(versions.bins, leave), self.tables)
         keys = versions.keys_of(versions.following)
         for table, batch, token, output in zip(self.tables, taken, tokens[1:], outputs[1:], strict=True):
             if batch.rows:
-                to = keys[versions.bins.of(batch, table.key)]
-                output.give(token, with_column(batch, output.schema, to))
+                numbers = versions.bins.of(batch, table.key)
+                if stayed := batch.rows - int(leave[numbers].sum()):
+                    raise UsageError(
+                        f"operator {self.name!r}: take_out returned {stayed:,} rows of keys that did not leave, of the "
+                        f"table of {table.schema}; forget and return those for which leaving.words or leaving.rows "
+                        f"says so"
+                    )
+                output.give(token, with_column(batch, output.schema, keys[numbers]))
                 self.rows_moved += batch.rows
                 self.bytes_moved += sum([column.nbytes for column in batch.columns])
         return bins
@@ -177,7 +199,7 @@ class Mover:
                 made = put_in(self.name, self.moves, [
                     Batch.concatenate(some) if some else _empty(table.schema)
                     for table, some in zip(self.tables, batches, strict=True)
-                ])  # fmt: skip
+                ], self.pends)  # fmt: skip
                 if made < COMPLETE:
                     due_output.give(right, Batch(DUE, {"due": np.array([made], np.int64)}))
                 held.drop()

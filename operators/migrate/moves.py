@@ -1,7 +1,7 @@
 """What an operator says of its keyed state where bins move: which tables it is, taken out and put in as columns."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from tokenring.engine import (
+    COMPLETE,
     Batch,
     Exchange,
     GraphError,
@@ -69,8 +70,8 @@ class Moves(Protocol):
 
     def put_in(self, tables: Sequence[Batch]) -> Time:
         """Keep what others took out, a batch for each table; nothing is kept of its keys so far. The batches' memory
-        is the caller's: copy. Returns the least time at which output becomes pending by it, COMPLETE if at none: the
-        operator is then given the right to send at it, by a message of DUE."""
+        is the caller's: copy. Returns the least time at which output becomes pending by it, COMPLETE if at none: an
+        operator that said that it pends is then given the right to send at it, by a message of DUE."""
 
 
 class Offered(list[Moves]):
@@ -85,14 +86,37 @@ class Offered(list[Moves]):
             )
         return self[0]
 
+    def require_none(self, name: str) -> None:
+        """GraphError, naming the operator, if a state was offered that has no tables to move as."""
+        if self:
+            raise GraphError(
+                f"operator {name!r}: its constructor offered {len(self)} states, and state_moves was told of no table, "
+                f"so that none would move; say state_moves(builder, [Table(schema, key)]), or offer nothing"
+            )
 
-def put_in(name: str, moves: Moves, tables: Sequence[Batch]) -> Time:
-    """What its `put_in` returns of an operator's tables; UsageError, naming the operator, for what is no time."""
+
+def take_out(name: str, moves: Moves, leaving: Leaving, tables: Sequence[Table]) -> Sequence[Batch]:
+    """What its `take_out` returns of an operator's state; UsageError, naming it, for what is not a batch a table."""
+    taken = moves.take_out(leaving)
+    if problem := _misfit(taken, tables):
+        raise UsageError(f"operator {name!r}: {problem}; return a Batch for each table, be it without rows")
+    return taken
+
+
+def put_in(name: str, moves: Moves, tables: Sequence[Batch], pends: bool) -> Time:
+    """What its `put_in` returns of an operator's tables; UsageError, naming the operator, for what is no time, and for
+    one at which it could not send. pends: whether it could."""
     due: Any = moves.put_in(tables)
-    if not isinstance(due, int | np.integer):
+    if not isinstance(due, int | np.integer) or due < 0:
         raise UsageError(
             f"operator {name!r}: put_in returned {due!r}; return the least time at which output becomes pending by it, "
-            f"or COMPLETE"
+            f"from 0 on, or COMPLETE"
+        )
+    if due < COMPLETE and not pends:
+        raise UsageError(
+            f"operator {name!r}: put_in returned {due}, but state_moves was not told pends=True, without which nobody "
+            f"may send what is pending then; say so, and take the messages that bring the right to, or return COMPLETE "
+            f"if nothing is pending"
         )
     return int(due)
 
@@ -103,24 +127,58 @@ _OR_STAY = ", or let the state stay, by Staying(...) for Exchange(...)"
 def require_movable(name: str, offered: Offered, tables: Sequence[Table], cure: str = _OR_STAY) -> None:
     """Take out the state of no key. GraphError for an operator that could not do so of some: it did not offer one
     state, or that raises, or returns what its tables cannot carry. cure: what may be done besides mending it."""
-    moves, problem = offered.only(name), ""
+    moves = offered.only(name)
     try:
         taken = moves.take_out(Leaving(Bins(1), np.zeros(1, bool)))
     except Exception as error:
         raise GraphError(_cannot_move(name, f"take_out raised {type(error).__name__}: {error}", cure)) from error
-    if not isinstance(taken, Sequence) or not all([isinstance(each, Batch) for each in taken]):
-        raise GraphError(_cannot_move(name, f"take_out returned {taken!r}, and not a Batch for each table", cure))
-    if len(taken) != len(tables):
-        problem = f"take_out returned {len(taken)} of {len(tables)} tables"
-    for table, batch in zip(tables, taken, strict=False):
-        if batch.schema.spec() != table.schema.spec():
-            problem = f"take_out returned {batch.schema} for the table of {table.schema}"
-        elif batch.rows:
-            problem = f"take_out returned {batch.rows:,} rows of keys that did not leave"
-        elif missing := [column for column in table.key if column not in table.schema.names]:
-            problem = f"{missing[0]!r} of its key is no column of the table of {table.schema}"
+    problem = _misfit(taken, tables)
+    if not problem and (stayed := sum([batch.rows for batch in taken])):
+        problem = f"take_out returned {stayed:,} rows of keys that did not leave"
     if problem:
         raise GraphError(_cannot_move(name, problem, cure))
+
+
+def _misfit(taken: Any, tables: Sequence[Table]) -> str:
+    """What is wrong with what take_out returned, whatever its rows are; "" if nothing."""
+    if not isinstance(taken, Sequence) or not all([isinstance(each, Batch) for each in taken]):
+        return f"take_out returned {taken!r}, and not a Batch for each table"
+    if len(taken) != len(tables):
+        return f"take_out returned {len(taken)} of {len(tables)} tables"
+    for table, batch in zip(tables, taken, strict=True):
+        if batch.schema.spec() != table.schema.spec():
+            return f"take_out returned {batch.schema} for the table of {table.schema}"
+    return ""
+
+
+def require_keys(name: str, tables: Sequence[Table], exchanged: Sequence[tuple[Schema, tuple[str, ...]]]) -> None:
+    """GraphError, naming the operator, for a table without a key, and for one whose key is not that of an exchange, by
+    which rows are elsewhere than their state. exchanged: of each input that has one, the rows and their key."""
+    for table in tables:
+        missing = [column for column in table.key if column not in table.schema.names]
+        if missing or not table.key:
+            what = f"{missing[0]!r} of its key {table.key!r} is no column" if missing else "there is no key"
+            raise GraphError(
+                f"operator {name!r}: {what} of the table of {table.schema}; name columns of it, as in Table(schema, "
+                f"({table.schema.names[0]!r},)), which are the key that rows are exchanged by"
+            )
+        if exchanged and not table.is_anywhere and not any([_is_key(table, rows, key) for rows, key in exchanged]):
+            by = " or ".join([f"({_told(rows, key)})" for rows, key in exchanged])
+            raise GraphError(
+                f"operator {name!r}: the key of its table is ({_told(table.schema, table.key)}), and rows are "
+                f"exchanged by {by}, so that they would not meet; let the table's key be as many columns, of the same "
+                f"kinds, in the same order"
+            )
+
+
+def _is_key(table: Table, rows: Schema, key: tuple[str, ...]) -> bool:
+    """Whether a table's key may be that of an exchange: names may differ."""
+    kinds = [[schema.kind(column).name for column in by] for schema, by in ((table.schema, table.key), (rows, key))]
+    return kinds[0] == kinds[1] and (sorted(table.key) != sorted(key) or tuple(table.key) == key)
+
+
+def _told(schema: Schema, key: Sequence[str]) -> str:
+    return ", ".join([f"{column!r}: {schema.kind(column)}" for column in key])
 
 
 def _cannot_move(name: str, why: str, cure: str) -> str:
@@ -179,5 +237,11 @@ def state_moves(builder: OperatorBuilder[Any], tables: Sequence[Table] = (), pen
     behind all others, whose messages (DUE) bring the right to send what became pending: a row with the least time.
     Returns whether it has. Where no state moves all this means nothing.
     """
+    given = tuple(tables) if isinstance(tables, Iterable) and not isinstance(tables, Table) else None
+    if given is None or not all([isinstance(one, Table) and isinstance(one.schema, Schema) for one in given]):
+        raise UsageError(
+            f"operator {builder._spec.name!r}: state_moves takes a list of tables, such as [Table(schema, key)] with "
+            f"the names of the key's columns, and not {tables!r}"
+        )
     declared = getattr(builder, "state_moves", None)
-    return declared is not None and bool(declared(tuple(tables), pends))
+    return declared is not None and bool(declared(given, pends))

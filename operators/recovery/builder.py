@@ -13,11 +13,12 @@ from tokenring.engine import (
     OutputPort,
     Pact,
     Pipeline,
+    Schema,
     Stream,
     Token,
 )
 from tokenring.engine.compiled import Compiled
-from tokenring.operators.migrate import DUE, MigratingBuilder, Offering, Table
+from tokenring.operators.migrate import DUE, MigratingBuilder, Offered, Offering, Table, require_keys
 from tokenring.operators.recovery.saved import SavedState
 
 if TYPE_CHECKING:
@@ -32,9 +33,19 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         self._name = name
         self._saving: Saving = scope.root.saving
         self._state: SavedState | None = None
+        self._exchanged: list[tuple[Schema, tuple[str, ...]]] = []
+        self._keeps_nothing = False
+
+    def input(self, stream: Stream, pact: Pact | None = None) -> int:
+        """See OperatorBuilder."""
+        port = super().input(stream, pact)
+        if isinstance(pact, Exchange):
+            self._exchanged.append((stream.schema, pact.keys))
+        return port
 
     def state_moves(self, tables: tuple[Table, ...], pends: bool) -> bool:
         """See `state_moves` of moves."""
+        require_keys(self._spec.name, tables, self._exchanged)
         state = self._saved(tables, pends)
         if state is None or not pends:
             return False
@@ -46,6 +57,7 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         if tables and self._scope.depth > 1:
             return None  # it is refused, as one that has said nothing
         self._saving.accounted.append(self._spec)
+        self._keeps_nothing = not tables and self._scope.depth == 1  # in a loop nothing is there as a snapshot is taken
         if tables:
             self._state = self._saving.state(self._spec, tables, pends)
         return self._state
@@ -89,6 +101,9 @@ class RecoveringBuilder(OperatorBuilder[Any]):
 
     def _restoring(self, constructor: Callable[..., Any]) -> Callable[..., Any]:
         state = self._state
+        if self._keeps_nothing:
+            offered = Offered()
+            return Offering(constructor, offered, lambda context: offered.require_none(self._spec.name))
         if state is None:
             return constructor
         return Offering(constructor, state.offered, lambda context: state.begin(context.worker_index, context.peers))

@@ -9,7 +9,17 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Notify, Schema, Stream, Time
 from tokenring.engine.graph import OperatorSpec
-from tokenring.operators.migrate import Bins, Leaving, Mover, Offered, Table, put_in, require_movable, workers_of
+from tokenring.operators.migrate import (
+    Bins,
+    Leaving,
+    Mover,
+    Offered,
+    Table,
+    put_in,
+    require_movable,
+    take_out,
+    workers_of,
+)
 from tokenring.operators.recovery.places import Edge, edges_of
 
 if TYPE_CHECKING:
@@ -92,7 +102,7 @@ class SavedState:
         self.due: Time = COMPLETE
         """The least time at which output is pending by what was put in."""
         self._saving = saving
-        self._worker, self._peers = 0, 1
+        self._worker, self._peers, self._pends = 0, 1, pends
         self._mover: Mover | None = None
 
     def move_by(self, mover: Mover) -> None:
@@ -105,7 +115,8 @@ class SavedState:
         require_movable(self.operator, self.offered, self.tables, ", or run without recovery=")
         found = self._saving.tables_of(self.known, self.tables)
         if found is not None:
-            self.due = put_in(self.operator, self.offered.only(self.operator), self._here(found))
+            pends = self._pends or not self.spec.outputs  # what sends nothing needs no right to
+            self.due = put_in(self.operator, self.offered.only(self.operator), self._here(found), pends)
 
     def edges(self) -> list[Edge]:
         """What it reads."""
@@ -128,7 +139,8 @@ class SavedState:
     def take_out(self) -> Sequence[Batch]:
         """All of it: what is kept here afterwards is nothing. An operator of all rows says on each worker that it has
         the one key there is; rows come to one of them."""
-        taken = self.offered.only(self.operator).take_out(Leaving(Bins(1), np.ones(1, bool)))
+        everything = Leaving(Bins(1), np.ones(1, bool))
+        taken = take_out(self.operator, self.offered.only(self.operator), everything, self.tables)
         here = zip(taken, self._here(taken), self.tables, strict=True)
         return [rows if table.is_anywhere else mine for rows, mine, table in here]
 

@@ -53,6 +53,16 @@ def offer_nothing(worker: Worker) -> None:
     keep_by_key(worker, Exchange("key"), tables=(Table(Schema("key value"), ("key",)),))
 
 
+def offer_what_has_no_table(worker: Worker) -> None:
+    with worker.dataflow() as scope:
+        use_bins(scope, worker.index, worker.peers, 8)
+        sums(scope.new_input(VALUES)[1], tables=[])
+
+
+def give_another_key(worker: Worker) -> None:
+    keep_by_key(worker, Exchange(("key", "value")), tables=(Table(Schema("key value"), ("key",)),))
+
+
 def fail_to_take_out(worker: Worker) -> None:
     def taken() -> None:
         raise ValueError("a socket cannot be taken out")
@@ -266,6 +276,8 @@ IN_A_PROGRAM: dict[str, tuple[int, Callable[[Worker], None]]] = {
     "keep state by key without `state_moves`, in a dataflow with `bins=`": (2, forget_how_state_moves),
     "let one input's keys move, and another's stay": (2, let_one_stay),
     "say `state_moves`, and `offer` nothing": (2, offer_nothing),
+    "offer a state, and tell `state_moves` of no table": (2, offer_what_has_no_table),
+    "let a `Table` have another key than the exchange": (2, give_another_key),
     "a `take_out` that raises, or returns other tables than were declared": (2, fail_to_take_out),
     "forget to return the logic": (1, forget_to_return),
     "declare after the block": (1, declare_late),

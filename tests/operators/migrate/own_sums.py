@@ -11,6 +11,7 @@ from tokenring.engine import COMPLETE, Batch, Exchange, InputPort, Notify, Outpu
 from tokenring.operators.migrate import Leaving, Table, offer, state_moves
 
 VALUES, SUMS = Schema("key value"), Schema("key total")
+TABLES = (Table(SUMS, ("key",)),)
 
 
 class Sums:
@@ -36,15 +37,22 @@ class Sums:
         return COMPLETE
 
 
-def sums(stream: Stream, on_out: Callable[[], list[Batch] | None] = lambda: None, offers: int = 1) -> Stream:
+def sums(
+    stream: Stream,
+    on_out: Callable[[], list[Batch] | None] = lambda: None,
+    offers: int = 1,
+    tables: Any = TABLES,
+    by: str | tuple[str, ...] = "key",
+) -> Stream:
     """For each message the sums so far of the keys in it.
 
-    on_out: called when state is taken out, which is tried at the start; it may say what is returned instead.
+    on_out: called when state is taken out, which is tried at the start; it may say what is returned instead. tables,
+    by: what it says of its state, and what its rows are exchanged by.
     """
     builder = stream.operator("sums", Notify.NEVER)
-    builder.input(stream, Exchange("key"))
+    builder.input(stream, Exchange(by))
     made = builder.output(SUMS)
-    state_moves(builder, [Table(SUMS, ("key",))])
+    state_moves(builder, tables)
 
     def construct(context: Any, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()

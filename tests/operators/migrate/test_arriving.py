@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.errors import raises
+from tests.errors import Fact, raises
 from tests.operators.migrate.runs import BINS, run
 from tokenring.engine import (
     COMPLETE,
@@ -103,9 +103,11 @@ def test_what_comes_at_one_time_is_put_in_at_once(workers: int, seed: int) -> No
     assert len(by_worker) == len(set(by_worker)), "what goes to a worker goes there at one time"
 
 
-@pytest.mark.parametrize("due", [None, "x"])
-def test_a_time_that_is_none_is_refused_when_state_is_put_in(due: Any) -> None:
+@pytest.mark.parametrize(
+    ("due", "words"), [*[(due, "from 0 on") for due in (None, "x", -1)], (50, "state_moves was not told pends=True")]
+)
+def test_a_time_that_is_none_or_without_a_right_to_it_is_refused_when_state_is_put_in(due: Any, words: Fact) -> None:
     messages = [[(key, time) for key in range(8)] for time in range(4)]
     to_first: list[Change] = [(2, number, 0) for number in range(BINS)]
-    with raises(OperatorError, "UsageError: operator 'noted'", f"put_in returned {due!r}", "COMPLETE"):
+    with raises(OperatorError, "UsageError: operator 'noted'", f"put_in returned {due!r}", words, "COMPLETE"):
         run(ROWS, lambda rows: noted(rows, [], due), messages, 2, to_first, [], False)

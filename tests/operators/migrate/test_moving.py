@@ -13,8 +13,9 @@ import pytest
 import tokenring as tr
 from tests.errors import Fact, raises
 from tests.operators.migrate.own_sums import SUMS, VALUES, sums
-from tokenring.engine import MAX_TIME, Batch, Exchange, GraphError, Schema, UsageError, WorkerError
-from tokenring.operators.migrate import Bins, Staying
+from tests.operators.migrate.runs import run
+from tokenring.engine import MAX_TIME, Batch, Exchange, GraphError, OperatorError, Schema, UsageError, WorkerError
+from tokenring.operators.migrate import Bins, Staying, Table
 
 EPOCHS, KEYS, BINS = 12, 20, 8
 MOVES = [(5, 0, 1), (5, 1, 1), (7, 0, 0), (9, 7, 0), (10**6, 3, 1)]
@@ -185,6 +186,15 @@ BROKEN: list[tuple[Callable[[], list[Batch] | None], Fact]] = [
     (lambda: [_OTHER], ("Schema(key=int64)", "Schema(key=int64, total=int64)")),
     (lambda: [Batch(SUMS, {"key": [1], "total": [1]})], "1 rows of keys that did not leave"),
 ]
+_TWO = Schema("key value")
+KEYS_OF_OTHERS: list[tuple[str | tuple[str, ...], Table, Fact]] = [
+    ("key", Table(SUMS, ()), ("there is no key", "Schema(key=int64, total=int64)", "('key',)")),
+    ("key", Table(SUMS, ("word",)), ("'word' of its key", "no column")),
+    ("key", Table(SUMS, "key"), ("'k' of its key 'key'", "('key',)")),  # type: ignore[arg-type]
+    ("key", Table(Schema(key="string"), ("key",)), ("('key': string)", "('key': int64)", "same kinds")),
+    (("key", "value"), Table(_TWO, ("key",)), ("('key': int64)", "('key': int64, 'value': int64)", "as many columns")),
+    (("key", "value"), Table(_TWO, ("value", "key")), ("('value': int64, 'key': int64)", "same order")),
+]
 
 
 @pytest.mark.parametrize(
@@ -197,11 +207,55 @@ BROKEN: list[tuple[Callable[[], list[Batch] | None], Fact]] = [
         (lambda scope, rows: sums(rows, offers=0), ("'sums'", "offered 0 states", "offer(moves) once")),
         (lambda scope, rows: sums(rows, offers=2), ("'sums'", "offered 2 states", "offer(moves) once")),
         *[(lambda scope, rows, out=out: sums(rows, on_out=out), ("'sums'", "take_out", said)) for out, said in BROKEN],
+        (lambda scope, rows: sums(rows, tables=[]), ("'sums'", "offered 1 states", "no table", "[Table(schema, key)]")),
+        *[
+            (lambda scope, rows, by=by, table=table: sums(rows, tables=[table], by=by), ("'sums'", said))
+            for by, table, said in KEYS_OF_OTHERS
+        ],
     ],
 )
 def test_what_does_not_say_how_its_state_moves_is_refused(declare: Any, words: Fact) -> None:
     with raises(GraphError, "operator", words):
         tr.execute(declared(declare), 2)
+
+
+@pytest.mark.parametrize("tables", [SUMS, [SUMS], Table(SUMS, ("key",)), [("key",)], [Table("key total", ("key",))], 1])
+def test_what_is_no_list_of_tables_is_refused_whether_state_moves_or_not(tables: Any) -> None:
+    def program(worker: Any) -> None:
+        with worker.dataflow("x") as scope:
+            sums(scope.new_input(VALUES)[1], tables=tables)
+
+    for refused in (program, declared(lambda scope, rows: sums(rows, tables=tables))):
+        with raises(UsageError, "operator 'sums'", repr(tables), "[Table(schema, key)]"):
+            tr.execute(refused, 1)
+
+
+@pytest.mark.parametrize(
+    ("by", "key"), [("key", ("key?",)), (("key", "value"), ("one", "other")), (("key", "value"), ("value", "one"))]
+)
+def test_columns_of_a_key_may_have_other_names_than_the_exchange_has(by: Any, key: tuple[str, ...]) -> None:
+    nullable = Schema.of({name: "int64?" for name in ("key?", "value", "one", "other")})
+    empty = Batch(nullable, {name: [] for name in nullable.names})
+    tr.execute(declared(lambda scope, rows: sums(rows, lambda: [empty], tables=[Table(nullable, key)], by=by)), 2)
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        ([Batch(SUMS, {"key": range(9), "total": range(9)})], ("rows of keys that did not leave", "leaving.rows")),
+        ([_OTHER], ("Schema(key=int64)", "Schema(key=int64, total=int64)")),
+    ],
+)
+def test_what_is_taken_out_is_looked_at_as_bins_move(taken: list[Batch], words: Fact) -> None:
+    calls: list[None] = []
+
+    def out() -> list[Batch] | None:
+        calls.append(None)
+        return taken if len(calls) > 2 else None  # the first are tried at the start, on each worker
+
+    messages = [[(key, key) for key in range(KEYS)]] * 3
+    with raises(OperatorError, "UsageError: operator 'sums'", "take_out returned", words):
+        run(VALUES, lambda rows: sums(rows, out), messages, 2, [(1, 0, 1)])
 
 
 def test_only_worker_0_moves_bins() -> None:

@@ -106,6 +106,14 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         lambda scope, results: sums(select(source(scope), key=col("at"), value=col("v")), on_out=list),
         ("sums", "take_out returned 0 of 1 tables", "run without recovery="),
     ),
+    "state of no table": (
+        lambda scope, results: sums(select(source(scope), key=col("at"), value=col("v")), tables=[]),
+        ("sums", "offered 1 states", "no table"),
+    ),
+    "state by another key": (
+        lambda scope, results: sums(select(source(scope), key=col("at"), value=col("v")), by=("key", "value")),
+        ("sums", "('key': int64)", "('key': int64, 'value': int64)"),
+    ),
     "tumbling_average": (
         lambda scope, results: tumbling_average(select(source(scope), "at", "v"), "at", "v", 4),
         ("tumbling_average", "does not say what it keeps"),
@@ -144,7 +152,10 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path, name: str) -> None:
     assert job.folder.all() == []
 
 
-def test_what_put_in_returns_of_what_was_saved_is_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("due", "words"), [("soon", "from 0 on"), (50, "state_moves was not told pends=True")])
+def test_what_put_in_returns_of_what_was_saved_is_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, due: Any, words: Fact
+) -> None:
     def declare(scope: Any, results: Path) -> None:
         to_arrow_files(sums(select(source(scope), key=col("at"), value=col("v"))), results / "sums")
 
@@ -152,8 +163,8 @@ def test_what_put_in_returns_of_what_was_saved_is_a_time(tmp_path: Path, monkeyp
     with job.world(1, Random(1)) as world:
         world.step(20)
         world.take()
-    monkeypatch.setattr(Sums, "put_in", lambda own, tables: "soon")
-    with raises(UsageError, "operator 'sums'", "put_in returned 'soon'", "COMPLETE"), job.world(1, Random(1)):
+    monkeypatch.setattr(Sums, "put_in", lambda own, tables: due)
+    with raises(UsageError, "operator 'sums'", f"put_in returned {due!r}", words), job.world(1, Random(1)):
         pass
 
 
