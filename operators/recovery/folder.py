@@ -526,7 +526,10 @@ class JobFolder:
 
     def _say_last(self, snapshot: Snapshot, is_all: bool) -> None:
         """The results of a snapshot have appeared, or begin to."""
-        oldest = number_of(self._numbered()[-1])
+        if not (numbered := self._numbered()):
+            assert self._held is not None, "whoever delivers holds it"
+            raise self._gone(self._held)
+        oldest = number_of(numbered[-1])
         sinks = {sink["folder"]: sink for sink in self._last().sinks if sink["number"] > oldest}
         for sink in snapshot.sinks:
             sinks[sink["folder"]] = {"folder": sink["folder"], "suffix": sink["suffix"], "number": snapshot.number}

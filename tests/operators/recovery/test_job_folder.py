@@ -118,6 +118,16 @@ def test_results_are_on_the_disk_before_the_manifest_that_has_them(
     assert {("part1", False), (tmp_path.name, False), (MANIFEST, True)} <= {*synced}
 
 
+def test_snapshots_that_go_while_results_are_delivered_are_told(tmp_path: Path) -> None:
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        snapshot = taken(job, 1, tmp_path / "results", delivers=False)
+        shutil.rmtree(snapshot.folder)
+        with raises(RecoveryError, str(job.path), "went", "put them back"):
+            job.deliver(snapshot)
+    assert not (tmp_path / "results").exists()
+
+
 def test_results_wait_for_a_folder_that_is_gone(tmp_path: Path) -> None:
     job, results = JobFolder(tmp_path / "job"), tmp_path / "results"
     with job.locked():
