@@ -240,6 +240,8 @@ def _key_of(view: View, told: list[Any]) -> tuple[Any, ...]:
 
 def _value_of(view: View, name: str, value: Any) -> Any:
     kind = view.schema.kind(name)
+    if value == "null" and kind.nullable and not kind.is_text:
+        return None
     if not isinstance(value, str) or kind.family in ("string", "date", "decimal"):  # columns take dates as text
         return value
     if kind.is_instant and not value.removeprefix("-").isdigit():  # else it is ns

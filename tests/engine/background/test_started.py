@@ -83,7 +83,8 @@ def test_a_view_is_asked_for_a_time_as_it_is_written_elsewhere() -> None:
         as_text = at.isoformat(" ") + "Z"
         for key in (at, at.replace(tzinfo=UTC), at.date(), np.datetime64(at), as_text, ns, np.int64(ns)):
             assert group.query("by at", key=key, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [1], key
-        assert group.query("by at", key=None, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [2]
+        for nothing in (None, "null"):
+            assert group.query("by at", key=nothing, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [2]
         for key, facts in (("noon", ("'noon'", "column 'at'", "time")), (b"noon", ("b'noon'", "key", "a time"))):
             with raises(tr.TokenRingError, *facts):
                 group.query("by at", key=key, timeout_s=WATCHDOG_S)
