@@ -81,7 +81,7 @@ def views(process: int, timeout: float, json_file: Path | None) -> None:
 @click.command()
 @click.argument("process", type=click.IntRange(min=1))
 @click.argument("view")
-@click.option("--key", metavar="K", help="Only the rows of this key: 7, or for several columns 7,Oslo. null is none, but in text.")
+@click.option("--key", metavar="K", help="Only the rows of this key: 7, or of several columns 7,Oslo; or null.")
 @click.option("--time", "at", type=int, metavar="T", help="As of this time.  [default: the latest finished one]")
 @click.option("--follow", is_flag=True, help="Print what changes, too, as times finish, until Ctrl-C.")
 @timeout_option
