@@ -230,4 +230,6 @@ def _words(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
         if not kind.nullable and np.isnat(converted).any():
             raise SchemaError(f"column {name!r} holds NaT, but its kind is {kind}; make it {kind}? or fill it")
         return converted.view(np.int64)
+    if (kind.is_instant or kind.is_date) and values.dtype == np.bool_:  # which numbers may be given as
+        raise SchemaError(f"column {name!r} has dtype bool, expected {kind.name}; declare it so in the schema")
     return _number(name, kind, values)
