@@ -41,6 +41,7 @@ class OperatorBuilder(Generic[Made_co]):
 
     def input(self, stream: Stream, pact: Pact | None = None) -> int:
         """Add an input fed by `stream`; returns its port number."""
+        self._require_unbuilt("an input is added")
         self._require_earlier(stream)
         pact = Pipeline() if pact is None else pact
         schema = arriving_schema(stream.schema, pact, self._spec.name)
@@ -72,6 +73,7 @@ class OperatorBuilder(Generic[Made_co]):
         """Add an output; `summaries[input]` says how it depends on an input (default: same time; None: not at all).
         only: it does not depend on inputs that are not in `summaries`.
         """
+        self._require_unbuilt("an output is added")
         port = len(self._spec.outputs)
         if summaries is not None and not isinstance(summaries, dict):
             raise GraphError(
@@ -125,7 +127,15 @@ class OperatorBuilder(Generic[Made_co]):
 
     def build(self, constructor: Constructor) -> None:
         """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""
+        self._require_unbuilt("build is called")
         self._spec.constructor = constructor
+
+    def _require_unbuilt(self, what: str) -> None:
+        if self._spec.constructor is not None:
+            raise GraphError(
+                f"operator {self._spec.name!r}: {what} after it was built; declare inputs and outputs first, then build "
+                f"it, once"
+            )
 
     @property
     def can_be_compiled(self) -> bool:
@@ -156,6 +166,7 @@ class OperatorBuilder(Generic[Made_co]):
         read words, and answer at the time of what came. With `reads_texts=False`, for one that neither looks at texts
         nor sends them on, those that Python's operators made come as nulls, which saves bringing them.
         """
+        self._require_unbuilt("build_compiled is called")
         spec = self._spec
         if spec.summaries or spec.closed:
             raise GraphError(

@@ -126,6 +126,19 @@ def test_an_operator_that_was_never_built() -> None:
         _raises_through(declare)
 
 
+@pytest.mark.parametrize("way", ["build", "build_compiled", "input", "output"])
+def test_an_operator_is_built_once_and_last(way: str) -> None:
+    def declare(worker: Worker, scope: Scope) -> None:
+        _, stream = scope.new_input(VALUE)
+        builder = scope.operator("whole")
+        builder.input(stream)
+        builder.build(Recorder().sink)
+        getattr(builder, way)(stream if way == "input" else VALUE if way == "output" else Recorder().sink)
+
+    with raises(GraphError, "operator 'whole'", way, "after it was built", "once"):
+        _raises_through(declare)
+
+
 def _raises_through(declare: Callable[[Worker, Scope], Any]) -> None:
     with simulated() as group:
         build(group, declare)
