@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 from tokenring.engine import budget
 from tokenring.engine.cores import Claims, place
-from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.child import Program, flush_output, live
 from tokenring.engine.group.group import Group, Results
 from tokenring.engine.group.interrupts import Interrupts
@@ -82,7 +81,7 @@ def launched(
     worker_class: type[Worker],
 ) -> Iterator[tuple[Group, Interrupts]]:
     """A group that is there within the block, where signals are noted; see `execute`."""
-    options = {"workers": workers, "start": start, "memory_bytes": memory_bytes}
+    options: dict[str, Any] = {"workers": workers, "start": start, "memory_bytes": memory_bytes}
     config = Config(**options) if config is None else config.with_options(**options)
     require_no_start_within()
     told: dict[str, Any] = {}

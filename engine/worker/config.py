@@ -66,9 +66,9 @@ class Config:
     of `tr.execute`, `start`, `run` and `gather` is `workers=4, idle=2` here.) The last workers can be ended while the
     group runs, idle ones and others (`tokenring migrate --drain W --end`).
 
-    start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
-    that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
-    can be imported, and for launchers whose libraries have threads.
+    start: how processes begin (default: "fork"). "fork": as copies of this one, for any program; "spawn": each as a
+    Python of its own that imports the program; "forkserver": as copies of one that has imported it. The latter two
+    are for programs that can be imported, and for launchers whose libraries have threads.
     """
 
     workers: int = 0
