@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dis import Instruction
 
 _FILLS = frozenset({"add", "append", "extend", "update"})
-_FILLED = list | set | dict | deque
+_FILLED = list, set, dict, deque
 _SET = "a value is given to a variable"
 _LIBRARY = ("tokenring.engine", "tokenring.operators", "tokenring.shm")
 
@@ -72,8 +72,8 @@ def _kept(cell: CellType) -> Any:
 
 
 class OwnCopyWarning(UserWarning):
-    """A program fills a list, a set or a dict of the process that started it, or sets an item or a variable there, where
-    each worker has a copy of its own.
+    """A program fills a list, a set or a dict of the process that started it, or sets an item or a variable there,
+    where each worker has a copy of its own.
 
     Silence it with `warnings.filterwarnings("ignore", category=OwnCopyWarning)`.
     """
