@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import Made_co, Stream
-from tokenring.engine.errors import GraphError
+from tokenring.engine.errors import GraphError, SchemaError
 from tokenring.engine.graph import (
     Compiled,
     Constructor,
@@ -33,6 +33,10 @@ class OperatorBuilder(Generic[Made_co]):
 
     def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
         scope.require_open()
+        if not isinstance(name, str):
+            raise GraphError(f"the name of an operator is text, not {name!r}")
+        if notify not in [*Notify]:
+            raise GraphError(f"operator {name!r}: notify is one of {', '.join(Notify)}, not {notify!r}")
         self._scope = scope
         full_name = intern(str(scope.graph.region + name))  # there may be a million of one name
         self._spec = OperatorSpec(full_name, Notify(notify), depth=scope.depth, input_depth=scope.depth)
@@ -75,6 +79,10 @@ class OperatorBuilder(Generic[Made_co]):
         """
         self._require_unbuilt("an output is added")
         port = len(self._spec.outputs)
+        if not isinstance(schema, Schema):
+            raise SchemaError(
+                f"operator {self._spec.name!r} output {port}: give a Schema, such as Schema('value'), not {schema!r}"
+            )
         if summaries is not None and not isinstance(summaries, dict):
             raise GraphError(
                 f"operator {self._spec.name!r}: the summaries of output {port} are a mapping of inputs to them, such "
@@ -133,8 +141,8 @@ class OperatorBuilder(Generic[Made_co]):
     def _require_unbuilt(self, what: str) -> None:
         if self._spec.constructor is not None:
             raise GraphError(
-                f"operator {self._spec.name!r}: {what} after it was built; declare inputs and outputs first, then build "
-                f"it, once"
+                f"operator {self._spec.name!r}: {what} after it was built; declare inputs and outputs first, then "
+                f"build it, once"
             )
 
     @property
