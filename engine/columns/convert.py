@@ -201,6 +201,8 @@ def _nanoseconds(name: str, values: np.ndarray) -> np.ndarray:
     converted = values.astype("datetime64[ns]")
     there = ~np.isnat(values)
     if values.dtype != converted.dtype and (converted.astype(values.dtype) != values)[there].any():
+        if np.datetime_data(values.dtype)[0] in ("ps", "fs", "as"):
+            raise SchemaError(f"column {name!r} has times within a nanosecond; truncate them to nanoseconds")
         raise SchemaError(f"column {name!r} has times that nanoseconds in 64 bits do not reach (1677 to 2262)")
     return converted
 
