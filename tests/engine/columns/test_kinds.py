@@ -152,6 +152,7 @@ def test_arrow_there_and_back() -> None:
         ("timestamp", np.array(["NaT"], "datetime64[s]"), ("column 'c'", "NaT", "timestamp?")),
         ("timestamp", ["soon"], ("column 'c'", "'soon'", "1677", "2262")),
         ("timestamp", np.array(["1000-01-01"], "datetime64[D]"), ("column 'c'", "1677", "2262")),
+        ("timestamp", np.array([1500], "datetime64[ps]"), ("column 'c'", "within a nanosecond", "truncate")),
         ("timestamp", [True], ("column 'c'", "bool", "timestamp", "schema")),
         ("date", np.array([True]), ("column 'c'", "bool", "date", "schema")),
         ("uint64", [-1], ("column 'c'", "int64", "uint64", ".astype")),

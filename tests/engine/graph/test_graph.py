@@ -195,7 +195,7 @@ def test_a_cycle_in_a_graph_is_named() -> None:
 
 
 def test_an_unknown_notify_policy() -> None:
-    with raises(ValueError, "'sometimes'", "Notify"):
+    with raises(GraphError, "operator 'x'", "never, if_token, always", "'sometimes'"):
         _raises_through(lambda worker, scope: scope.operator("x", "sometimes"))  # type: ignore[arg-type]
 
 
