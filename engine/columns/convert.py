@@ -201,6 +201,8 @@ def _nanoseconds(name: str, values: np.ndarray) -> np.ndarray:
     converted = values.astype("datetime64[ns]")
     there = ~np.isnat(values)
     if values.dtype != converted.dtype and (converted.astype(values.dtype) != values)[there].any():
+        if np.datetime_data(values.dtype)[0] in ("ps", "fs", "as"):
+            raise SchemaError(f"column {name!r} has times within a nanosecond; truncate them to nanoseconds")
         raise SchemaError(f"column {name!r} has times that nanoseconds in 64 bits do not reach (1677 to 2262)")
     return converted
 
@@ -230,4 +232,6 @@ def _words(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
         if not kind.nullable and np.isnat(converted).any():
             raise SchemaError(f"column {name!r} holds NaT, but its kind is {kind}; make it {kind}? or fill it")
         return converted.view(np.int64)
+    if (kind.is_instant or kind.is_date) and values.dtype == np.bool_:  # which numbers may be given as
+        raise SchemaError(f"column {name!r} has dtype bool, expected {kind.name}; declare it so in the schema")
     return _number(name, kind, values)

@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 class SendSession:
     """Sends batches at one time, or later ones, while its token is pinned. To be used once, in a `with` block."""
 
-    __slots__ = ("_open", "_port", "_right", "_time")
+    __slots__ = ("_is_used", "_open", "_port", "_right", "_time")
 
     def __init__(self, port: "OutputPort", right: Token | TokenRef, time: Any) -> None:
         self._port = port
         self._right: Token | TokenRef | None = right
         self._time: Any = time
-        self._open = False
+        self._open = self._is_used = False
 
     def __enter__(self) -> "SendSession":
-        right = self._right
-        if right is None or self._open:
+        right: Any = self._right
+        if self._is_used:
             raise TokenError(f"{self._port.describe()}: a session is entered once; ask the output for another")
         self._time = self._port.allowed(right, self._time)
         if right.__class__ is Token:
             right._pins += 1
-        self._open = True
+        self._open = self._is_used = True
         return self
 
     def give(self, batch: Batch | Mapping[str, Any], time: Any = None) -> None:

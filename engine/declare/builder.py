@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic
 
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import Made_co, Stream
-from tokenring.engine.errors import GraphError
+from tokenring.engine.errors import GraphError, SchemaError
 from tokenring.engine.graph import (
     Compiled,
     Constructor,
@@ -33,6 +33,10 @@ class OperatorBuilder(Generic[Made_co]):
 
     def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
         scope.require_open()
+        if not isinstance(name, str):
+            raise GraphError(f"the name of an operator is text, not {name!r}")
+        if notify not in [*Notify]:
+            raise GraphError(f"operator {name!r}: notify is one of {', '.join(Notify)}, not {notify!r}")
         self._scope = scope
         full_name = intern(str(scope.graph.region + name))  # there may be a million of one name
         self._spec = OperatorSpec(full_name, Notify(notify), depth=scope.depth, input_depth=scope.depth)
@@ -41,6 +45,7 @@ class OperatorBuilder(Generic[Made_co]):
 
     def input(self, stream: Stream, pact: Pact | None = None) -> int:
         """Add an input fed by `stream`; returns its port number."""
+        self._require_unbuilt("an input is added")
         self._require_earlier(stream)
         pact = Pipeline() if pact is None else pact
         schema = arriving_schema(stream.schema, pact, self._spec.name)
@@ -72,7 +77,12 @@ class OperatorBuilder(Generic[Made_co]):
         """Add an output; `summaries[input]` says how it depends on an input (default: same time; None: not at all).
         only: it does not depend on inputs that are not in `summaries`.
         """
+        self._require_unbuilt("an output is added")
         port = len(self._spec.outputs)
+        if not isinstance(schema, Schema):
+            raise SchemaError(
+                f"operator {self._spec.name!r} output {port}: give a Schema, such as Schema('value'), not {schema!r}"
+            )
         if summaries is not None and not isinstance(summaries, dict):
             raise GraphError(
                 f"operator {self._spec.name!r}: the summaries of output {port} are a mapping of inputs to them, such "
@@ -125,7 +135,15 @@ class OperatorBuilder(Generic[Made_co]):
 
     def build(self, constructor: Constructor) -> None:
         """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""
+        self._require_unbuilt("build is called")
         self._spec.constructor = constructor
+
+    def _require_unbuilt(self, what: str) -> None:
+        if self._spec.constructor is not None:
+            raise GraphError(
+                f"operator {self._spec.name!r}: {what} after it was built; declare inputs and outputs first, then "
+                f"build it, once"
+            )
 
     @property
     def can_be_compiled(self) -> bool:
@@ -156,6 +174,7 @@ class OperatorBuilder(Generic[Made_co]):
         read words, and answer at the time of what came. With `reads_texts=False`, for one that neither looks at texts
         nor sends them on, those that Python's operators made come as nulls, which saves bringing them.
         """
+        self._require_unbuilt("build_compiled is called")
         spec = self._spec
         if spec.summaries or spec.closed:
             raise GraphError(

@@ -97,6 +97,8 @@ class Scope:
     def require_own(self, stream: Stream, who: str) -> None:
         """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one.
         """
+        if not isinstance(stream, Stream):
+            raise GraphError(f"{who}: {stream!r} is no stream; give what an input, a source or an operator gave")
         if stream.scope.graph is not self.graph:
             raise GraphError(
                 f"{who}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
@@ -314,6 +316,8 @@ Scope.loop_class = Loop
 
 def _checked(dataflow: str, coordinates: Sequence[str]) -> tuple[str, ...]:
     """The names of coordinates; none where there is one, which times are then."""
+    if not isinstance(dataflow, str):
+        raise GraphError(f"the name of a dataflow is text, not {dataflow!r}")
     if isinstance(coordinates, str) or not all([isinstance(name, str) and name for name in coordinates]):
         raise GraphError(f"dataflow {dataflow!r}: coordinates={coordinates!r} are not names: say ('day', 'version')")
     if len({*coordinates}) < len(coordinates) or len(coordinates) == 1:

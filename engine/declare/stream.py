@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tokenring.engine.columns import Schema
-from tokenring.engine.errors import NoSuchMethodError
+from tokenring.engine.errors import GraphError, NoSuchMethodError
 from tokenring.engine.graph import (
     BatchFunction,
     Constructor,
@@ -115,6 +115,10 @@ class Stream:
         """An operator with two inputs, this and `other`, and one output: `constructor(context, token)` returns
         `logic(input, other, output)`; otherwise as `unary`. pacts: one for each input.
         """
+        if not isinstance(pacts, tuple | list) or len(pacts) != 2:
+            raise GraphError(
+                f"operator {name!r}: pacts are two, one for each input, such as (Exchange('key'), None), not {pacts!r}"
+            )
         builder = self.operator(name, notify)
         builder.input(self, pacts[0])
         builder.input(other, pacts[1])

@@ -113,6 +113,11 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
         raise GraphError(
             f"operator {name!r}: a pact is Pipeline(), Exchange(key), Broadcast() or Route(to), not {pact!r}"
         )
+    if isinstance(pact, Exchange) and not isinstance(pact.key, str | tuple | list):
+        raise GraphError(
+            f"operator {name!r}: Exchange(key) takes a column, or several, not {pact.key!r}; Route(to) takes a "
+            f"function of the batch"
+        )
     try:
         arriving = schema if pact.columns is None else schema.select(tuple(pact.columns))
         if isinstance(pact, Exchange) and not pact.key_crosses:

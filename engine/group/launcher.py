@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 from tokenring.engine import budget
 from tokenring.engine.cores import Claims, place
-from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.child import Program, flush_output, live
 from tokenring.engine.group.group import Group, Results
 from tokenring.engine.group.interrupts import Interrupts
@@ -82,16 +81,8 @@ def launched(
     worker_class: type[Worker],
 ) -> Iterator[tuple[Group, Interrupts]]:
     """A group that is there within the block, where signals are noted; see `execute`."""
-    if config is None:
-        config = Config(workers=workers, start=start or FORK, memory_bytes=memory_bytes)
-    elif workers not in (0, config.workers):
-        raise ConfigError(f"workers={workers} contradicts config.workers={config.workers}; give one of them")
-    elif start not in ("", config.start):
-        raise ConfigError(f"start={start!r} contradicts config.start={config.start!r}; give one of them")
-    elif memory_bytes not in (0, config.memory_bytes):
-        raise ConfigError(
-            f"memory_bytes={memory_bytes} contradicts config.memory_bytes={config.memory_bytes}; give one of them"
-        )
+    options: dict[str, Any] = {"workers": workers, "start": start, "memory_bytes": memory_bytes}
+    config = Config(**options) if config is None else config.with_options(**options)
     require_no_start_within()
     told: dict[str, Any] = {}
     if config.start != FORK:

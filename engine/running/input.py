@@ -175,22 +175,24 @@ class InputHandle:
         if self.cut_at is not None:
             return
         token = self._open_token("advance")
+        if time.__class__ is not int:
+            time = self._as_time(time)
         try:
             is_beyond, is_back = time > MAX_TIME, time < token.time
         except TypeError:  # times are tuples
             time = self._as_time(time)
             is_beyond, is_back = not representable(time), not less_equal(token.time, time)
-        if is_beyond:
-            assert self._port is not None
-            raise TimeRegressionError(
-                f"cannot advance {self._port.describe()} to {time}: the last time is {MAX_TIME}; close() it to send "
-                f"nothing more"
-            )
         if is_back:
             assert self._port is not None
             raise TimeRegressionError(
                 f"cannot advance {self._port.describe()} from {token.time} back to {time}: an input only moves "
                 f"to later times; send what belongs to {time} before"
+            )
+        if is_beyond:
+            assert self._port is not None
+            raise TimeRegressionError(
+                f"cannot advance {self._port.describe()} to {time}: the last time is {MAX_TIME}; close() it to send "
+                f"nothing more"
             )
         token.downgrade(time)
         if self.group is not None:

@@ -66,9 +66,9 @@ class Config:
     of `tr.execute`, `start`, `run` and `gather` is `workers=4, idle=2` here.) The last workers can be ended while the
     group runs, idle ones and others (`tokenring migrate --drain W --end`).
 
-    start: how processes begin. "fork": as copies of this one, for any program; "spawn": each as a Python of its own
-    that imports the program; "forkserver": as copies of one that has imported it. The latter two are for programs that
-    can be imported, and for launchers whose libraries have threads.
+    start: how processes begin (default: "fork"). "fork": as copies of this one, for any program; "spawn": each as a
+    Python of its own that imports the program; "forkserver": as copies of one that has imported it. The latter two
+    are for programs that can be imported, and for launchers whose libraries have threads.
     """
 
     workers: int = 0
@@ -78,15 +78,16 @@ class Config:
     spin_us: int = 50
     pin: bool = True
     checks: str = ""
-    start: str = FORK
+    start: str = ""
     memory_bytes: int = 0
     idle: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_given", {name: value for name, value in vars(self).items() if value})
         if self.workers == 0 and self.workers.__class__ is int:
             object.__setattr__(self, "workers", default_workers())
         for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us", "memory_bytes", "idle"):
-            if not isinstance(getattr(self, name), int):
+            if not isinstance(getattr(self, name), int) or isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} must be a whole number, not {getattr(self, name)!r}")
         if not 1 <= self.workers <= MAX_WORKERS:
             raise ConfigError(f"workers must be between 1 and {MAX_WORKERS}, not {self.workers}")
@@ -105,6 +106,8 @@ class Config:
             object.__setattr__(self, "checks", os.environ.get("TOKENRING_CHECKS") or NORMAL)
         if self.checks not in (NORMAL, EXHAUSTIVE):
             raise ConfigError(f"checks (or TOKENRING_CHECKS) must be {NORMAL!r} or {EXHAUSTIVE!r}, not {self.checks!r}")
+        if not self.start:
+            object.__setattr__(self, "start", FORK)
         if self.start not in STARTS:
             raise ConfigError(f"start must be 'fork', 'forkserver' or 'spawn', not {self.start!r}")
         if self.spin_us < 0 or self.backlog_bytes < 0 or self.memory_bytes < 0:
@@ -121,7 +124,18 @@ class Config:
         workers = workers or cls().workers
         if max_workers < workers:
             raise ConfigError(f"max_workers={max_workers} is less than workers={workers}; give as many, or more")
-        return cls(workers=max_workers, idle=max_workers - workers, memory_bytes=memory_bytes, start=start or FORK)
+        return cls(workers=max_workers, idle=max_workers - workers, memory_bytes=memory_bytes, start=start)
+
+    def with_options(self, **options: Any) -> "Config":
+        """These settings, and the options that are given besides, none of them 0 or "". ConfigError for one that was
+        given here, and is another; what this machine, or the environment, says where nobody does, contradicts nobody.
+        """
+        given = vars(self)["_given"]
+        more = {name: value for name, value in options.items() if value}
+        for name, value in more.items():
+            if value != given.get(name, value):
+                raise ConfigError(f"{name}={value!r} contradicts config.{name}={given[name]!r}; give one of them")
+        return Config(**given | more) if more else self
 
     def _queues_bytes(self) -> int:
         """What all queues may take where nobody says how large they are."""

@@ -15,7 +15,7 @@ from tokenring.engine import budget
 from tokenring.engine.bridge import CompiledPart
 from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope, one_of
-from tokenring.engine.errors import DataflowFailedError, GroupStopped, OperatorError
+from tokenring.engine.errors import DataflowFailedError, GroupStopped, OperatorError, UsageError
 from tokenring.engine.explain import Inspection, StallWatch, stop
 from tokenring.engine.native import NOTED, World
 from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
@@ -252,6 +252,8 @@ class Worker:
 
     def step_while(self, condition: Callable[[], bool]) -> None:
         """Step, and sleep when there is nothing to do, while `condition()`: typically `lambda: probe.less_than(t)`."""
+        if not callable(condition):
+            raise UsageError(f"step_while takes a function, as in `lambda: probe.less_than(3)`, not {condition!r}")
         self.waits += 1
         try:
             while condition():

@@ -55,6 +55,11 @@ def scan(
     require_rows(name, stream)
     stream, names = with_key(stream, name, by, shown=True)
     plan = Plan.of(name, stream.schema, names, {})
+    if not isinstance(schema, Schema):
+        raise UsageError(
+            f"operator {name!r} takes the function, and then the schema of what that makes, such as Schema('total'), "
+            f"not {schema!r}"
+        )
     for clash in set(names) & set(schema.names):
         raise SchemaError(f"operator {name!r}: {clash!r} is a column of the key; call the result otherwise")
     if not callable(function):

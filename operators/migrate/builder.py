@@ -99,15 +99,13 @@ class MigratingBuilder(OperatorBuilder[Any]):
     def _begin(self) -> None:
         """M and A."""
         placement = self._scope.kept(Placement)
-        self._mover = mover = placement.mover(self._spec.name)
+        self._mover = placement.mover(self._spec.name)
         self._sender: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{self._name}.move", Notify.IF_TOKEN)
         self._sender.input(placement.changes, Broadcast())
         self._receiver: OperatorBuilder[Any] = OperatorBuilder(self._scope, f"{self._name}.arrive", Notify.IF_TOKEN)
         self._receiver.input(self._sender.output(MOVED))
         self._ready: Stream = self._receiver.output(MOVED)
         self._due: Stream = self._receiver.output(DUE)
-        self._sender.build(mover.sending)
-        self._receiver.build(mover.arriving)
 
     def _steer(self, stream: Stream, pact: Exchange) -> Stream:
         mover = self._mover
@@ -159,6 +157,8 @@ class MigratingBuilder(OperatorBuilder[Any]):
         for table in tables:
             made: Stream = self._sender.output(with_to(table.schema))
             self._receiver.input(made, Exchange(TO, None, key_crosses=False))
+        self._sender.build(mover.sending)
+        self._receiver.build(mover.arriving)
         if pends:
             self._take_due(self._due)
         return pends

@@ -89,7 +89,7 @@ def execute_with_recovery(
     if not isinstance(recovery, Recovery):
         raise UsageError(f"recovery={recovery!r} is none: give Recovery(folder), such as recovery=tr.Recovery('job')")
     folder = JobFolder(recovery.folder)
-    peers = config.workers if config is not None else workers or default_workers()
+    peers = workers or (default_workers() if config is None else config.workers)
     deaths: deque[float] = deque()
     failed: tuple[str, ...] = ()
     given_up: set[str] = set()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tokenring.engine import AnyStream
+from tokenring.engine import AnyStream, GraphError
 from tokenring.operators.rows.union import union
 
 
@@ -21,6 +21,12 @@ def iterate(
     with stream.scope.loop(name) as loop:
         back = loop.feedback(stream.schema)
         head = union(loop.enter(stream), back.stream)
-        again, done = body(head)
+        made = body(head)
+        if not isinstance(made, tuple | list) or len(made) != 2:
+            raise GraphError(
+                f"operator {name!r}: the body returns two streams, of the rows that go round once more and of those "
+                f"that are done, not {made!r}"
+            )
+        again, done = made
         back.connect(again)
     return loop.leave(done)

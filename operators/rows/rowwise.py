@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, Schema
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 
 Row = dict[str, Any]
 """A row by column names, in Python's own values: None where null, timestamps as int ns since 1970."""
@@ -83,9 +83,27 @@ def _flat_map(
     """The operator behind map_rows and flat_map_rows."""
 
     def apply(batch: Batch) -> Batch | None:
-        return batch_of(schema, [row for each in rows_of(batch) for row in function(each)])
+        given = [function(row) for row in rows_of(batch)]
+        rows: list[Mapping[str, Any]] = []
+        try:
+            for each in given:
+                rows += each
+            return batch_of(schema, rows)
+        except (TypeError, AttributeError):
+            _require_rows(given, rows)
+            raise
 
     return stream.apply(name, schema, apply)
+
+
+def _require_rows(given: Sequence[Any], rows: Sequence[Any]) -> None:
+    """Raise SchemaError for what a function gave, if that, or what is in it, is not what it should be."""
+    for each in given:
+        if isinstance(each, Mapping) or not isinstance(each, Iterable):
+            raise SchemaError(f"the function returned {each!r}; it returns rows, as a list of them, [] for none")
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise SchemaError(f"the function returned {row!r} for a row; a row is a mapping of columns to values")
 
 
 def _warn(name: str, cure: str) -> None:

@@ -35,9 +35,9 @@ def for_each(
     """Call `function(time, batch)` on this worker for each message that arrives; or, `in_order`, once for each time
     that had rows, with all of them, when it is finished, in order of time.
 
-    What it is given as messages come may be a view that dies with the call: `batch.copy()` to keep it. Batches in order
-    are the function's own. It must not block. pact: how rows go to workers first; Exchange of a constant column brings
-    them all to one. The probe that is returned has passed a time once all of it was given out, or, in order, taken.
+    The batches may be kept; what `batch.words` and `batch.view` give dies with the call. It must not block.
+    pact: how rows go to workers first; Exchange of a constant column brings them all to one. The probe that is returned
+    has passed a time once all of it was given out, or, in order, taken.
     Memory: none; in order, the rows of unfinished times. GraphError for in_order in a loop, whose times have no order;
     and under recovery for rows that a Broadcast or a Route brings.
 

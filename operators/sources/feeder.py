@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tokenring.engine import Batch, GraphError, OperatorContext, OutputPort, Schema, Scope, ScopeOf, Time, UnderWay
+from tokenring.engine import (
+    Batch,
+    GraphError,
+    OperatorContext,
+    OutputPort,
+    Schema,
+    Scope,
+    ScopeOf,
+    Time,
+    UnderWay,
+    UsageError,
+)
 from tokenring.engine.columns import NO_HEAP, Dictionaries, batch_from_arrow
 from tokenring.engine.graph import Graph, Source, columns_read, functions_behind, rows_cross
 from tokenring.engine.texts import in_text_space
@@ -66,6 +77,8 @@ def feed(
     long one has nothing before it holds nobody.
     """
     require_root(scope, f"source {timing.name!r}")
+    if not isinstance(throttle, Throttle | None):
+        raise UsageError(f"source {timing.name!r}: throttle= takes a Throttle(...), not {throttle!r}")
     saving, behind, chosen = saving_of(scope), behind_source(scope), throttle or Throttle()
     reading = _Reading(timing, pieces, live, partitions)
     if saving is not None:

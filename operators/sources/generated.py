@@ -97,7 +97,8 @@ def from_generator(
         whose = f"of worker {share}'s generator" if partitions is None else f"of partition {share!r}"
         called: Any = called_for(share, shares)
         found: Any = () if called is None else called(position=position) if positions else called()
-        if not isinstance(found, Iterable):
+        is_item = isinstance(found, Mapping | Batch) or hasattr(found, "__dataframe__")
+        if is_item or not isinstance(found, Iterable):
             raise UsageError(
                 f"source {name!r}: the function returned {type(found).__name__}; it must yield, or return an iterator "
                 f"of, mappings of columns"

@@ -62,8 +62,9 @@ class Timing:
         self.disorder = None if disorder is None else span_of(disorder, kind, f"source {name!r}: disorder")
         if self.disorder is not None and self.disorder < 0:
             raise UsageError(f"source {name!r}: disorder must be at least 0, not {disorder}")
-        if late and self.column is None:
-            raise UsageError(f"source {name!r}: late= is for rows that have times of their own; give time=column")
+        if self.column is None and (late or self.disorder):
+            option = "late" if late else "disorder"
+            raise UsageError(f"source {name!r}: {option}= is for rows that have times of their own; give time=column")
         if self.column is None:
             if isinstance(time, bool) or not isinstance(time, int) or not 0 <= time <= MAX_TIME:
                 raise UsageError(

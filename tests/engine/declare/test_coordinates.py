@@ -173,6 +173,8 @@ def test_an_input_moves_on_in_each_coordinate() -> None:
         assert [probe.less_equal(time) for time in ((3, 1), (2, 9), (9, 0), (4, 1))] == [True, False, False, True]
         with raises(TimeRegressionError, "'input'", "(3, 1)", "back to (4, 0)"):
             handle.advance_to((4, 0))
+        with raises(TimeRegressionError, "'input'", "(3, 1)", "back to (4, -2)"):
+            handle.advance_to((4, -2))
         with raises(TimeRegressionError, "'input'", f"({MAX_TIME + 1}, 1)", "close()"):
             handle.advance_to((MAX_TIME + 1, 1))
         wrong: tuple[Any, ...] = (4, (4,), (4, 1, 0), ("4", 1), None)

@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.errors import Fact, raises
 from tokenring.engine import (
     Exchange,
+    GraphError,
     GraphMismatchError,
     Notify,
     OperatorError,
@@ -32,9 +34,13 @@ from tokenring.operators import (
     aggregate,
     branch,
     col,
+    flat_map_rows,
     from_generator,
+    iterate,
     map_batches,
+    map_rows,
     running_average,
+    scan,
     to_json_lines,
 )
 
@@ -126,6 +132,96 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], Fact]] = {
         SchemaError,
         (WORKER, "operator 'to_json_lines'", "roll", "int64, uint64, timestamp", "'channel' is string"),
     ),
+    "one pact for two inputs": (
+        lambda worker, scope, stream: stream.binary(stream, "both", BID, _takes_rows, Exchange("price")),
+        GraphError,
+        (WORKER, "operator 'both'", "one for each input", "not Exchange("),
+    ),
+    "one pact of two inputs": (
+        lambda worker, scope, stream: stream.binary(stream, "both", BID, _takes_rows, (Exchange("price"),)),
+        GraphError,
+        (WORKER, "operator 'both'", "one for each input", "not (Exchange("),
+    ),
+    "a function as a key": (
+        lambda worker, scope, stream: stream.unary("by", BID, _takes_rows, Exchange(_takes_rows)),  # type: ignore[arg-type]
+        GraphError,
+        (WORKER, "operator 'by'", "Exchange(key)", "Route(to)", "function of the batch"),
+    ),
+    "text as a schema": (
+        lambda worker, scope, stream: stream.unary("half", "price", _takes_rows),
+        SchemaError,
+        (WORKER, "operator 'half' output 0", "Schema('value')", "not 'price'"),
+    ),
+    "a word for notify": (
+        lambda worker, scope, stream: stream.unary("half", BID, _takes_rows, None, "sometimes"),
+        GraphError,
+        (WORKER, "operator 'half'", "never, if_token, always", "not 'sometimes'"),
+    ),
+    "a number for a name": (
+        lambda worker, scope, stream: stream.unary(5, BID, _takes_rows),
+        GraphError,
+        (WORKER, "name of an operator", "text", "not 5"),
+    ),
+    "a number for a dataflow's name": (
+        lambda worker, scope, stream: worker.new_scope(5),
+        GraphError,
+        (WORKER, "name of a dataflow", "text", "not 5"),
+    ),
+    "a loop's body that returns one stream": (
+        lambda worker, scope, stream: iterate(stream, lambda rows: rows),
+        GraphError,
+        (WORKER, "operator 'iterate'", "returns two streams", "not Stream("),
+    ),
+    "a loop's body that returns nothing": (
+        lambda worker, scope, stream: iterate(stream, lambda rows: None),
+        GraphError,
+        (WORKER, "operator 'iterate'", "returns two streams", "not None"),
+    ),
+    "a number for a stream": (
+        lambda worker, scope, stream: stream.binary(5, "both", BID, _takes_rows),
+        GraphError,
+        (WORKER, "operator 'both'", "5 is no stream"),
+    ),
+    "a schema before the function": (
+        lambda worker, scope, stream: scan(stream, "price", BID, _takes_rows),
+        UsageError,
+        (WORKER, "operator 'scan'", "function, and then the schema", "Schema('total')"),
+    ),
+    "a number for a throttle": (
+        lambda worker, scope, stream: from_generator(scope, BID, list, throttle=5),
+        UsageError,
+        (WORKER, "source 'from_generator'", "Throttle(...)", "not 5"),
+    ),
+    "rows that are returned, not yielded": (
+        lambda worker, scope, stream: from_generator(scope, BID, lambda: ROWS),
+        OperatorError,
+        (WORKER, "source 'from_generator'", "returned dict", "yield"),
+    ),
+    "a row where rows are returned": (
+        lambda worker, scope, stream: flat_map_rows(stream, BID, lambda row: row),
+        OperatorError,
+        (WORKER, "operator 'flat_map_rows'", "SchemaError", "returned {'auction': 0", "list", "[] for none"),
+    ),
+    "no rows where rows are returned": (
+        lambda worker, scope, stream: flat_map_rows(stream, BID, lambda row: None),
+        OperatorError,
+        (WORKER, "operator 'flat_map_rows'", "SchemaError", "returned None", "[] for none"),
+    ),
+    "texts where rows are returned": (
+        lambda worker, scope, stream: flat_map_rows(stream, BID, lambda row: ["web"]),
+        OperatorError,
+        (WORKER, "operator 'flat_map_rows'", "SchemaError", "returned 'web' for a row", "mapping of columns"),
+    ),
+    "no row where one is returned": (
+        lambda worker, scope, stream: map_rows(stream, BID, lambda row: None),
+        OperatorError,
+        (WORKER, "operator 'map_rows'", "SchemaError", "returned None for a row", "mapping of columns"),
+    ),
+    "a session without a token": (
+        _pass_on(lambda token, reference, batch, output: output.session(None).__enter__()),
+        OperatorError,
+        (WORKER, "operator 'pass on' output 0", "cannot send without a token", "not None"),
+    ),
     "wrong key": (
         lambda worker, scope, stream: stream.sink("count", lambda context: lambda rows: None, Exchange("acution")),
         SchemaError,
@@ -198,6 +294,21 @@ FED: dict[str, tuple[Callable[..., Any], type[Exception], Fact]] = {
         TokenError,
         (WORKER, "operator 'bids' output 0", "'5s'", "integer", "ns"),
     ),
+    "a time that is no integer": (
+        lambda worker, handle: handle.advance_to(1.5),
+        TokenError,
+        (WORKER, "cannot advance operator 'bids' output 0 on", "1.5", "a time is an integer"),
+    ),
+    "times for a time": (
+        lambda worker, handle: handle.advance_to(np.array([1, 2])),
+        TokenError,
+        (WORKER, "cannot advance operator 'bids' output 0 on", "[1, 2]", "a time is an integer"),
+    ),
+    "no function to step by": (
+        lambda worker, handle: worker.step_while(not handle.closed),
+        UsageError,
+        (WORKER, "step_while", "lambda: probe.less_than(3)", "not True"),
+    ),
     "later than it was promised": (
         _too_early,
         TimeRegressionError,
@@ -217,6 +328,7 @@ def _run(body: Callable[..., Any], feed: Callable[..., Any]) -> None:
     execute(program, workers=2)
 
 
+@pytest.mark.filterwarnings("ignore::tokenring.operators.RowwiseWarning")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_in_a_dataflow(mistake: str, capfd: pytest.CaptureFixture[str]) -> None:
     body, kind, said = MISTAKES[mistake]

@@ -126,6 +126,19 @@ def test_an_operator_that_was_never_built() -> None:
         _raises_through(declare)
 
 
+@pytest.mark.parametrize("way", ["build", "build_compiled", "input", "output"])
+def test_an_operator_is_built_once_and_last(way: str) -> None:
+    def declare(worker: Worker, scope: Scope) -> None:
+        _, stream = scope.new_input(VALUE)
+        builder = scope.operator("whole")
+        builder.input(stream)
+        builder.build(Recorder().sink)
+        getattr(builder, way)(stream if way == "input" else VALUE if way == "output" else Recorder().sink)
+
+    with raises(GraphError, "operator 'whole'", way, "after it was built", "once"):
+        _raises_through(declare)
+
+
 def _raises_through(declare: Callable[[Worker, Scope], Any]) -> None:
     with simulated() as group:
         build(group, declare)
@@ -182,7 +195,7 @@ def test_a_cycle_in_a_graph_is_named() -> None:
 
 
 def test_an_unknown_notify_policy() -> None:
-    with raises(ValueError, "'sometimes'", "Notify"):
+    with raises(GraphError, "operator 'x'", "never, if_token, always", "'sometimes'"):
         _raises_through(lambda worker, scope: scope.operator("x", "sometimes"))  # type: ignore[arg-type]
 
 

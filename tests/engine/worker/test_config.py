@@ -97,6 +97,7 @@ def test_the_smallest_queue_takes_wide_rows_and_texts() -> None:
         ("workers", 0.0),
         ("workers", "2"),
         ("workers", None),
+        ("workers", True),
         ("queue_bytes", 2048),
         ("queue_bytes", 5000),
         ("queue_bytes", -4096),
@@ -121,6 +122,15 @@ def test_none_is_a_choice_too() -> None:
     assert (config.spin_us, config.backlog_bytes, config.memory_bytes) == (0, 0, 0)
 
 
-def test_two_answers_to_one_question() -> None:
-    with raises(ConfigError, "workers=3", "config.workers=2"):
-        execute(lambda worker: None, workers=3, config=Config(workers=2))
+@pytest.mark.parametrize(
+    ("option", "one", "other"), [("workers", 3, 2), ("start", "spawn", "fork"), ("memory_bytes", 2**30, 2**31)]
+)
+def test_two_answers_to_one_question(option: str, one: Any, other: Any) -> None:
+    with raises(ConfigError, f"{option}={one!r}", f"config.{option}={other!r}"):
+        execute(lambda worker: None, **{option: one}, config=Config(**{option: other}))
+
+
+def test_what_a_whole_config_leaves_open_may_be_said_besides(eight_cores: Path) -> None:
+    assert execute(lambda worker: worker.config.checks, workers=1, config=Config(checks="exhaustive")) == ["exhaustive"]
+    config = Config(checks="exhaustive").with_options(workers=12, start="spawn", memory_bytes=2**30)
+    assert config == Config(checks="exhaustive", workers=12, start="spawn", memory_bytes=2**30)

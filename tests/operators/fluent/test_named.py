@@ -7,6 +7,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -72,11 +73,64 @@ def test_what_stays_in_a_worker_is_told_of_before() -> None:
         assert "return rows.collect()" in str(told[0].message)
 
 
+BY_TIME: dict[int, int] = {}
+ROWS = 0
+TOTALS = {"rows": 0}
+
+
+def _sets_globals(time: int, batch: Any) -> None:
+    global ROWS
+    ROWS += batch.rows
+    BY_TIME[time] = BY_TIME.get(time, 0) + batch.rows
+    TOTALS["rows"] += 1
+
+
+def test_what_is_set_stays_in_a_worker_too() -> None:
+    rows, last = 0, None
+    sums, bounds, begun = np.zeros(2), [0, 0], 0
+
+    def keep(time: int, batch: Any) -> None:
+        nonlocal rows, last, begun
+        rows = rows + batch.rows
+        last = batch
+        sums[0] += batch.rows
+        bounds[1:] = [time]
+        begun += 1
+
+    def program(scope: Any) -> Any:
+        scope.read_csv("rows.csv").for_each(_sets_globals)
+        return scope.read_csv("rows.csv").for_each(keep), begun
+
+    with pytest.warns(named.OwnCopyWarning) as told:
+        named.say_what_stays(program)
+    said = {str(each.message).split("'")[1]: each for each in told}
+    assert said.keys() == {"ROWS", "BY_TIME", "TOTALS", "rows", "last", "sums", "bounds"}
+    assert "'ROWS' stays what it is here: a value is given to a variable that each" in str(said["ROWS"].message)
+    assert "'BY_TIME' stays empty here: an item is set in a dict that each" in str(said["BY_TIME"].message)
+    assert said["ROWS"].lineno == _sets_globals.__code__.co_firstlineno + 2
+
+
 def test_a_worker_s_own_lists_are_no_loss() -> None:
     def own(worker: Any) -> Any:
         kept: list[int] = []
         worker.for_each(lambda time, batch: kept.append(time))
         return kept, [kept.append for _ in KEPT]
+
+    def own_count(worker: Any) -> Any:
+        count = 0
+
+        def keep(time: int, batch: Any) -> None:
+            nonlocal count
+            count += 1
+
+        worker.for_each(keep)
+
+    cache: dict[int, int] = {}
+    mapped = np.zeros(2)[:]
+
+    def looks(worker: Any) -> Any:
+        cache[1] = 2
+        mapped[0] += len([each for each in cache])
 
     seen: list[int] = []
 
@@ -87,6 +141,8 @@ def test_a_worker_s_own_lists_are_no_loss() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         named.say_what_stays(own)
+        named.say_what_stays(own_count)
+        named.say_what_stays(looks)
         named.say_what_stays(returns_it)
         named.say_what_stays(len)
 

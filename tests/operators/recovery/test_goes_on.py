@@ -76,6 +76,15 @@ def test_a_workers_death_changes_nothing(tmp_path: Path, capfd: pytest.CaptureFi
     assert not list(tmp_path.glob(".out*"))
 
 
+def test_as_many_workers_are_kept_as_are_said_besides_a_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    monkeypatch.setattr("tokenring.operators.recovery.keeping.Keeper", lambda *given: kept.append(given[-1]) or 1 // 0)
+    for workers, config in ((3, tr.Config(spin_us=0)), (0, tr.Config(workers=5)), (4, None)):
+        with pytest.raises(ZeroDivisionError):
+            tr.execute(lambda worker: None, workers, config, recovery=Recovery(tmp_path / "job"))
+    assert kept == [3, 5, 4]
+
+
 def test_a_collections_changes_are_there_once(tmp_path: Path) -> None:
     def flow(scope: tr.Scope) -> tr.Probe:
         def share(worker: int, peers: int) -> Iterator[dict[str, list[int]]]:

@@ -106,5 +106,7 @@ def test_a_time_that_is_none_is_no_late_row(tmp_path: Path) -> None:
         both(source)
     with simulated(1) as group, raises(UsageError, "source 'read_csv'", "late=", "time=column"):
         build(group, lambda worker, scope: read_csv(scope, tmp_path, ROW, late=True))
+    with simulated(1) as group, raises(UsageError, "source 'read_csv'", "disorder=", "time=column"):
+        build(group, lambda worker, scope: read_csv(scope, tmp_path, ROW, time=3, disorder="5s"))
     with simulated(1) as group, raises(UsageError, "source 'from_callback'", "late=", "time=column"):
         build(group, lambda worker, scope: from_callback(scope, ROW, lambda: None, late=True))
