@@ -83,7 +83,7 @@ class Config:
     idle: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_given", {name: value for name, value in vars(self).items() if value})
+        object.__setattr__(self, "_given", dict(vars(self)))
         if self.workers == 0 and self.workers.__class__ is int:
             object.__setattr__(self, "workers", default_workers())
         for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us", "memory_bytes", "idle"):
@@ -133,7 +133,7 @@ class Config:
         given = vars(self)["_given"]
         more = {name: value for name, value in options.items() if value}
         for name, value in more.items():
-            if value != given.get(name, value):
+            if given[name] and value != given[name]:
                 raise ConfigError(f"{name}={value!r} contradicts config.{name}={given[name]!r}; give one of them")
         return Config(**given | more) if more else self
 

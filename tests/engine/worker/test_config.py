@@ -132,5 +132,6 @@ def test_two_answers_to_one_question(option: str, one: Any, other: Any) -> None:
 
 def test_what_a_whole_config_leaves_open_may_be_said_besides(eight_cores: Path) -> None:
     assert execute(lambda worker: worker.config.checks, workers=1, config=Config(checks="exhaustive")) == ["exhaustive"]
-    config = Config(checks="exhaustive").with_options(workers=12, start="spawn", memory_bytes=2**30)
-    assert config == Config(checks="exhaustive", workers=12, start="spawn", memory_bytes=2**30)
+    said: dict[str, Any] = {"checks": "exhaustive", "pin": False, "spin_us": 0}
+    config = Config(**said).with_options(workers=12, start="spawn", memory_bytes=2**30)
+    assert config == Config(**said, workers=12, start="spawn", memory_bytes=2**30)
