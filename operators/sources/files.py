@@ -14,7 +14,7 @@ Paths = str | Path | Sequence[str | Path]
 
 def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     """The files in order: of a folder those with a suffix in sorted order, hidden ones left out; a pattern's sorted.
-    UsageError if there are none, or one is not there.
+    UsageError if there are none, or one is not there or no regular file. Nothing is opened.
     """
     listed = [paths] if isinstance(paths, str | Path) else paths
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str | Path) for each in listed):
@@ -25,7 +25,7 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
         if path.is_dir():
             here = sorted(entry for entry in path.iterdir() if entry.suffix in suffixes and entry.name[0] not in "._")
             found += [str(entry) for entry in here]
-        elif path.is_file():
+        elif path.exists():
             found.append(str(path))
         else:
             import glob
@@ -34,6 +34,12 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
             if not matches:
                 raise UsageError(f"source {name!r}: there is no file {each}")
             found += matches
+    for file in found:
+        if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
+            raise UsageError(
+                f"source {name!r}: {file} is no regular file (a pipe, say), and files are read at several places at "
+                f"once: write it to a file, or read it by a function (from_generator)"
+            )
     if not found:
         raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,16 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
     assert found("**/g.csv", "deep") == ["deep/g.csv", "deep/f.csv", "deep/g.csv"]
     with raises(UsageError, "source 'read'", "no file", "x*.csv"):
         found("*.csv", "x*.csv")
+
+
+@pytest.mark.parametrize("how", ["given", "in a folder", "by a pattern"])
+def test_what_is_read_once_is_no_file(how: str, tmp_path: Path) -> None:
+    """Before anything is opened: nobody writes into this one, so who opens it waits for ever."""
+    pipe = tmp_path / "rows.csv"
+    os.mkfifo(pipe)
+    path = {"given": pipe, "in a folder": tmp_path, "by a pattern": tmp_path / "*.csv"}[how]
+    with raises(UsageError, "source 'read'", str(pipe), "no regular file", "from_generator"):
+        files_of("read", path, (".csv",))
 
 
 def parquet(scope: Scope, folder: Path, **more: Any) -> Stream:
