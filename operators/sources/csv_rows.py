@@ -12,7 +12,7 @@ import numpy as np
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
 from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.lines import MARK, Lines, lines_before, place_of
+from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, place_of
 from tokenring.operators.sources.octets import faulty_quote, may_be_hexadecimal
 from tokenring.operators.time import RowOrigin
 
@@ -87,6 +87,12 @@ class CsvRows:
                     there += f"; if it is several names, another delimiter= than {self._delimiter!r}"
                 raise SchemaError(f"source {self._name!r}: {file} has {what} {column!r}: {there}")
         return found
+
+    def read(self, columns: list[str], blocks: Sequence[Block], header: bool) -> tuple[Batch, RowOrigin] | None:
+        """The rows in blocks of a file, and where each is; None if there are none."""
+        found = [rows_in(lines_of(block), header) for block in blocks]
+        found = [lines for lines in found if lines.data.lstrip(b"\r\n")]
+        return self.batch(columns, blocks[0].file, found) if found else None
 
     def batch(self, columns: list[str], file: str, parts: Sequence[Lines]) -> tuple[Batch, RowOrigin]:
         """The rows of lines of a file, in so many parts, and where each is."""

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final, NoReturn, Self
 
 import numpy as np
@@ -14,7 +15,9 @@ import orjson
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.engine.columns import arrow_type, instants_of
 from tokenring.engine.raw import address_of
+from tokenring.operators.sources.lines import MARK, Block, lines_of, place_of
 from tokenring.operators.sources.octets import may_be_no_number, plain_lines
+from tokenring.operators.time import RowOrigin
 
 _NOTHING: Final = type(None)
 _NUMBERS: Final = Schema.of({"value": "float64?"})
@@ -56,6 +59,14 @@ class JsonRows:
     def only(self, schema: Schema) -> Self:
         """The same for some of the columns."""
         return type(self)(self._name, schema)
+
+    def read(self, blocks: Sequence[Block]) -> tuple[Batch, RowOrigin]:
+        """The rows in blocks of a file, and where each is."""
+        parts = [lines_of(block) for block in blocks]
+        data = b"".join([part.data for part in parts])
+        where = partial(place_of, blocks[0].file, parts)
+        batch, numbers = self.batch(data if parts[0].at else data.removeprefix(MARK), where)
+        return batch, lambda row: where(int(numbers[row]))
 
     def batch(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int] | np.ndarray]:
         """The rows of a block's lines that are not blank, and which line each is from. `where(line)` names one."""
