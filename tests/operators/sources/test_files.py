@@ -276,6 +276,27 @@ def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
         run(lambda scope: read_parquet(scope, file))
 
 
+@pytest.mark.parametrize(
+    ("row", "value", "schema", "more", "said"),
+    [
+        (0, None, Schema("a"), {}, ("null", "int64?")),
+        (997, None, Schema("a"), {}, ("null", "int64?")),
+        (1, None, Schema("a"), {"batch_rows": 1}, ("null", "int64?")),
+        (700, 1.5, Schema("a"), {}, ("int64",)),
+        (998, None, Schema("a"), {"time": "a"}, ("null", "int64?")),
+    ],
+)
+def test_the_row_of_parquet_that_does_not_fit_is_named(
+    tmp_path: Path, row: int, value: Any, schema: Schema, more: dict[str, Any], said: Fact
+) -> None:
+    values = [7] * ROWS
+    values[row] = value
+    values[999] = None
+    pq.write_table(pa.table({"a": values}), tmp_path / "t.parquet", row_group_size=600)
+    with raises(OperatorError, f"t.parquet row {row}", "column 'a'", said):
+        run(lambda scope: read_parquet(scope, tmp_path, schema=schema, **more))
+
+
 def test_a_zone_that_is_lost_is_said(tmp_path: Path) -> None:
     noon = pa.array(["2026-06-01 12:00:00Z"]).cast(pa.timestamp("us", "Europe/Oslo"))
     table = pa.table({"at": noon, "utc": noon.cast(pa.timestamp("ms", "UTC")), "n": pa.array([1])})
