@@ -12,7 +12,7 @@ import numpy as np
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
 from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, place_of
+from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, not_utf_8, place_of
 from tokenring.operators.sources.octets import faulty_quote, may_be_hexadecimal
 from tokenring.operators.time import RowOrigin
 
@@ -76,7 +76,12 @@ class CsvRows:
         try:
             found = next(csv.reader([line.decode()], delimiter=self._delimiter), [])
         except (csv.Error, UnicodeDecodeError) as error:
-            raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns: {error}") from None
+            fault = str(error)
+            if isinstance(error, UnicodeDecodeError):
+                fault = not_utf_8(file)
+            elif b"\r" in line.rstrip(b"\r\n"):
+                fault = "lines end in CR alone; end them in LF (tr '\\r' '\\n')"
+            raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns: {fault}") from None
         if not found:
             raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns; an empty file has no header")
         for column in self._schema.names:
@@ -113,7 +118,7 @@ class CsvRows:
         try:
             table = read_csv(pa.BufferReader(data), reading, parsing, self._converting)
         except pa.ArrowInvalid as error:
-            self._refuse(str(error), columns, place)
+            self._refuse(str(error), columns, file, place)
         self._look_for_hexadecimal(data, reading, parsing, place)
         for name, kind in self._kinds:
             values = table.column(name)
@@ -267,7 +272,7 @@ class CsvRows:
         lines = b"".join([part.data for part in parts]).split(b"\n")
         return place_of(file, parts, [number for number, line in enumerate(lines) if line not in (b"", b"\r")][row])
 
-    def _refuse(self, said: str, columns: list[str], place: RowOrigin) -> NoReturn:
+    def _refuse(self, said: str, columns: list[str], file: str, place: RowOrigin) -> NoReturn:
         """Say in our words what Arrow's reader says."""
         row, column = _ROW.search(said), re.search(r"column #(\d+)", said)
         where = place(int(row[1]) - 1) if row else place(0) + " or after it"
@@ -281,6 +286,8 @@ class CsvRows:
         fault = said[row.end() :] if row else said
         if beyond is not None:
             fault = f"{beyond[1]!r:.40} is no {kind}; give a kind with more digits"
+        elif "invalid UTF8" in said:
+            fault = not_utf_8(file)
         elif "Rescaling" in said:
             fault = f"a number has more digits behind the point than {kind}; give a kind with more digits there"
         raise SchemaError(f"source {self._name!r}: {where}, column {name!r}: {fault}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from datetime import date
 from pathlib import Path
@@ -163,8 +164,14 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, "", Schema("a"))
     with raises(OperatorError, "rows.csv", "line 3", "no end", "cut off"):
         _rows(tmp_path, 'a,s\n1,x\n2,"y', Schema("a"), quoted_newlines=True)
-    with raises(OperatorError, "rows.csv", "line 2", "column 's'", "UTF8"):
+    with raises(OperatorError, "rows.csv", "line 2", "column 's'", "UTF-8", "latin-1", "iconv"):
         _rows(tmp_path, b"s\n\xff\n", Schema(s="string"))
+    with raises(SchemaError, "rows.csv", "line 1", "gzip", "unpack"):
+        _rows(tmp_path, gzip.compress(b"s\n1\n"), Schema("s"))
+    with raises(SchemaError, "rows.csv", "line 1", "UTF-16", "iconv"):
+        _rows(tmp_path, "s\n1\n".encode("utf-16"), Schema("s"))
+    with raises(SchemaError, "rows.csv", "line 1", "CR", "LF"):
+        _rows(tmp_path, b"s\r1\r", Schema("s"))
     with raises(SchemaError, "source 'read_csv'", "column 's'", "bytes", "string"):
         _rows(tmp_path, "s\n", Schema(s="bytes"))
     with raises(UsageError, "source 'read_csv'", "delimiter", "one ASCII character", "'||'"):
