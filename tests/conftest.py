@@ -127,6 +127,13 @@ def warm_numba() -> None:
     _keep_what_there_is()
 
 
+@pytest.fixture(scope="session")
+def arrow_reads_csv() -> None:
+    """Arrow's reader of CSV has in this process what it makes at first, and keeps: a pipe."""
+    with pa.lib.SignalStopHandler():
+        pass
+
+
 def _keep_what_there_is() -> None:
     """What has been made stays: a look for garbage at all of it takes as long as dozens of tests, and each process that
     is forked would have to copy what it touches. And a fork takes as long as memory is large: what was freed goes back

@@ -44,6 +44,9 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d*)?\])?|spark://\S+")
               help="No two of the table's rows have the same value in it, which is checked, and used by joins; may be "
               "repeated.")  # fmt: skip
 @click.option("--columns", metavar="'A B …'", help="The table's columns that are staged.  [default: all]")
+@click.option("--schema", metavar="'A B:KIND …'",
+              help="The table's columns and kinds, as 'id:uint64 at:timestamp note:string?': int64 where none is said, "
+              "? where there may be nulls.  [default: as the first file has them]")  # fmt: skip
 @click.option("--engine", type=click.Choice(["pyarrow", "spark"]),
               help="Who reads and sorts the table. With spark, SRC may be any place that Hadoop reads, as "
               "hdfs://host/orders: folders of Parquet, or files whose names say otherwise.  "
@@ -76,6 +79,7 @@ def stage(
     table: str | None,
     unique: tuple[str, ...],
     columns: str | None,
+    schema: str | None,
     engine: str | None,
     edges: bool,
     time_unit: str | None,
@@ -102,7 +106,9 @@ def stage(
         "--partitions": partitions,
     }  # fmt: skip
     extra = [name for name, value in given.items() if value is not None]
-    of_tables = {"--table": table, "--unique": unique or None, "--columns": columns, "--engine": engine}
+    of_tables = {
+        "--table": table, "--unique": unique or None, "--columns": columns, "--schema": schema, "--engine": engine,
+    }  # fmt: skip
     started = time.monotonic()
     if time_column is not None:
         extra += [name for name, value in (("--edges", edges or None), ("--time-unit", time_unit)) if value]
@@ -114,12 +120,14 @@ def stage(
             raise OptionError(f"{', '.join(extra)}: {why}")
         if not sources:
             raise OptionError("--time says how to stage a table; --from SRC says which")
+        if schema and (columns or engine == "spark"):
+            raise OptionError("--schema says columns and kinds, so not with --columns, nor where Spark knows them")
         wanted = {"time": time_column, "table": table, "columns": columns, "unique": unique, "force": force}
         with at_work():
             if engine == "spark":
                 manifest = _stage_on_spark([*sources, *more], out, _checked(master), wanted)
             else:
-                manifest = _stage_table([*sources, *more], out, wanted)
+                manifest = _stage_table([*sources, *more], out, schema, wanted)
         rows = f"{manifest['rows']:,} rows of {manifest['table']}"
         _tell(json_file, out, started, manifest, rows, {name: manifest[name] for name in ("table", "rows")})
         return
@@ -216,13 +224,17 @@ def _parse_settings(settings: tuple[str, ...]) -> dict[str, int]:
     return parsed
 
 
-def _stage_table(sources: list[str], out: Path, chosen: dict[str, Any]) -> dict[str, Any]:
-    from tokenring.engine import UsageError
+def _stage_table(sources: list[str], out: Path, schema: str | None, chosen: dict[str, Any]) -> dict[str, Any]:
+    from tokenring.engine import Schema, UsageError
     from tokenring.operators.staging import stage_files
     from tokenring.tools.system import progress_bar
 
     try:
         with progress_bar() as progress:
+            if schema is not None:
+                named = [word.partition(":") for word in re.sub(r",\s+", ",", schema).split()]
+                kinds = Schema.of({name: kind or "int64" for name, _, kind in named})
+                chosen |= {"schema": kinds.select([name for name, _, _ in named])}
             return stage_files([PathOption()(source) for source in sources], out, progress=progress, **chosen)
     except UsageError as error:
         raise InputError(str(error)) from None

@@ -14,15 +14,17 @@ Throttle         how much of them may be under way
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.sources.arguments import chosen_columns, meant_by, require_positive
-    from tokenring.operators.sources.arrow_tables import ZoneWarning, has_nulls, read_arrow, schema_of
+    from tokenring.operators.sources.arguments import chosen_columns, meant_by, require_positive, require_schema
+    from tokenring.operators.sources.arrow_tables import ZoneWarning, fitting, has_nulls, read_arrow, schema_of
     from tokenring.operators.sources.csv_files import read_csv
+    from tokenring.operators.sources.csv_rows import CsvRows
     from tokenring.operators.sources.engine_events import engine_events
     from tokenring.operators.sources.feeder import Piece, Position, columns_wanted, feed, rows_may_pass
     from tokenring.operators.sources.files import Paths, files_of
     from tokenring.operators.sources.generated import from_generator
     from tokenring.operators.sources.json_lines import read_json_lines
     from tokenring.operators.sources.json_rows import JsonRows
+    from tokenring.operators.sources.lines import BLOCK_BYTES, MARK, Block, blocks_of, lines_of, taken_at_once
     from tokenring.operators.sources.live import ARRIVAL, END_OF_STREAM, from_callback
     from tokenring.operators.sources.parquet import read_parquet
     from tokenring.operators.sources.raw_columns import read_columns
@@ -30,22 +32,29 @@ with later(__name__):
 
 __all__ = [
     "ARRIVAL",
+    "BLOCK_BYTES",
+    "Block",
+    "CsvRows",
     "END_OF_STREAM",
     "JsonRows",
+    "MARK",
     "Paths",
     "Piece",
     "Position",
     "Throttle",
     "ZoneWarning",
+    "blocks_of",
     "chosen_columns",
     "columns_wanted",
     "rows_may_pass",
     "engine_events",
     "feed",
     "files_of",
+    "fitting",
     "from_callback",
     "from_generator",
     "has_nulls",
+    "lines_of",
     "meant_by",
     "read_arrow",
     "read_columns",
@@ -53,5 +62,7 @@ __all__ = [
     "read_json_lines",
     "read_parquet",
     "require_positive",
+    "require_schema",
     "schema_of",
+    "taken_at_once",
 ]

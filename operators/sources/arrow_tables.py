@@ -1,7 +1,7 @@
 """read_arrow: an Arrow table, or Arrow files mapped into memory, dealt to the workers in blocks of rows."""
 
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from tokenring.operators.sources.arguments import chosen_columns, named_rows, re
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of
 from tokenring.operators.sources.throttle import Throttle
-from tokenring.operators.time import Timing, block_minima, floors_after
+from tokenring.operators.time import RowOrigin, Timing, block_minima, floors_after
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,6 +103,24 @@ def has_nulls(values: Any) -> bool:
         if chunk.null_count or (coded is not None and coded.null_count):
             return True
     return False
+
+
+def fitting(
+    schema: Schema, arrow: Any, place: RowOrigin, read: Callable[[Schema, Any], Batch] = Batch.from_arrow
+) -> Batch:
+    """Arrow's columns, converted to a schema by `read`; SchemaError that names the first row that does not fit."""
+    try:
+        return read(schema, arrow)
+    except SchemaError as error:
+        fault, row, rows = error, 0, arrow.num_rows
+    while rows > 1:
+        half = rows // 2
+        try:
+            read(schema, arrow.slice(row, half))
+            row, rows = row + half, rows - half
+        except SchemaError as error:
+            fault, rows = error, half
+    raise SchemaError(f"{place(row)}: {fault}") from None
 
 
 def _offered(name: str, table: Any) -> Any:

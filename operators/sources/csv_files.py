@@ -7,10 +7,10 @@ from typing import Literal, overload
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
-from tokenring.operators.sources.csv_rows import CsvRows, rows_in
+from tokenring.operators.sources.csv_rows import CsvRows
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
-from tokenring.operators.sources.lines import BLOCK_BYTES, Block, blocks_of, lines_of, taken_at_once
+from tokenring.operators.sources.lines import BLOCK_BYTES, Block, blocks_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -92,11 +92,9 @@ def read_csv(
         read = ReadColumns(schema, wanted(), timing.column)
         rows = lines.only(read.least)
         for taken, following in taken_at_once(blocks, share if position is None else position, shares):
-            file = taken[0].file
-            found = [rows_in(lines_of(block), header) for block in taken]
-            found = [lines for lines in found if lines.data.lstrip(b"\r\n")]
-            if found:
-                batch, place = rows.batch(columns[file], file, found)
+            found = rows.read(columns[taken[0].file], taken, header)
+            if found is not None:
+                batch, place = found
                 yield Piece(read.whole(parts_of(batch), batch.rows), None, place, following)
 
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))

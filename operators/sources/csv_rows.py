@@ -12,7 +12,7 @@ import numpy as np
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
 from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.lines import MARK, Lines, lines_before, place_of
+from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, not_utf_8, place_of
 from tokenring.operators.sources.octets import faulty_quote, may_be_hexadecimal
 from tokenring.operators.time import RowOrigin
 
@@ -76,7 +76,12 @@ class CsvRows:
         try:
             found = next(csv.reader([line.decode()], delimiter=self._delimiter), [])
         except (csv.Error, UnicodeDecodeError) as error:
-            raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns: {error}") from None
+            fault = str(error)
+            if isinstance(error, UnicodeDecodeError):
+                fault = not_utf_8(file)
+            elif b"\r" in line.rstrip(b"\r\n"):
+                fault = "lines end in CR alone; end them in LF (tr '\\r' '\\n')"
+            raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns: {fault}") from None
         if not found:
             raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns; an empty file has no header")
         for column in self._schema.names:
@@ -87,6 +92,12 @@ class CsvRows:
                     there += f"; if it is several names, another delimiter= than {self._delimiter!r}"
                 raise SchemaError(f"source {self._name!r}: {file} has {what} {column!r}: {there}")
         return found
+
+    def read(self, columns: list[str], blocks: Sequence[Block], header: bool) -> tuple[Batch, RowOrigin] | None:
+        """The rows in blocks of a file, and where each is; None if there are none."""
+        found = [rows_in(lines_of(block), header) for block in blocks]
+        found = [lines for lines in found if lines.data.lstrip(b"\r\n")]
+        return self.batch(columns, blocks[0].file, found) if found else None
 
     def batch(self, columns: list[str], file: str, parts: Sequence[Lines]) -> tuple[Batch, RowOrigin]:
         """The rows of lines of a file, in so many parts, and where each is."""
@@ -107,7 +118,7 @@ class CsvRows:
         try:
             table = read_csv(pa.BufferReader(data), reading, parsing, self._converting)
         except pa.ArrowInvalid as error:
-            self._refuse(str(error), columns, place)
+            self._refuse(str(error), columns, file, place)
         self._look_for_hexadecimal(data, reading, parsing, place)
         for name, kind in self._kinds:
             values = table.column(name)
@@ -261,7 +272,7 @@ class CsvRows:
         lines = b"".join([part.data for part in parts]).split(b"\n")
         return place_of(file, parts, [number for number, line in enumerate(lines) if line not in (b"", b"\r")][row])
 
-    def _refuse(self, said: str, columns: list[str], place: RowOrigin) -> NoReturn:
+    def _refuse(self, said: str, columns: list[str], file: str, place: RowOrigin) -> NoReturn:
         """Say in our words what Arrow's reader says."""
         row, column = _ROW.search(said), re.search(r"column #(\d+)", said)
         where = place(int(row[1]) - 1) if row else place(0) + " or after it"
@@ -275,6 +286,8 @@ class CsvRows:
         fault = said[row.end() :] if row else said
         if beyond is not None:
             fault = f"{beyond[1]!r:.40} is no {kind}; give a kind with more digits"
+        elif "invalid UTF8" in said:
+            fault = not_utf_8(file)
         elif "Rescaling" in said:
             fault = f"a number has more digits behind the point than {kind}; give a kind with more digits there"
         raise SchemaError(f"source {self._name!r}: {where}, column {name!r}: {fault}")

@@ -14,18 +14,21 @@ Paths = str | Path | Sequence[str | Path]
 
 def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     """The files in order: of a folder those with a suffix in sorted order, hidden ones left out; a pattern's sorted.
-    UsageError if there are none, or one is not there.
+    UsageError if there are none, one is not there or no regular file, or a folder has others deeper in it. Nothing is
+    opened.
     """
     listed = [paths] if isinstance(paths, str | Path) else paths
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str | Path) for each in listed):
         raise UsageError(f"source {name!r}: a path is text or a Path, or a list of them, not {type(paths).__name__}")
     found: list[str] = []
+    folders: list[str] = []
     for each in listed:
         path = Path(each)
         if path.is_dir():
-            here = sorted(entry for entry in path.iterdir() if entry.suffix in suffixes and entry.name[0] not in "._")
-            found += [str(entry) for entry in here]
-        elif path.is_file():
+            folders.append(str(path))
+            here = sorted(entry for entry in path.iterdir() if _is_shown(entry.name, suffixes))
+            found += [str(entry) for entry in here if not entry.is_dir()]
+        elif path.exists():
             found.append(str(path))
         else:
             import glob
@@ -33,10 +36,37 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
             matches = sorted(glob.glob(str(each), recursive=True))
             if not matches:
                 raise UsageError(f"source {name!r}: there is no file {each}")
-            found += matches
+            folders += [match for match in matches if os.path.isdir(match)]
+            found += [match for match in matches if not os.path.isdir(match)]
+    _require_all(name, folders, found, suffixes)
+    for file in found:
+        if os.path.exists(file) and not os.path.isfile(file):
+            raise UsageError(
+                f"source {name!r}: {file} is no regular file (a pipe, say), and files are read at several places at "
+                f"once: write it to a file, or read it by a function (from_generator)"
+            )
     if not found:
         raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
     return found
+
+
+def _is_shown(name: str, suffixes: tuple[str, ...]) -> bool:
+    return name[0] not in "._" and name.endswith(suffixes)
+
+
+def _require_all(name: str, folders: Sequence[str], found: Sequence[str], suffixes: tuple[str, ...]) -> None:
+    """UsageError for a file deeper in one of the folders that is not among those found: nobody said to leave it out."""
+    known = {os.path.abspath(file) for file in found} if folders else set()
+    for top in folders:
+        for folder, inner, names in os.walk(os.path.abspath(top)):
+            inner[:] = sorted([each for each in inner if each[0] not in "._"])
+            for each in sorted(names):
+                if _is_shown(each, suffixes) and (file := os.path.join(folder, each)) not in known:
+                    pattern = f"*{Path(each).suffix}"
+                    raise UsageError(
+                        f"source {name!r}: {file} would be left out, since of a folder only files right in it are "
+                        f"read: give {Path(top, '**', pattern)} for all, or {Path(top, pattern)} for those alone"
+                    )
 
 
 def rows_at_a_guess(files: Iterable[str | Path]) -> int:

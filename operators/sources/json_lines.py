@@ -1,7 +1,6 @@
 """read_json_lines: files of one JSON object a line, cut into blocks that are dealt to the workers."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time
@@ -10,7 +9,7 @@ from tokenring.operators.sources.arguments import require_positive, require_sche
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
-from tokenring.operators.sources.lines import BLOCK_BYTES, MARK, blocks_of, lines_of, place_of, taken_at_once
+from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -71,14 +70,7 @@ def read_json_lines(
         columns = ReadColumns(schema, wanted(), timing.column)
         rows = lines.only(columns.least)
         for taken, following in taken_at_once(blocks, share if position is None else position, shares):
-            parts = [lines_of(block) for block in taken]
-            data = b"".join([part.data for part in parts])
-            where = partial(place_of, taken[0].file, parts)
-            batch, numbers = rows.batch(data if parts[0].at else data.removeprefix(MARK), where)
-
-            def place(row: int, numbers=numbers, where=where) -> str:  # type: ignore[no-untyped-def]
-                return str(where(int(numbers[row])))
-
+            batch, place = rows.read(taken)
             yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, following)
 
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final, NoReturn, Self
 
 import numpy as np
@@ -14,7 +15,9 @@ import orjson
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.engine.columns import arrow_type, instants_of
 from tokenring.engine.raw import address_of
+from tokenring.operators.sources.lines import MARK, Block, lines_of, not_utf_8, place_of
 from tokenring.operators.sources.octets import may_be_no_number, plain_lines
+from tokenring.operators.time import RowOrigin
 
 _NOTHING: Final = type(None)
 _NUMBERS: Final = Schema.of({"value": "float64?"})
@@ -35,6 +38,7 @@ _UNQUOTED: Final = re.compile(rb"[:\[,]\s*-?(?:NaN|Inf)")
 """Numbers that pyarrow takes, though they are no JSON; what looks so within a text costs no more than time."""
 _LEAST_BYTES: Final = 3  # of a line with an object, its newline among them
 _MOST_BYTES: Final = (1 << 31) - 64
+_NO_TEXT: Final = "bad JSON: its bytes are no UTF-8"
 _WHOLE: Final = 1 << 53
 """Above, a whole number may be none of float64."""
 _TRIES: Final = 4
@@ -56,6 +60,19 @@ class JsonRows:
     def only(self, schema: Schema) -> Self:
         """The same for some of the columns."""
         return type(self)(self._name, schema)
+
+    def read(self, blocks: Sequence[Block]) -> tuple[Batch, RowOrigin]:
+        """The rows in blocks of a file, and where each is."""
+        parts = [lines_of(block) for block in blocks]
+        data = b"".join([part.data for part in parts])
+        where = partial(place_of, blocks[0].file, parts)
+        try:
+            batch, numbers = self.batch(data if parts[0].at else data.removeprefix(MARK), where)
+        except SchemaError as error:
+            if _NO_TEXT not in str(error):
+                raise
+            raise SchemaError(f"{error}; {not_utf_8(blocks[0].file)}") from None
+        return batch, lambda row: where(int(numbers[row]))
 
     def batch(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int] | np.ndarray]:
         """The rows of a block's lines that are not blank, and which line each is from. `where(line)` names one."""
@@ -115,7 +132,8 @@ class JsonRows:
                 try:
                     objects.append(orjson.loads(line))
                 except orjson.JSONDecodeError as error:
-                    raise SchemaError(f"{where(number)}, character {error.colno}: bad JSON: {error.msg}") from None
+                    fault = _NO_TEXT if "UTF-8" in error.msg else f"bad JSON: {error.msg}"
+                    raise SchemaError(f"{where(number)}, character {error.colno}: {fault}") from None
                 numbers.append(number)
         for number, found in zip(numbers, objects, strict=True):
             if found.__class__ is not dict:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 import orjson
 
-from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
+from tokenring.engine import AnyStream, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
-from tokenring.operators.sources.arrow_tables import schema_of
+from tokenring.operators.sources.arrow_tables import fitting, schema_of
 from tokenring.operators.sources.feeder import (
     Piece,
     Position,
@@ -169,7 +169,7 @@ def _read(
         if time is not None and floor is not None:
             # Times are read before all else: the frontier need not stand still for as long as a row group lasts.
             whole = file.read_row_group(group.number, columns=[time], use_threads=False)
-            times = Batch.from_arrow(schema.select([time]), whole).columns[0]
+            times = fitting(schema.select([time]), whole, partial(_row_of, group, 0)).columns[0]
             ahead = np.minimum.accumulate(times[::-1])[::-1]
             names.remove(time)
         start = 0
@@ -182,20 +182,16 @@ def _read(
             if start < done:
                 arrow, start = arrow.slice(done - start), done
 
-            try:
-                there = parts_of(columns.batch_of(schema.select(names), arrow)) if names else {}
-            except SchemaError as error:
-                where = f"{group.file} row {group.first_row + start} and the {arrow.num_rows - 1} after it"
-                raise SchemaError(f"{where}: {error}") from None
+            there = {}
+            if names:
+                where = partial(_row_of, group, start)
+                there = parts_of(fitting(schema.select(names), arrow, where, columns.batch_of))
             if times is not None:
                 there[str(time)] = times[start:stop], None
             whole = columns.whole(there, arrow.num_rows)
             for at in range(0, arrow.num_rows, rows):
                 some = whole.slice(at, min(at + rows, arrow.num_rows))
-
-                def place(row: int, start: int = start) -> str:
-                    return f"{group.file} row {group.first_row + start + row}"
-
+                place = partial(_row_of, group, start)
                 start += some.rows
                 behind = floor
                 if ahead is not None and floor is not None and start < len(ahead):
@@ -205,6 +201,10 @@ def _read(
             raise SchemaError(
                 f"{group.file} is damaged in row group {group.number}: {start} rows where {group.rows} are promised"
             )
+
+
+def _row_of(group: _RowGroup, start: int, row: int) -> str:
+    return f"{group.file} row {group.first_row + start + row}"
 
 
 def _footer(name: str, file: str) -> "pq.FileMetaData":

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tokenring.engine import UsageError
-from tokenring.operators.sources import Paths, files_of
+from tokenring.engine import Batch, Schema, SchemaError, UsageError
+from tokenring.operators.sources import (
+    BLOCK_BYTES,
+    MARK,
+    Block,
+    CsvRows,
+    JsonRows,
+    Paths,
+    blocks_of,
+    chosen_columns,
+    files_of,
+    fitting,
+    lines_of,
+    schema_of,
+    taken_at_once,
+)
+from tokenring.operators.staging.kinds_found import kind_of_column, names_in_csv, names_in_json
 from tokenring.operators.time import RowOrigin
 
 _PARQUET: Final = (".parquet", ".pq")
 _CSV: Final = {".csv": ",", ".tsv": "\t"}
 _JSON: Final = (".jsonl", ".ndjson", ".json")
 SUFFIXES: Final = (*_PARQUET, *_CSV, *_JSON)
+_SAY_KINDS: Final = "say kinds in schema= (--schema)"
 _BATCH_ROWS: Final = 1 << 17
 _WORD_BYTES: Final = 8
 _TEXT_SHARE: Final = 3  # a text file's bytes become so many at most, but for short numbers
@@ -59,70 +77,121 @@ class Inputs:
         """What staging them takes of a disk, about."""
         return sum(_needed(file, size) for file, size in zip(self.files, self._sizes, strict=True))
 
-    def read(self, columns: list[str] | None = None) -> Iterator[Rows]:
-        """All rows, file after file; of a file without rows one batch of none, for its schema. columns: those that are
-        wanted; where a format lets more be read, they come too.
+    def read(self, columns: list[str] | None = None, schema: Schema | None = None) -> Iterator[Rows]:
+        """All rows, file after file; first a batch of none, for their schema. columns: those that are wanted; where a
+        format lets more be read, they come too. schema: what is read, exactly; None: as the first file has it.
         """
         before = 0
+        kinds = schema
         for file, size in zip(self.files, self._sizes, strict=True):
-            first = 0
-            try:
-                for batch, share in _read(file, size, columns):
-
-                    def place(row: int, file: str = file, first: int = first) -> str:
-                        return f"{file} row {first + row}"
-
-                    yield Rows(batch, place, before + share * size)
-                    first += batch.num_rows
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-                said = " ".join(str(error).split())
-                raise UsageError(f"{file}: cannot be read behind row {first - 1}: {said}") from None
+            if _is_parquet(file):
+                rows = _read_parquet(file, columns, schema)
+            else:
+                kinds = kinds or _kinds_of(self.files[0], columns)
+                rows = _read_lines(file, size, _with_nulls(kinds, file) if schema is None else schema, schema is None)
+            for batch, place, share in rows:
+                yield Rows(batch, place, before + share * size)
             before += size
 
 
-def _read(file: str, size: int, columns: list[str] | None) -> Iterator[tuple[pa.RecordBatch, float]]:
-    """A file's batches, and how much of it has been read. No threads: who stages from a program may fork workers later.
-    """
-    suffix = Path(file).suffix.lower()
-    if suffix in _PARQUET:
-        yield from _read_parquet(file, columns)
-    elif suffix in _CSV:
-        yield from _read_csv(file, size, _CSV[suffix])
-    else:
-        yield from _read_json(file)
+_Part = tuple[pa.RecordBatch, RowOrigin, float]
+"""A file's rows, where they are, and how much of it has been read."""
 
 
-def _read_parquet(file: str, columns: list[str] | None) -> Iterator[tuple[pa.RecordBatch, float]]:
-    """Texts as numbers in a dictionary, since that is how they are written."""
+def _is_parquet(file: str) -> bool:
+    return Path(file).suffix.lower() in _PARQUET
+
+
+def _kinds_of(file: str, columns: list[str] | None) -> Schema:
+    """As what the columns of a file are read if nobody says it."""
+    if _is_parquet(file):
+        return schema_of("stage", pq.read_schema(file), None, columns, (), file)
+    blocks = blocks_of([file], BLOCK_BYTES)[:1]
+    delimiter = _CSV.get(Path(file).suffix.lower())
+    data = lines_of(blocks[0]).data.removeprefix(MARK) if blocks else b""
+    names = names_in_json(data) if delimiter is None else names_in_csv(data, delimiter)
+    chosen = names if columns is None or not names else chosen_columns("stage", columns, names, file)
+
+    def read(schema: Schema) -> Batch:
+        found = _reader(file, schema)(blocks) if blocks else None
+        if found is None or not found[0].rows:
+            raise UsageError(f"source 'stage': {file} has no rows that tell of what kinds they are: {_SAY_KINDS}")
+        return found[0]
+
+    with _kinds_at_fault():
+        return Schema.of({name: kind_of_column(name, read, delimiter is not None) for name in chosen or ["no name"]})
+
+
+@contextmanager
+def _kinds_at_fault() -> Iterator[None]:
+    """Errors of a column's values say how to give it another kind than was found."""
+    try:
+        yield
+    except SchemaError as error:
+        if ", column '" not in str(error):
+            raise
+        raise SchemaError(f"{error}: {_SAY_KINDS}, or leave the column out (columns=)") from None
+
+
+def _with_nulls(schema: Schema, file: str) -> Schema:
+    """The same with nulls wherever a file may have them; in CSV the empty text is itself."""
+    is_csv = Path(file).suffix.lower() in _CSV
+    of = zip(schema.names, schema.kinds, strict=True)
+    return Schema.of({name: kind.name if is_csv and kind.name == "string" else f"{kind.name}?" for name, kind in of})
+
+
+def _reader(file: str, schema: Schema) -> Callable[[Sequence[Block]], tuple[Batch, RowOrigin] | None]:
+    """Reads blocks of a file of lines, as sources do."""
+    delimiter = _CSV.get(Path(file).suffix.lower())
+    if delimiter is None:
+        return JsonRows("stage", schema).read
+    rows = CsvRows("stage", schema, delimiter, ("",), (), quoted_newlines=False)
+    return partial(rows.read, rows.columns(file, header=True), header=True)
+
+
+def _read_lines(file: str, size: int, schema: Schema, is_found: bool) -> Iterator[_Part]:
+    """A row is read once more to say where it is: its bytes are not kept until somebody asks."""
+    yield pa.RecordBatch.from_pylist([], schema.to_arrow()), str, 0.0
+    read = _reader(file, schema)
+    for blocks, _ in taken_at_once(blocks_of([file], BLOCK_BYTES), 0, 1):
+        with _kinds_at_fault() if is_found else nullcontext():
+            found = read(blocks)
+        if found is not None:
+
+            def place(row: int, blocks: Sequence[Block] = blocks) -> str:
+                again = read(blocks)
+                assert again is not None, "there were rows"
+                return again[1](row)
+
+            yield found[0].to_arrow(), place, min(blocks[-1].stop / size, 1.0)
+
+
+def _read_parquet(file: str, columns: list[str] | None, schema: Schema | None) -> Iterator[_Part]:
+    """Texts as numbers in a dictionary, since that is how they are written. No threads: who stages from a program may
+    fork workers later."""
     texts = [field.name for field in pq.read_schema(file) if _is_text(field.type)]
-    with pq.ParquetFile(
-        file, memory_map=True, pre_buffer=False, page_checksum_verification=True, read_dictionary=texts
-    ) as opened:
-        rows, done = opened.metadata.num_rows, 0
-        yield pa.RecordBatch.from_pylist([], opened.schema_arrow), 0.0
-        for batch in opened.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
-            done += batch.num_rows
-            yield batch, done / rows
+    first = 0
+    try:
+        with pq.ParquetFile(
+            file, memory_map=True, pre_buffer=False, page_checksum_verification=True, read_dictionary=texts
+        ) as opened:
+            if schema is not None:
+                schema_of("stage", opened.schema_arrow, schema, None, (), file)
+                columns = [*schema.names]
+            kinds = opened.schema_arrow if schema is None else schema.to_arrow()
+            yield pa.RecordBatch.from_pylist([], kinds), partial(_row_of, file, 0), 0.0
+            for batch in opened.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+                place = partial(_row_of, file, first)
+                first += batch.num_rows
+                if schema is not None:
+                    batch = fitting(schema, batch, place).to_arrow()
+                yield batch, place, first / opened.metadata.num_rows
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise UsageError(f"{file}: cannot be read from row {first} on: {' '.join(str(error).split())}") from None
 
 
-def _read_csv(file: str, size: int, delimiter: str) -> Iterator[tuple[pa.RecordBatch, float]]:
-    from pyarrow import csv
-
-    options, columns = csv.ReadOptions(use_threads=False), csv.ParseOptions(delimiter=delimiter)
-    with pa.OSFile(file) as source, csv.open_csv(source, options, columns) as reader:
-        yield pa.RecordBatch.from_pylist([], reader.schema), 0.0
-        for batch in reader:
-            yield batch, min(source.tell() / size, 1.0)
-
-
-def _read_json(file: str) -> Iterator[tuple[pa.RecordBatch, float]]:
-    """Arrow reads such a file whole."""
-    from pyarrow import json
-
-    table = json.read_json(file, json.ReadOptions(use_threads=False))
-    yield pa.RecordBatch.from_pylist([], table.schema), 0.0
-    for batch in table.to_batches(_BATCH_ROWS):
-        yield batch, 1.0
+def _row_of(file: str, first: int, row: int) -> str:
+    return f"{file} row {first + row}"
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -131,7 +200,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _needed(file: str, size: int) -> int:
-    if Path(file).suffix.lower() not in _PARQUET:
+    if not _is_parquet(file):
         return _TEXT_SHARE * size
     try:
         footer: Any = pq.read_metadata(file)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tokenring.engine import Schema, UsageError
-from tokenring.operators.sources import Paths, schema_of
+from tokenring.operators.sources import Paths, require_schema, schema_of
 from tokenring.operators.staging.folder import staging_folder
 from tokenring.operators.staging.inputs import Inputs, Rows, table_named
 from tokenring.operators.staging.manifest import NAME
@@ -30,6 +30,7 @@ def stage_files(
     time: str,
     table: str | None = None,
     columns: str | Sequence[str] | None = None,
+    schema: Schema | None = None,
     unique: Sequence[str] = (),
     force: bool = False,
     progress: Advance = _silent,
@@ -42,20 +43,28 @@ def stage_files(
     given. unique: columns of which no two rows have the same value, which is checked. force: whether to replace a
     table.
 
-    Kinds are those of the first file; what the others have is converted. Memory: a batch; of JSON lines a file; and 24
-    bytes a row while rows that are not in order are sorted, or a column is proved to be unique. Raises UsageError for
-    files that cannot be read, and a place that cannot be written to; SchemaError, naming file and row, for values that
-    do not fit, rows without a time, and values that are there twice.
+    schema: the columns and their kinds; values are then read as read_parquet, read_csv and read_json_lines read them.
+    Without it kinds are those of the first file; of CSV and JSON lines those of its first 256 KiB, for each column the
+    first of int64, uint64, float64, bool, date and timestamp as which nothing is lost, else string. The empty text of
+    CSV is null in columns that are none of text.
+
+    Memory: a batch; and 24 bytes a row while rows that are not in order are sorted, or a column is proved to be unique.
+    Raises UsageError for files that cannot be read, and a place that cannot be written to; SchemaError, naming file and
+    row or line, for values that do not fit, rows without a time, and values that are there twice.
     """
     inputs = Inputs(paths)
     if table is None:
         table = table_named(inputs.first)
+    if schema is not None:
+        require_schema("stage", schema)
+        if columns is not None:
+            raise UsageError("source 'stage': give schema= or columns=, not both")
     wanted = columns.split() if isinstance(columns, str) else columns
     source = {"engine": "pyarrow", "files": [str(Path(file).absolute()) for file in inputs.files]}
     chosen = None if wanted is None else list(dict.fromkeys([*wanted, time]))
     return stage_rows(
-        inputs.read(chosen), folder, time=time, table=table, columns=chosen, unique=unique, force=force, source=source,
-        needed_bytes=inputs.needed_bytes(), total=inputs.bytes, progress=progress,
+        inputs.read(chosen, schema), folder, time=time, table=table, columns=chosen, unique=unique, force=force,
+        source=source, needed_bytes=inputs.needed_bytes(), total=inputs.bytes, progress=progress,
     )  # fmt: skip
 
 

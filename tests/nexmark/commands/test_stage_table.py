@@ -11,8 +11,11 @@ import pytest
 
 from tests.nexmark.helpers import tokenring
 from tests.operators.sources.helpers import run
+from tokenring.engine import Schema
 from tokenring.operators import read_staged
 from tokenring.operators.staging import StagedTable
+
+pytestmark = pytest.mark.usefixtures("arrow_reads_csv")
 
 
 @pytest.fixture
@@ -56,6 +59,12 @@ def test_what_was_staged_as_json(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert orjson.loads((tmp_path / "told.json").read_bytes())["manifest"] == told["manifest"]
 
 
+def test_a_schema_in_words(capsys: pytest.CaptureFixture[str], tmp_path: Path, files: Path) -> None:
+    arguments = ["stage", "--out", tmp_path / "out", "--from", files, "--time", "at", "--table", "orders"]
+    assert tokenring(capsys, *arguments, "--schema", "x:float64? at id:uint64").status == 0
+    assert StagedTable(tmp_path / "out").schema == Schema(x="float64?", at="int64", id="uint64")
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -68,13 +77,17 @@ def test_what_was_staged_as_json(capsys: pytest.CaptureFixture[str], tmp_path: P
         ("--from FILES --engine spark", "--engine: for tables only"),
         ("--from FILES --table orders", "--table: for tables only, so only together with --time COLUMN"),
         ("--from FILES --unique id --columns id", "--unique, --columns"),
+        ("--from FILES --schema at", "--schema: for tables only"),
+        ("--from FILES --time at --schema at --columns at", "--schema"),
+        ("--from FILES --time at --engine spark --schema at", "--schema"),
+        ("--from FILES/b.csv --time at --schema at:int", "'int'"),
         ("--from FILES FILES/b.csv", "--time COLUMN"),
         ("--from FILES --from FILES", "--time COLUMN"),
         ("--from nowhere.parquet --time at", "nowhere.parquet"),
         ("--from FILES --time when", "'when'"),
         ("--from FILES --time at --unique x", "'x'"),
         ("--from FILES --time at --table a/b", "'a/b'"),
-        ("--from FILES/b.csv FILES/b.csv --time at --unique id", "b.csv row 0 both have 1"),
+        ("--from FILES/b.csv FILES/b.csv --time at --unique id", "b.csv line 2 both have 1"),
     ],
 )
 def test_what_cannot_be_is_named_and_leaves_nothing(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +139,7 @@ def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
         ("m\n0x10\n", {"m": "decimal(5, 2)?"}, ("line 2", "column 'm'", "'0x10'", "decimal(5, 2)?", "string")),
         ("s,a\n0x1,1\n\n0x2, 0x10\n", {"s": "string", "a": "int64?"}, ("line 4", "column 'a'", "' 0x10'", "int64?")),
         ('a\n"0X1F"\n', {"a": "uint64"}, ("line 2", "column 'a'", "'0X1F'", "uint64", "nulls=")),
+        ("a\n +1\n", {"a": "int64"}, ("line 2", "column 'a'", "+1", "int64", "nulls=")),
         ("a\nyes\n", {"a": "bool"}, ("line 2", "column 'a'", "'yes'", "bool", "nulls=")),
         ("a,s\n1,x\n2,\"y\n", {"a": "int64"}, ("line 3", "quoted", "quoted_newlines=True")),
         ('a,s\n1,"x\ny"\n', {"a": "int64"}, ("line 2", "quoted", "quoted_newlines=True")),
@@ -163,14 +166,25 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, "", Schema("a"))
     with raises(OperatorError, "rows.csv", "line 3", "no end", "cut off"):
         _rows(tmp_path, 'a,s\n1,x\n2,"y', Schema("a"), quoted_newlines=True)
-    with raises(OperatorError, "rows.csv", "line 2", "column 's'", "UTF8"):
+    with raises(OperatorError, "rows.csv", "line 2", "column 's'", "UTF-8", "latin-1", "iconv"):
         _rows(tmp_path, b"s\n\xff\n", Schema(s="string"))
+    with raises(SchemaError, "rows.csv", "line 1", "gzip", "unpack"):
+        _rows(tmp_path, gzip.compress(b"s\n1\n"), Schema("s"))
+    with raises(SchemaError, "rows.csv", "line 1", "UTF-16", "iconv"):
+        _rows(tmp_path, "s\n1\n".encode("utf-16"), Schema("s"))
+    with raises(SchemaError, "rows.csv", "line 1", "CR", "LF"):
+        _rows(tmp_path, b"s\r1\r", Schema("s"))
     with raises(SchemaError, "source 'read_csv'", "column 's'", "bytes", "string"):
         _rows(tmp_path, "s\n", Schema(s="bytes"))
     with raises(UsageError, "source 'read_csv'", "delimiter", "one ASCII character", "'||'"):
         _rows(tmp_path, "s\n", Schema(s="string"), delimiter="||")
     with raises(UsageError, "source 'read_csv'", str(tmp_path / "none.csv")), simulated(1) as group:
         build(group, lambda worker, scope: read_csv(scope, tmp_path / "none.csv", Schema("a")))
+
+
+def test_blanks_and_signs_before_numbers(tmp_path: Path) -> None:
+    rows = _rows(tmp_path, "i,f,d\n 1 , +1 , +1 \n", Schema(i="int64", f="float64", d="decimal(5, 2)"))
+    assert rows == [{"i": 1, "f": 1.0, "d": Decimal(1)}]
 
 
 def test_one_text_for_a_sequence_of_texts_is_named() -> None:

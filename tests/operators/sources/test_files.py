@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> None:
-    for name in ("b.csv", "a.csv", ".c.csv", "_d.csv", "e.txt", "deep/f.csv", "deep/g.csv"):
+    for name in ("b.csv", "a.csv", ".c.csv", "_d.csv", "e.txt", "_x/h.csv", "in/f.csv", "in/g.csv", "in/x.csv/h.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
 
@@ -54,12 +55,29 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
         given = files_of("read", [str(tmp_path / path) for path in paths], (".csv",))
         return [str(Path(path).relative_to(tmp_path)) for path in given]
 
-    assert found("") == ["a.csv", "b.csv"]
     assert found("*.csv") == ["_d.csv", "a.csv", "b.csv"]
-    assert found("deep/?.csv", "e.txt", "[ab].csv") == ["deep/f.csv", "deep/g.csv", "e.txt", "a.csv", "b.csv"]
-    assert found("**/g.csv", "deep") == ["deep/g.csv", "deep/f.csv", "deep/g.csv"]
+    assert found("in/[fg].csv", "e.txt", "[ab].csv") == ["in/f.csv", "in/g.csv", "e.txt", "a.csv", "b.csv"]
+    assert found("**/g.csv", "in/x.csv") == ["in/g.csv", "in/x.csv/h.csv"]
+    whole = found("[!_]*/**/*.csv")
+    assert whole == ["in/f.csv", "in/g.csv", "in/x.csv/h.csv"]
+    assert found("", *whole) == ["a.csv", "b.csv", *whole]
     with raises(UsageError, "source 'read'", "no file", "x*.csv"):
         found("*.csv", "x*.csv")
+    for path, left in (("", "in/f.csv"), ("in", "in/x.csv/h.csv"), ("in/*", "in/x.csv/h.csv"), ("i*", "in/f.csv")):
+        with raises(UsageError, "source 'read'", str(tmp_path / left), f"{tmp_path}/", "**/*.csv"):
+            found(path)
+    (tmp_path / "in/x.csv/h.csv").unlink()
+    assert found("in") == ["in/f.csv", "in/g.csv"], "what is in no file is no loss"
+
+
+@pytest.mark.parametrize("how", ["given", "in a folder", "by a pattern"])
+def test_what_is_read_once_is_no_file(how: str, tmp_path: Path) -> None:
+    """Before anything is opened: nobody writes into this one, so who opens it waits for ever."""
+    pipe = tmp_path / "rows.csv"
+    os.mkfifo(pipe)
+    path = {"given": pipe, "in a folder": tmp_path, "by a pattern": tmp_path / "*.csv"}[how]
+    with raises(UsageError, "source 'read'", str(pipe), "no regular file", "from_generator"):
+        files_of("read", path, (".csv",))
 
 
 def parquet(scope: Scope, folder: Path, **more: Any) -> Stream:
@@ -256,6 +274,27 @@ def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
     file.write_bytes(octets)
     with raises(OperatorError, "source 'read_parquet'", "events.parquet", "row group 0", "CRC"):
         run(lambda scope: read_parquet(scope, file))
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "schema", "more", "said"),
+    [
+        (0, None, Schema("a"), {}, ("null", "int64?")),
+        (997, None, Schema("a"), {}, ("null", "int64?")),
+        (1, None, Schema("a"), {"batch_rows": 1}, ("null", "int64?")),
+        (700, 1.5, Schema("a"), {}, ("int64",)),
+        (998, None, Schema("a"), {"time": "a"}, ("null", "int64?")),
+    ],
+)
+def test_the_row_of_parquet_that_does_not_fit_is_named(
+    tmp_path: Path, row: int, value: Any, schema: Schema, more: dict[str, Any], said: Fact
+) -> None:
+    values = [7] * ROWS
+    values[row] = value
+    values[999] = None
+    pq.write_table(pa.table({"a": values}), tmp_path / "t.parquet", row_group_size=600)
+    with raises(OperatorError, f"t.parquet row {row}", "column 'a'", said):
+        run(lambda scope: read_parquet(scope, tmp_path, schema=schema, **more))
 
 
 def test_a_zone_that_is_lost_is_said(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,21 @@ def test_a_bad_line_is_named(line: bytes, complaint: Fact, tmp_path: Path) -> No
     (tmp_path / "rows.jsonl").write_bytes(b'{"id": 0}\n\n' + line + b"\n")
     with raises(OperatorError, "rows.jsonl", complaint):
         run(lambda scope: read_json_lines(scope, tmp_path, SCHEMA, block_bytes=5))
+
+
+@pytest.mark.parametrize(
+    ("octets", "said"),
+    [
+        (gzip.compress(b'{"id": 1}\n'), ("line 1", "gzip", "unpack")),
+        ('{"id": 1}\n'.encode("utf-16"), ("line 1", "UTF-16", "iconv")),
+        (b'{"id": 1}\n{"id": 2, "name": "caf\xe9"}\n', ("line 2", "UTF-8", "latin-1", "iconv")),
+    ],
+    ids=["gzip", "UTF-16", "latin-1"],
+)
+def test_what_is_no_utf_8_is_told_with_the_cure(octets: bytes, said: Fact, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_bytes(octets)
+    with raises(OperatorError, "rows.jsonl", said):
+        run(lambda scope: read_json_lines(scope, tmp_path, SCHEMA))
 
 
 @pytest.mark.parametrize("block_bytes", [1, 11, 1 << 18])

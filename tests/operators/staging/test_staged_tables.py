@@ -30,6 +30,8 @@ from tokenring.operators import Count, aggregate, read_staged, select
 from tokenring.operators.staging import ColumnFiles, StagedTable, inputs, stage_files, table_writer
 from tokenring.operators.staging import raw_files as raw_files_module
 
+pytestmark = pytest.mark.usefixtures("arrow_reads_csv")
+
 ROWS = 3_000
 WATCHDOG_SECONDS = 60
 
@@ -176,6 +178,100 @@ def test_each_format_alone_gives_the_same_table(tmp_path: Path) -> None:
         for parts in (each["columns"] for each in made)
     ]
     assert columns[0] == columns[1] == columns[2]
+
+
+BEHIND = "".join([f"{at},7\n" for at in range(2, 40_000)])
+"""More than kinds are found by."""
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        (["12345678901234567890"], "uint64", [12345678901234567890]),
+        (["9007199254740993", "1.5"], "string", ["9007199254740993", "1.5"]),
+        (["12345678901234567.89"], "string", ["12345678901234567.89"]),
+        (["0.30000000000000004", "7"], "float64", [0.1 + 0.2, 7]),
+        (["nan", "1"], "float64", [float("nan"), 1]),
+        (["", "1"], "int64?", [None, 1]),
+        (["NA", "1"], "string", ["NA", "1"]),
+        (["nan"], "string", ["nan"]),
+        (["0x10"], "string", ["0x10"]),
+        (["01234"], "string", ["01234"]),
+        (["true", ""], "bool?", [True, None]),
+        (["2024-02-29"], "date", [date(2024, 2, 29)]),
+        (["2024-02-30"], "string", ["2024-02-30"]),
+        (["1970-01-01T01:00:00.5+01:00"], "timestamp", [500_000_000]),
+        ([""], "string", [""]),
+    ],
+)  # fmt: skip
+def test_a_value_of_csv_stays_the_value(tmp_path: Path, values: list[str], kind: str, expected: list[Any]) -> None:
+    lines = [f"{at},{value}\n" for at, value in enumerate(values)]
+    (tmp_path / "orders.csv").write_text("at,v\n" + "".join(lines))
+    manifest = stage_files(tmp_path / "orders.csv", tmp_path / "staged", time="at")
+    assert manifest["columns"]["v"]["kind"] == kind
+    found = [row[1] for _, _, row in comes(tmp_path / "staged")]
+    assert all(map(same, found, expected)), found
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        (["12345678901234567891"], "uint64", [12345678901234567891]),
+        (["1", "1.5"], "float64", [1, 1.5]),
+        (["null"], "string?", [None]),
+        (['"01234"', "null"], "string?", ["01234", None]),
+        (["true"], "bool", [True]),
+        (['"2024-02-30"'], "string", ["2024-02-30"]),
+    ],
+)
+def test_a_value_of_json_stays_the_value(tmp_path: Path, values: list[str], kind: str, expected: list[Any]) -> None:
+    lines = [f'{{"at":{at},"v":{value}}}\n' for at, value in enumerate(values)]
+    (tmp_path / "orders.jsonl").write_text("".join(lines))
+    manifest = stage_files(tmp_path / "orders.jsonl", tmp_path / "staged", time="at")
+    assert manifest["columns"]["v"]["kind"] == kind
+    assert [row[1] for _, _, row in comes(tmp_path / "staged")] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "schema", "facts"),
+    [
+        ("c.csv", f"at,v\n1,7\n{BEHIND}1,1.5\n", None, ("line 40001", "column 'v'", "'1.5'", "schema=", "--schema")),
+        ("c.csv", "at,v\n1,7\n3\n", None, ("line 3",)),
+        ("c.csv", "at,v\n1,caf\xe9\n", None, ("line 2", "column 'v'", {"UTF8", "UTF-8"})),
+        ("c.csv", "at,v\n", None, ("no rows", "schema=")),
+        ("c.csv", "", None, ("no rows", "schema=")),
+        ("j.jsonl", '{"at":1}\n{"at":\n', None, ("line 2", "bad JSON")),
+        ("j.jsonl", '{"at":1,"v":[1]}\n', None, ("line 1", "column 'v'", "a list", "schema=", "columns=")),
+        ("j.jsonl", '{"at":1,"v":9007199254740993}\n{"at":2,"v":1.5}\n', None, ("line 1", "'v'", "9007199254740993")),
+        ("c.csv", "at,v\n1,7\n2,\n", Schema("at v"), ("line 3", "column 'v'", "null", "int64?")),
+        ("j.jsonl", '{"at":1}\n{"at":"1"}\n', Schema("at"), ("line 2", "column 'at'", "a string (1)")),
+        ("c.csv", "at,v\n1,7\n", Schema("at w"), ("no column 'w'",)),
+    ],
+)
+def test_lines_that_do_not_fit_are_named(
+    tmp_path: Path, name: str, text: str, schema: Schema | None, facts: tuple[Fact, ...]
+) -> None:
+    (tmp_path / name).write_text(text, "latin-1")
+    with raises(UsageError, str(tmp_path / name), *facts):
+        stage_files(tmp_path / name, tmp_path / "staged", time="at", schema=schema)
+
+
+def test_a_schema_says_the_kinds_of_every_format(tmp_path: Path) -> None:
+    table = pa.table({"at": [1, 2], "v": pa.array([7, None], pa.int32()), "w": [1, 2]})
+    pq.write_table(table, tmp_path / "p.parquet")
+    (tmp_path / "c.csv").write_text("v,at,w\n7,1,1\n,2,2\n")
+    (tmp_path / "j.jsonl").write_text('{"at":1,"v":7}\n{"at":2}\n')
+    schema = Schema("at", v="decimal(9, 2)?")
+    for name in ("p.parquet", "c.csv", "j.jsonl"):
+        manifest = stage_files(
+            tmp_path / name, tmp_path / "staged", time="at", schema=schema, table="orders", force=True
+        )
+        assert {name: column["kind"] for name, column in manifest["columns"].items()} == schema.spec()
+        assert [row for _, _, row in comes(tmp_path / "staged")] == [(1, Decimal(7)), (2, None)]
+    with raises(SchemaError, "p.parquet row 1", "column 'v'", "null"):
+        stage_files(tmp_path / "p.parquet", tmp_path / "staged", time="at", schema=Schema("at v"))
+    with raises(UsageError, "schema=", "columns=", "not both"):
+        stage_files(tmp_path / "p.parquet", tmp_path / "staged", time="at", schema=Schema("at v"), columns="at")
 
 
 @pytest.mark.parametrize("workers", [1, 2])

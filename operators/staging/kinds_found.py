@@ -1,0 +1,66 @@
+"""Which kinds the columns of a file of lines have if nobody says it: the first as which all its first lines are read,
+and lose nothing."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import orjson
+
+from tokenring.engine import Batch, Schema, SchemaError
+
+_KINDS: Final = ("int64?", "uint64?", "float64?", "bool?", "date?", "timestamp?")
+_NUMBERS: Final = _KINDS[:3]
+_DIGIT: Final = re.compile(r"\d")
+_CODE: Final = re.compile(r"\s*[-+]?0\d")
+"""A number that is written with zeros before it is the name of something."""
+_LONG: Final = re.compile(r"\s*[-+]?(?:\d{16,}\s*|[0.]*[1-9](?:\.?\d){17,}(?:[eE].*)?)")
+"""Digits that a double may not hold: of a whole number, or of a fraction."""
+
+
+def kind_of_column(name: str, read: Callable[[Schema], Batch], is_text: bool) -> str:
+    """The kind of a column, which `read` reads as that of a schema. is_text: whether all in it is text, as in CSV, and
+    the empty one no null. SchemaError for a column that no kind holds."""
+
+    def column(kind: str) -> Any:
+        return read(Schema.of({name: kind})).arrow(name)
+
+    for kind in _kinds_of_texts(column("string").to_pylist()) if is_text else _KINDS:
+        with suppress(SchemaError):
+            values = column(kind)
+            if values.null_count < len(values):
+                return kind
+    kind = "string" if is_text else "string?"
+    column(kind)
+    return kind
+
+
+def _kinds_of_texts(texts: Sequence[str]) -> list[str]:
+    """Those as which they lose nothing, if they can be read so."""
+    are_numbers = not any(map(_CODE.match, texts)) and any(map(_DIGIT.search, texts))
+    return [
+        kind
+        for kind in _KINDS
+        if (are_numbers or kind not in _NUMBERS) and (kind != "float64?" or not any(map(_LONG.fullmatch, texts)))
+    ]
+
+
+def names_in_json(data: bytes) -> list[str]:
+    """The fields of objects, one a line, in the order in which they come; what is no object is for who reads it."""
+    found: dict[str, Any] = {}
+    for line in data.split(b"\n"):
+        with suppress(orjson.JSONDecodeError):
+            there = orjson.loads(line)
+            found |= there if isinstance(there, dict) else {}
+    return [*found]
+
+
+def names_in_csv(data: bytes, delimiter: str) -> list[str]:
+    """What the first line says; what says nothing is for who reads it."""
+    with suppress(csv.Error, UnicodeDecodeError):
+        return next(csv.reader([data.partition(b"\n")[0].decode()], delimiter=delimiter), [])
+    return []
