@@ -66,7 +66,7 @@ _QUERIES = (
     ("ranks", "(col(\"price\") < 1_000_000)", "(col(\"price\") <= 1_000_000)", "rank 2 with its bound"),
 )  # fmt: skip
 _BELOW = (
-    ("engine/data/channel.py", "self._going_round.append((self.onward.push, time, batch))",
+    ("engine/data/channel.py", "self._going_round.append((self.onward.hand_on, self.onward.crossed(time), batch))",
      "self.onward.push(time, batch)", "a feedback edge hands on at once"),
     ("engine/progress/change_log.py", "(capacity - 1) * CHANGE_BYTES", "capacity * CHANGE_BYTES",
      "the log's limit off by one"),
@@ -178,8 +178,12 @@ _STATE = (
      "self._branch(term, taken, true)", "a branch is computed where an earlier one holds"),
     ("operators/expressions/program.py", "chosen = self._lower(condition, rest)",
      "chosen = self._lower(condition, guard)", "a condition is computed where an earlier one holds"),
-    ("operators/expressions/program.py", "if term.nullable and operation in _MAKES_NUMBERS:", "if False:",
+    ("operators/expressions/program.py", "(term.nullable and operation in _MAKES_NUMBERS)", "False",
      "a number that is computed becomes null"),
+    ("operators/expressions/program.py", "(is_time and operation in _MAKES_TIMES)", "False",
+     "a time that is computed becomes null"),
+    ("operators/folds/called/job.py", "return IS_NULL_WORD if words[row] == null else IS_VALUE", "return IS_VALUE",
+     "what a function makes becomes null"),
     ("operators/folds/folding.py", "elif result.exact and column[i] == result.null:", "elif False:",
      "a total becomes null"),
     ("operators/aggregates/panes.py", "        if high > _latest(panes):", "        if False:",

@@ -30,7 +30,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "files whose schemas differ have been refused",
     ),
     (
-        "operators/sources/parquet.py", "whole).columns[0]", "0", "-1",
+        "operators/sources/parquet.py", "0)).columns[0]", "0", "-1",
         "the batch has this one column",
     ),
     (
