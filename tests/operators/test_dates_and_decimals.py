@@ -361,7 +361,7 @@ def test_rows_of_files_that_do_not_fit_are_named(tmp_path: Path) -> None:
         lambda scope: scope.read_parquet(tmp_path / "wide.parquet", schema=Schema(p="decimal(6, 2)")).collect()
     )
     assert read["p"].to_pylist() == wide["p"].to_pylist()
-    with raises(OperatorError, "row 0", "column 'p'", "data loss"):
+    with raises(OperatorError, "row 1", "column 'p'", "data loss"):
         tr.run(lambda scope: scope.read_parquet(tmp_path / "wide.parquet", schema=Schema(p="decimal(6, 1)")).collect())
 
 

@@ -362,7 +362,8 @@ def test_an_operator_that_feeds_itself_ends_each_call(
 
 @pytest.mark.parametrize("pact", [Pipeline(), BY_VALUE], ids=str)
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
-def test_where_a_counter_would_overflow_nothing_comes_round(depth: int, pact: Pact) -> None:
+def test_where_a_counter_would_overflow_that_is_told(depth: int, pact: Pact) -> None:
+    """Rows that come round no more would be missing."""
     step = MAX_TIME // 2
 
     def declare(worker: Worker, scope: Scope) -> Any:
@@ -382,14 +383,11 @@ def test_where_a_counter_would_overflow_nothing_comes_round(depth: int, pact: Pa
         made[1][0].send({"value": [1, 2, 3]})
         for handle, *_ in made:
             handle.close()
-        settle(group)
-        assert all(worker.complete for worker in group.workers)
-        assert all(probe.done() for *_, probe in made)
+        with raises(OperatorError, "operator 'compiled'", "around a loop", str(2 * step), str(MAX_TIME)):
+            settle(group)
     before = (0,) * (depth - 1)
-    times = [(*before, turn * step) if before else turn * step for turn in range(3)]
-    assert sorted(row for _, seen, _ in made for row in seen.rows) == [
-        (time, value) for time in times for value in (1, 2, 3)
-    ]
+    times = {(*before, turn * step) if before else turn * step for turn in range(2)}
+    assert times <= {time for _, seen, _ in made for time, _ in seen.rows}
 
 
 # Bursts
