@@ -37,7 +37,7 @@ _ROUNDS = 3
 
 _READ = {
     "parquet": "'{file}/*.parquet'",
-    "csv": "read_csv('{file}', header = true, columns = {columns})",
+    "csv": "read_csv('{file}', header = true, types = {columns}, allow_quoted_nulls = false)",
     "json-lines": "read_json('{file}', format = 'newline_delimited', columns = {columns})",
 }
 _WRITTEN = {"csv": "FORMAT csv, HEADER", "json-lines": "FORMAT json"}
