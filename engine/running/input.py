@@ -175,7 +175,7 @@ class InputHandle:
         if self.cut_at is not None:
             return
         token = self._open_token("advance")
-        if time.__class__ is not int:
+        if time.__class__ not in (int, tuple):
             time = self._as_time(time)
         try:
             is_beyond, is_back = time > MAX_TIME, time < token.time

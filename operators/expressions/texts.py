@@ -116,6 +116,8 @@ _DIRECTIVE = re.compile("%(.)", re.DOTALL)
 _UNITS_NS = dict.fromkeys("YmdyjeFDbBhaAuwGgVUWCxzZ%nt", 86_400 * 10**9)
 """The directives of strftime of which a text is the same for so long."""
 _UNITS_NS |= dict.fromkeys("HIp", 3_600 * 10**9) | dict.fromkeys("MR", 60 * 10**9)
+DIRECTIVES = "".join(_UNITS_NS) + "cqQrSTX"
+"""All that Arrow has."""
 
 
 def _format_time(batch: Batch, names: list[str], form: str) -> Strings:

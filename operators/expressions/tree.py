@@ -12,8 +12,6 @@ from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
 from tokenring.operators.expressions.node import Node
 
-_DIRECTIVES = "aAbBcCdDeFgGhHIjmMnpQqrRStTuUVwWxXyYzZ%"
-
 
 class Expression(Node):
     """A value for each row, from columns, constants and operators; made by `col`, `lit`, `when`, used by `filter`,
@@ -208,9 +206,11 @@ class Expression(Node):
     def format_time(self, form: str) -> "Expression":
         """A timestamp or a date as text, as strftime has it: "%Y-%m-%d %H:%M" (%S with fractions of a second).
         SchemaError for directives that Arrow, which writes it, does not have, such as %f."""
-        if unknown := [found for found in re.findall("%[EO]?.?|\0", form, re.DOTALL) if found[-1] not in _DIRECTIVES]:
+        from tokenring.operators.expressions.texts import DIRECTIVES
+
+        if unknown := [found for found in re.findall("%[EO]?.?|\0", form, re.DOTALL) if found[-1] not in DIRECTIVES]:
             raise SchemaError(
-                f"format_time({form!r}): {unknown[0]!r} is no directive; there are % and one of {_DIRECTIVES}, of "
+                f"format_time({form!r}): {unknown[0]!r} is no directive; there are % and one of {DIRECTIVES}, of "
                 f"which %S and %T have fractions of a second"
             )
         return _text("format_time", self, form)
