@@ -82,10 +82,10 @@ def owned_folder(parent: Path, kind: str, mark: str = "", mode: int = 0o700) -> 
             os.close(lock)
 
 
-def group_folder(kind: str) -> Path:
-    """The folder that the workers of this one's group share, if one of them has made it: see `new_group_file`."""
-    launcher = os.getppid()
-    return Path(tempfile.gettempdir()) / f"tokenring-{kind}-{launcher}-{process_start_ticks(launcher)}-0"
+def group_folder(kind: str, leader: int) -> Path:
+    """The folder that the workers of a group share, if one of them has made it: see `new_group_file`. leader: the
+    process of its worker 0, which no other group has, while a launcher may have several."""
+    return Path(tempfile.gettempdir()) / f"tokenring-{kind}-{leader}-{process_start_ticks(leader)}-0"
 
 
 def new_group_file(path: Path) -> tuple[BufferedWriter, int]:

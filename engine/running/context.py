@@ -36,6 +36,10 @@ class Host(Protocol):
         """How many workers, the first ones, sources share out among."""
 
     @property
+    def leader(self) -> int:
+        """The process of the group's worker 0."""
+
+    @property
     def ending(self) -> EndInOrder:
         """Who knows whether the run is to end."""
 
@@ -80,6 +84,11 @@ class OperatorContext:
         """How many workers of the group, the first ones, sources share out among: all, but for `Config.idle`. A source
         on another worker drops its token."""
         return self._host.sharing
+
+    @property
+    def leader(self) -> int:
+        """The process of the group's worker 0, by the number that it has for itself."""
+        return self._host.leader
 
     @property
     def congested(self) -> bool:

@@ -290,6 +290,11 @@ class Worker:
         return self.ending.heed()
 
     @property
+    def leader(self) -> int:
+        """The process of the group's worker 0, by the number that it has for itself."""
+        return self.agreement.processes[0]
+
+    @property
     def rests_at(self) -> int:
         """The position of the ring up to which this worker has read, where it has published all that it did, nothing is
         due, and nothing waits on its way from or to it; -1 where something is."""

@@ -56,7 +56,7 @@ class Rejected:
     def begin(self, context: OperatorContext) -> None:
         """The dataflow runs on this worker."""
         (_, stream), *_ = self._views
-        self._told.begin(stream.scope.graph.name, context.worker_index, context.peers)
+        self._told.begin(stream.scope.graph.name, context)
 
     def forget(self, view: View) -> None:
         """Nobody reads a view any more."""

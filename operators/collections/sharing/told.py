@@ -12,6 +12,7 @@ from pathlib import Path
 
 import orjson
 
+from tokenring.engine import OperatorContext
 from tokenring.engine.group import group_folder, new_group_file
 from tokenring.operators.collections.sharing.faults import Change, Fault, Ledger
 
@@ -20,15 +21,15 @@ class _Peer:
     """The file of another worker, as far as it was read."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._inode, self._offset = path, 0, 0
+        self._path, self._edition, self._offset = path, b"", 0
         self.ledger = Ledger()
 
     def read(self) -> Ledger:
         """What it has told of until now."""
         with suppress(FileNotFoundError), self._path.open("rb") as file:
-            inode = os.fstat(file.fileno()).st_ino
-            if inode != self._inode:  # begun anew
-                self._inode, self._offset, self.ledger = inode, 0, Ledger()
+            edition = file.readline()
+            if edition != self._edition:  # begun anew
+                self._edition, self._offset, self.ledger = edition, len(edition), Ledger()
             file.seek(self._offset)
             lines = file.read()
             whole = lines[: lines.rfind(b"\n") + 1]
@@ -47,14 +48,14 @@ class Told:
         self._file: BufferedWriter | None = None
         self._lock = -1
 
-    def begin(self, dataflow: str, index: int, peers: int) -> None:
-        """The dataflow runs on worker `index`."""
-        if peers == 1 or self._path is not None:
+    def begin(self, dataflow: str, context: OperatorContext) -> None:
+        """The dataflow runs on this worker."""
+        if context.peers == 1 or self._path is not None:
             return
-        folder = group_folder("faults")
-        paths = [folder / f"{dataflow.encode().hex()[:200]}-{worker}" for worker in range(peers)]
-        self._path = paths.pop(index)
-        self._path.unlink(missing_ok=True)  # of a worker that was killed, where the group was started again
+        folder = group_folder("faults", context.leader)
+        paths = [folder / f"{dataflow.encode().hex()[:200]}-{worker}" for worker in range(context.peers)]
+        self._path = paths.pop(context.worker_index)
+        self._path.unlink(missing_ok=True)  # of a dataflow of this name that failed
         self._peers = [_Peer(path) for path in paths]
 
     def write(self, changes: Iterable[Change]) -> None:
@@ -64,6 +65,8 @@ class Told:
                 self._file, self._lock = new_group_file(self._path)
             if self._file is None:
                 self._file = self._path.open("wb")
+            if self._file.tell() == 0:
+                self._file.write(os.urandom(8).hex().encode() + b"\n")  # which edition it is
             lines = [(kind, number, list(fault), *rest) for kind, number, fault, *rest in changes]
             self._file.write(b"".join([orjson.dumps(line) + b"\n" for line in lines]))
             self._file.flush()
