@@ -205,8 +205,7 @@ class InputHandle:
         try:
             return as_time(time, self._port.depth)
         except TypeError as error:
-            said = error if self._port.depth > 1 else "a time is an integer, such as ns since 1970"
-            raise TokenError(f"cannot advance {self.describe()} to {time!r}: {said}") from None
+            raise TokenError(f"cannot advance {self.describe()}: {error}") from None
 
     def close(self) -> None:
         """Promise to send nothing more (idempotent)."""

@@ -64,11 +64,17 @@ def as_time(value: Any, depth: int) -> AnyTime:
     """`value` as a time of `depth` coordinates. Raises TypeError where it is none (a value out of range is not looked
     at).
     """
-    if depth == 1:
-        return _operator.index(value)
-    if not isinstance(value, tuple) or len(value) != depth:
-        raise TypeError(f"a time in this scope is a tuple of {depth} integers, not {value!r}")
-    return tuple([_operator.index(coordinate) for coordinate in value])
+    try:
+        if depth == 1:
+            return _operator.index(value)
+        if isinstance(value, tuple) and len(value) == depth:
+            return tuple([_operator.index(coordinate) for coordinate in value])
+    except TypeError:
+        pass
+    a_time = "a time is an integer, such as ns since 1970" if depth == 1 else (
+        f"a time in this scope is a tuple of {depth} integers"
+    )  # fmt: skip
+    raise TypeError(f"{a_time}, not {value!r}")
 
 
 def representable(time: AnyTime) -> bool:

@@ -222,6 +222,16 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], Fact]] = {
         OperatorError,
         (WORKER, "operator 'pass on' output 0", "cannot send without a token", "not None"),
     ),
+    "a time that is text, of what is sent": (
+        _pass_on(lambda token, reference, batch, output: output.give(reference, batch, "5s")),
+        OperatorError,
+        (WORKER, "TokenError: operator 'pass on' output 0", "a time is an integer", "ns since 1970", "'5s'"),
+    ),
+    "a fraction, to downgrade to": (
+        _pass_on(lambda token, reference, batch, output: token.downgrade(1.0)),
+        OperatorError,
+        (WORKER, "cannot downgrade a token of operator 'pass on' output 0", "a time is an integer", "1.0"),
+    ),
     "wrong key": (
         lambda worker, scope, stream: stream.sink("count", lambda context: lambda rows: None, Exchange("acution")),
         SchemaError,
