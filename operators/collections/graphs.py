@@ -4,6 +4,7 @@ from typing import Any
 
 from tokenring.engine import Loop, SchemaError
 from tokenring.operators.collections.collection import Collection
+from tokenring.operators.collections.refused import whole_number
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, Min, Sum
@@ -44,13 +45,14 @@ def least_labels(edges: Collection, labels: Collection, in_turn: bool = False) -
 
 def connected_components(edges: Collection) -> Collection:
     """Rows (node, label): the least node of each node's component, whichever way edges point."""
+    edges = _edges(edges, "connected_components")
     both = edges.concat(turned(edges))
-    return least_labels(both, _itself(both.select(node=col("src"))), in_turn=True)
+    return _least_of(both, both.select(node=col("src")))
 
 
 def strong_edges(edges: Collection) -> Collection:
     """The edges (src, dst) within strongly connected components: those whose ends reach each other."""
-    edges = edges.distinct("edges")
+    edges = _edges(edges, "strong_edges").distinct("edges")
 
     def body(inner: Collection, loop: Loop) -> Collection:
         entered = edges.enter(loop)
@@ -61,6 +63,7 @@ def strong_edges(edges: Collection) -> Collection:
 
 def closure(edges: Collection) -> Collection:
     """Rows (src, dst), once each: whatever is reached over one edge or more."""
+    edges = _edges(edges, "closure")
     out = _from(edges, "closure")
 
     def body(paths: Collection, loop: Loop) -> Collection:
@@ -76,6 +79,7 @@ def page_rank(edges: Collection, rounds: int = 20) -> Collection:
     round five sixths of a node's go on, as many over each of its edges, rounded down, and SURFERS / 6 come anew to each
     node. They are whole numbers, so what an edge changes ends where it is rounded away.
     """
+    rounds = whole_number("page_rank", "rounds", rounds, 1)
     out = _from(edges, "page_rank")
     degrees = out.aggregate("node", "degrees", degree=Count())
     nodes = edges.select(node=col("src")).concat(edges.select(node=col("dst"))).distinct("nodes")
@@ -99,23 +103,32 @@ def turned(edges: Collection) -> Collection:
 
 def _of_one_label(among: Collection, edges: Collection) -> Collection:
     """The edges, turned, whose ends have the same least label over the edges `among`."""
-    labels = least_labels(among, _itself(among.select(node=col("dst"))), in_turn=True)
+    labels = _least_of(among, among.select(node=col("dst")))
     begins = edges.select(node=col("src"), dst=col("dst")).join(labels.select("node", begin=col("label")), "node")
     ends = begins.select(node=col("dst"), src=col("node"), begin=col("begin"))
     both = ends.join(labels.select("node", end=col("label")), "node")
     return both.filter(col("begin") == col("end")).select(src=col("node"), dst=col("src"))
 
 
-def _itself(nodes: Collection) -> Collection:
-    """Each node once, labelled by itself."""
-    return nodes.distinct("nodes").select(node=col("node"), label=col("node"))
+def _least_of(edges: Collection, nodes: Collection) -> Collection:
+    """Rows (node, label): the least of the nodes that reach each over edges."""
+    labels = nodes.distinct("nodes").select(node=col("node"), label=col("node"))
+    return least_labels(edges, labels, in_turn=str(labels.schema.kind("label")) == "int64")
 
 
 def _from(edges: Collection, name: str) -> Collection:
     """Edges (node, dst): by where they begin."""
-    if not {"src", "dst"} <= set(edges.schema.names):
-        raise SchemaError(f"{name}: edges have columns 'src' and 'dst', not {edges.schema!r}; select them so")
-    return edges.select(node=col("src"), dst=col("dst"))
+    return _edges(edges, name).select(node=col("src"), dst=col("dst"))
+
+
+def _edges(edges: Collection, name: str) -> Collection:
+    """Edges (src, dst), whatever else the rows have."""
+    schema = edges.schema
+    if not {"src", "dst"} <= set(schema.names) or schema.kind("src") != schema.kind("dst"):
+        raise SchemaError(
+            f"operator {name!r}: edges have columns 'src' and 'dst' of one kind, not {schema!r}; select them so"
+        )
+    return edges.select("src", "dst")
 
 
 def _bits(value: Any) -> Expression:

@@ -1,12 +1,29 @@
-"""Adjacency: the edges of a worker's nodes, by node, in compressed rows."""
+"""Edges: which streams have them; and adjacency, those of a worker's nodes, by node, in compressed rows."""
 
 import numpy as np
 
-from tokenring.engine import COLUMN, WORDS, Batch, Schema, kernel, void
+from tokenring.engine import COLUMN, WORDS, AnyStream, Batch, Schema, SchemaError, kernel, void
 from tokenring.engine.compiled import Words
-from tokenring.operators.state import Keys
+from tokenring.operators.rows import select
+from tokenring.operators.state import Keys, require_rows
 
+EDGE = Schema("src dst")
 _NODE = Schema("node")
+
+
+def edges_of(operator: str, stream: AnyStream) -> AnyStream:
+    """The edges (src, dst) that a stream's rows are, whatever else they have. GraphError for updates, SchemaError
+    unless both columns are there, and int64."""
+    require_rows(operator, stream)
+    schema = stream.schema
+    if not all([name in schema.positions and schema.kind(name).name == "int64" for name in EDGE.names]) or any(
+        [schema.kind(name).nullable for name in EDGE.names]
+    ):
+        raise SchemaError(
+            f"operator {operator!r}: edges have nodes in columns 'src' and 'dst', both int64 and without nulls, not "
+            f"{schema!r}: select them so, and give nodes that are no numbers one each (collections' graphs take texts)"
+        )
+    return stream if schema == EDGE else select(stream, *EDGE.names)
 
 
 @kernel(void(COLUMN, COLUMN, WORDS, WORDS))

@@ -4,16 +4,18 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema
 from tokenring.operators import joins
+from tokenring.operators.graphs.adjacency import EDGE, edges_of
 from tokenring.operators.graphs.least_values import NODE_VALUE, least_values
 from tokenring.operators.rows import filter_batches, map_batches, union
 from tokenring.operators.state import Keys
 
 COMPONENT = Schema("node component")
-EDGE = Schema("src dst")
 
 
 def ends(edges: AnyStream) -> AnyStream:
-    """Rows (node, value): the nodes of edges (src, dst), each with itself as its value, a few times over."""
+    """Rows (node, value): the nodes of edges (src, dst), each with itself as its value, a few times over. SchemaError
+    for edges whose nodes are not int64."""
+    edges = edges_of("ends", edges)
 
     def both(batch: Batch) -> dict[str, np.ndarray]:
         keys = Keys(NODE_VALUE, ("node",))
@@ -32,8 +34,10 @@ def reversed_edges(edges: AnyStream) -> AnyStream:
 
 def connected_components(edges: AnyStream) -> AnyStream:
     """Rows (node, component), int64, one for each node that has an edge (src, dst) at that time: the least node that is
-    connected with it, whatever the edges' directions.
+    connected with it, whatever the edges' directions. SchemaError for nodes that are not int64; UsageError (as
+    OperatorError) for the node 2**63 - 1.
     """
+    edges = edges_of("connected_components", edges)
     ways = union(edges, reversed_edges(edges))
     return _named(least_values(ways, ends(edges), name="connected"))
 
@@ -48,8 +52,9 @@ def strongly_connected_components(edges: AnyStream) -> AnyStream:
     they reach it: a component is found and its edges leave. The rest goes round. The least node of all that are left is
     found or loses its edges in each round, so there is an end, and no worker has to be told: nothing is left to go
     round, and the frontier passes. After the example of Naiad and differential dataflow, which drop edges in the same
-    way and go on until nothing changes.
+    way and go on until nothing changes. Errors as of `connected_components`.
     """
+    edges = edges_of("strongly_connected_components", edges)
     with edges.scope.loop("trim") as loop:
         back = loop.feedback(EDGE)
         entered = loop.enter(filter_batches(edges, lambda batch: batch["src"] != batch["dst"], "no self-loops"))

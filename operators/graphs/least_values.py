@@ -18,18 +18,21 @@ from tokenring.engine import (
     OperatorContext,
     OutputPort,
     Schema,
+    SchemaError,
     Token,
     TokenRef,
+    UsageError,
     int64,
     kernel,
 )
 from tokenring.engine.compiled import Words
+from tokenring.operators.collections.refused import whole_number
 from tokenring.operators.graphs.adjacency import Adjacency
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.state import MOST, grown, require_rows
 
 NODE_VALUE = Schema("node value")
-_UNREACHED = MOST
+_UNREACHED = MOST  # a value that no seed may have
 _ROUNDS_APART = 4
 """Between seeds and those with a bit more. What little values reach, greater ones need not set out to; where nothing is
 under way, the frontier skips the rounds between."""
@@ -107,6 +110,8 @@ class _Part:
         """Let in the seeds whose round has come, once all are there; returns the next round that some wait for."""
         if self.seeds:
             seeds, self.seeds = Batch.concatenate(self.seeds), []
+            if (seeds.columns[1] == _UNREACHED).any():
+                raise _too_great("a seed's value is 2**63 - 1")
             lengths = np.maximum(np.frexp(seeds.columns[1].astype(np.float64))[1], 0)
             for length in np.unique(lengths)[::-1].tolist():
                 chosen = lengths == length
@@ -137,6 +142,8 @@ class _Part:
             self._changed, self._count, adjacency.offsets, adjacency.targets, self._state, step, nodes, values
         )
         self._count = 0
+        if step and rows and (values.min() < step - 2**63 or values.max() == _UNREACHED):  # it went round
+            raise _too_great(f"a value grows beyond 2**63 - 2 by a step of {step}")
         return Batch.wrap(NODE_VALUE, (nodes, values), rows)
 
     def outcome(self) -> Batch:
@@ -145,6 +152,19 @@ class _Part:
         values = self._state[: len(nodes), 0]  # slots beyond have edges only: no value has come to them
         reached = np.flatnonzero(values != _UNREACHED)
         return Batch.wrap(NODE_VALUE, (nodes[reached], values[reached]), len(reached))
+
+
+def _too_great(said: str) -> UsageError:
+    return UsageError(f"{said}: values go up to 2**63 - 2, since the next one stands for none; use smaller ones")
+
+
+def _require_int64(name: str, what: str, stream: AnyStream) -> None:
+    require_rows(name, stream)
+    if [str(kind) for kind in stream.schema.kinds] != ["int64", "int64"]:
+        raise SchemaError(
+            f"operator {name!r}: {what} are two columns, both int64 and without nulls, not {stream.schema!r}: select "
+            f"them so, and give nodes that are no numbers one each"
+        )
 
 
 def least_values(edges: AnyStream, seeds: AnyStream, step: int = 0, name: str = "least_values") -> AnyStream:
@@ -156,8 +176,12 @@ def least_values(edges: AnyStream, seeds: AnyStream, step: int = 0, name: str = 
     the number of their bits, small ones first; when no round has anything under way, the time's outcome leaves.
     Exchanged by node. Memory: the edges and nodes of open times.
     After Naiad's connected components (its section 6) and differential dataflow's `propagate_at`.
+    SchemaError for rows of other columns; UsageError for a step below 0, and (as OperatorError) for values above
+    2**63 - 2.
     """
-    require_rows(name, edges, seeds)
+    _require_int64(name, "edges (from, to)", edges)
+    _require_int64(name, "seeds (node, value)", seeds)
+    step = whole_number(name, "step", step, 0)
     with edges.scope.loop(name) as loop:
         edges, seeds = loop.enter(edges), loop.enter(seeds)
         back = loop.feedback(NODE_VALUE)

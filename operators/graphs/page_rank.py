@@ -16,16 +16,17 @@ from tokenring.engine import (
     OutputPort,
     Schema,
     Token,
+    UsageError,
     float64,
     kernel,
     readonly,
     void,
 )
 from tokenring.engine.compiled import Words
-from tokenring.operators.graphs.adjacency import Adjacency
+from tokenring.operators.collections.refused import whole_number
+from tokenring.operators.graphs.adjacency import Adjacency, edges_of
 from tokenring.operators.graphs.components import ends
 from tokenring.operators.migrate import state_moves
-from tokenring.operators.state import require_rows
 
 RANK = Schema(node="int64", rank="float64")
 _FLOATS = float64[::1]
@@ -79,8 +80,12 @@ def page_rank(edges: AnyStream, nodes: int, rounds: int, damping: float = 0.85) 
     its number of edges. What nodes without edges from them have is lost, so ranks add up to less than 1. A sum depends
     on the order of arrival, in its last bits. Exchanged by node; memory: the edges and nodes of open times.
     Source: Page, Brin, Motwani, Winograd, "The PageRank Citation Ranking" (1999), section 2.
+    SchemaError for nodes that are not int64; UsageError for numbers that are none.
     """
-    require_rows("page_rank", edges)
+    edges = edges_of("page_rank", edges)
+    nodes, rounds = whole_number("page_rank", "nodes", nodes, 1), whole_number("page_rank", "rounds", rounds, 0)
+    if not isinstance(damping, int | float) or not 0 <= damping <= 1:
+        raise UsageError(f"operator 'page_rank': damping must be a number from 0 to 1, not {damping!r}")
     with edges.scope.loop("page_rank") as loop:
         entered, names = loop.enter(edges), loop.enter(ends(edges))
         back = loop.feedback(RANK)

@@ -140,7 +140,7 @@ REFUSES: dict[str, Declare] = {
     "running_average": lambda s: operators.running_average(s, "key", "value"),
     "tumbling_average": lambda s: operators.tumbling_average(s, "value", "key", 5),
     "word_count": lambda s: operators.word_count(s, "key", "value"),
-    "least_values": lambda s: graphs.least_values(s, as_rows(s)),
+    "least_values": lambda s: graphs.least_values(select(s, "key", "value"), select(as_rows(s), "key", "value")),
     "page_rank": lambda s: graphs.page_rank(select(s, src=col("key"), dst=col("value")), 5, 3),
     "ends": lambda s: distinct(graphs.ends(select(s, src=col("key"), dst=col("value")))),
     "connected_components": lambda s: graphs.connected_components(select(s, src=col("key"), dst=col("value"))),

@@ -18,6 +18,15 @@ def edges_of(rows: Collection) -> Collection:
     return rows.select(src=tr.col("k"), dst=tr.col("v"))
 
 
+def texts_of(rows: Collection) -> Collection:
+    """The same, of texts, the other way round, and with something else beside."""
+    return rows.select(weight=tr.lit(7), dst=tr.col("v").cast("string"), src=tr.col("k").cast("string"))
+
+
+def numbers_of(rows: Collection) -> Collection:
+    return rows.select(**{name: tr.col(name).cast("int64") for name in rows.schema.names})
+
+
 def graph_of(edges: Rows) -> networkx.DiGraph:
     return networkx.DiGraph(list(edges))
 
@@ -85,6 +94,10 @@ PROGRAMS: dict[str, tuple[int, Callable[..., Collection], Callable[..., Rows]]] 
     "closure": (1, lambda rows: graphs.closure(edges_of(rows)), closed),
     "ranks": (1, lambda rows: graphs.page_rank(edges_of(rows), ROUNDS), ranked),
     "labels": (2, least_labels, labelled),
+    "components of texts": (1, lambda rows: numbers_of(graphs.connected_components(texts_of(rows))), components),
+    "strong edges of texts": (1, lambda rows: numbers_of(graphs.strong_edges(texts_of(rows))), strong),
+    "closure of texts": (1, lambda rows: numbers_of(graphs.closure(texts_of(rows))), closed),
+    "ranks of texts": (1, lambda rows: numbers_of(graphs.page_rank(texts_of(rows), ROUNDS)), ranked),
 }
 
 
@@ -95,9 +108,18 @@ def test_a_graph_has_at_every_time_what_follows_from_its_edges(name: str, worker
     check(build, expected, inputs, workers, seeds=3)
 
 
-def test_edges_without_ends_are_refused() -> None:
-    with raises(tr.SchemaError, "closure", "'src' and 'dst'", "Schema(k=int64, v=int64)", "select"):
-        run([[(1, 2, 0, 1)]], graphs.closure, 1, 0)
+@pytest.mark.parametrize("name", ["connected_components", "strong_edges", "closure", "page_rank"])
+def test_edges_without_ends_are_refused(name: str) -> None:
+    graph = getattr(graphs, name)
+    with raises(tr.SchemaError, f"operator {name!r}", "'src' and 'dst'", "Schema(k=int64, v=int64)", "select"):
+        run([[(1, 2, 0, 1)]], graph, 1, 0)
+    with raises(tr.SchemaError, f"operator {name!r}", "of one kind", "src=int64, dst=string"):
+        run([[(1, 2, 0, 1)]], lambda rows: graph(rows.select(src=tr.col("k"), dst=tr.col("v").cast("string"))), 1, 0)
+
+
+def test_ranks_are_of_one_round_at_least() -> None:
+    with raises(tr.UsageError, "operator 'page_rank'", "rounds", "1 or more", "not 0"):
+        run([[(1, 2, 0, 1)]], lambda rows: graphs.page_rank(edges_of(rows), 0), 1, 0)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

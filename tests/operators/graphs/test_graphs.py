@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.graphs import references
 from tests.operators.graphs.references import Edges
 from tests.operators.helpers import bench
-from tokenring.engine import Schema, Stream
+from tokenring.engine import OperatorError, Schema, SchemaError, Stream, UsageError
 from tokenring.operators import map_batches
 from tokenring.operators.graphs import least_values, page_rank, random_edges
 from tokenring.operators.graphs.components import connected_components, ends, strongly_connected_components
@@ -150,6 +151,94 @@ def test_long_ways(workers: int) -> None:
     assert outcomes(distances_from_3, [path], workers) == [{node: node - 3 for node in range(3, 151)}]
     assert outcomes(strongly_connected_components, [path], workers) == [{}]
     assert outcomes(strongly_connected_components, [[*path, (150, 3)]], workers) == [dict.fromkeys(range(3, 151), 3)]
+
+
+MADE: dict[str, Callable[[Stream], Stream]] = {
+    "page_rank": lambda edges: page_rank(edges, 4, 3),
+    "connected_components": connected_components,
+    "strongly_connected_components": strongly_connected_components,
+    "ends": ends,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_edges_are_found_by_name(name: str) -> None:
+    edges = {"src": [1, 2, 3, 3], "dst": [2, 3, 1, 4]}
+    found = []
+    for schema in (EDGE, Schema("weight dst src")):
+        with bench([schema], MADE[name]) as made:
+            made.send({"weight": [9, 8, 7, 6], **edges} if "weight" in schema.positions else edges)
+            made.close()
+            found.append(made.sent())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "schema",
+    [
+        Schema(src="string", dst="string"), Schema(src="int64?", dst="int64"), Schema(src="int64", dst="float64"),
+        Schema(src="timestamp", dst="timestamp"), Schema("src to"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_nodes_are_numbers(name: str, schema: Schema) -> None:
+    with raises(SchemaError, f"operator {name!r}", "'src' and 'dst'", "int64", "select"), bench([schema], MADE[name]):
+        pass
+
+
+def test_least_values_are_of_two_columns() -> None:
+    with raises(SchemaError, "'least_values'", "edges (from, to)", "two columns"), bench(
+        [Schema("weight src dst"), NODE_VALUE], least_values
+    ):
+        pass
+    with raises(SchemaError, "'least_values'", "seeds (node, value)", "string"), bench(
+        [EDGE, Schema(node="int64", value="string")], least_values
+    ):
+        pass
+
+
+@pytest.mark.parametrize("step", [-1, 0.5, True])
+def test_values_do_not_sink(step: Any) -> None:
+    with raises(UsageError, "'least_values'", "step", f"not {step!r}"), bench(
+        [EDGE, NODE_VALUE], lambda edges, seeds: least_values(edges, seeds, step)
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "fails"),
+    [
+        (2**63 - 1, 0, True), (2**63 - 2, 0, False), (2**63 - 2, 1, True), (2**63 - 4, 1, False), (2**63 - 3, 1, True),
+        (2**63 - 3, 5, True), (-(2**63), 2**40, False), (2**62 + 2**61, 2**61, True),
+    ],
+)  # fmt: skip
+def test_values_end_below_what_stands_for_none(value: int, step: int, fails: bool) -> None:
+    """Two edges lead from the seed: 0 to 1, and to 2."""
+    with bench([EDGE, NODE_VALUE], lambda edges, seeds: least_values(edges, seeds, step)) as made:
+        made.send({"src": [0, 1], "dst": [1, 2]})
+        made.send({"node": [0], "value": [value]}, to=1)
+        if fails:
+            with raises(OperatorError, "least_values/improve", "UsageError", "2**63 - 2"):
+                made.close()
+                made.sent()
+        else:
+            made.close()
+            assert made.sent() == [(0, node, value + node * step) for node in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("said", "numbers"),
+    [
+        ("nodes", (0, 3)), ("nodes", (2.5, 3)), ("rounds", (4, -1)), ("rounds", (4, 2.5)), ("damping", (4, 3, 5)),
+        ("damping", (4, 3, float("nan"))), ("damping", (4, 3, "0.85")),
+    ],
+)  # fmt: skip
+def test_ranks_of_what_is_no_number(said: str, numbers: tuple[Any, ...]) -> None:
+    with raises(UsageError, "operator 'page_rank'", said, repr(numbers[-1] if said != "nodes" else numbers[0])), bench(
+        [EDGE], lambda edges: page_rank(edges, *numbers)
+    ):
+        pass
 
 
 def test_a_graph_is_the_same_however_it_is_split() -> None:
