@@ -17,6 +17,7 @@ import tokenring as tr
 from tests.errors import raises
 from tests.operators.collections.harness import UPDATE
 from tokenring.shm.memory import process_start_ticks
+from tokenring.tools.commands.query import _key_in
 
 WATCHDOG_S = 60
 ROWS = 1000
@@ -63,12 +64,14 @@ def serve_until(worker: tr.Worker, steps: int) -> None:
 
 
 def serve_times(worker: tr.Worker) -> None:
-    """Rows by their times, one of which is null."""
+    """Rows by their times and by their texts, one of which is null."""
     with worker.dataflow("times") as scope:
-        changes, rows = scope.new_collection(tr.Schema("n", at="timestamp?"), "rows")
+        changes, rows = scope.new_collection(tr.Schema("n", at="timestamp?", word="string?"), "rows")
         rows.arrange("at").export("by at")
+        rows.arrange("word").export("by word")
     if worker.index == 0:
-        changes.insert({"n": [1, 2], "at": ["2024-01-01T00:00:00", None]})
+        words = [None, "null", "a, b"]
+        changes.insert({"n": [1, 2, 3], "at": ["2024-01-01T00:00:00", None, "2025-01-01T00:00:00"], "word": words})
     changes.advance_to(1)
     while not worker.stopping:
         worker.step_or_park(0.01)
@@ -78,13 +81,15 @@ def serve_times(worker: tr.Worker) -> None:
 def test_a_view_is_asked_for_a_time_as_it_is_written_elsewhere() -> None:
     at, ns = datetime(2024, 1, 1), 1_704_067_200 * 10**9
     with tr.start(serve_times, 2) as group:
-        while group.query("by at", timeout_s=WATCHDOG_S).rows.num_rows < 2:
+        while group.query("by at", timeout_s=WATCHDOG_S).rows.num_rows < 3:
             pass
         as_text = at.isoformat(" ") + "Z"
         for key in (at, at.replace(tzinfo=UTC), at.date(), np.datetime64(at), as_text, ns, np.int64(ns)):
             assert group.query("by at", key=key, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [1], key
         for nothing in (None, "null"):
             assert group.query("by at", key=nothing, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [2]
+        for key, row in (("[null]", 1), ("null", 2), ('["null"]', 2), ('["a, b"]', 3)):  # on the command line
+            assert group.query("by word", key=_key_in(key), timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [row], key
         for key, facts in (("noon", ("'noon'", "column 'at'", "time")), (b"noon", ("b'noon'", "key", "a time"))):
             with raises(tr.TokenRingError, *facts):
                 group.query("by at", key=key, timeout_s=WATCHDOG_S)

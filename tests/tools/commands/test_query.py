@@ -54,7 +54,7 @@ def test_a_time_of_the_past_is_read_as_it_was(group: Serving) -> None:
 
 def test_the_command_prints_rows_of_a_key(group: Serving) -> None:
     assert group.typed("query", "rows", "--key", "-1").stdout == '{"key":-1,"name":"stays","times":1}\n'
-    said = json.loads(group.tokenring("query", "rows", "--key", "-1", "--json").stdout)
+    said = json.loads(group.tokenring("query", "rows", "--key", "[-1]", "--json").stdout)
     assert said["view"] == "rows" and said["time"] > KEPT
     assert said["rows"] == [{"key": -1, "name": "stays", "times": 1}]
     lines = group.tokenring("query", "rows").stdout.splitlines()

@@ -4,11 +4,12 @@ from it on.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,7 @@ def views(process: int, timeout: float, json_file: Path | None) -> None:
 @click.command()
 @click.argument("process", type=click.IntRange(min=1))
 @click.argument("view")
-@click.option("--key", metavar="K", help="Only the rows of this key: 7, or of several columns 7,Oslo; or null.")
+@click.option("--key", metavar="K", help="Only the rows of this key: 7, or of several columns 7,Oslo; or in JSON.")
 @click.option("--time", "at", type=int, metavar="T", help="As of this time.  [default: the latest finished one]")
 @click.option("--follow", is_flag=True, help="Print what changes, too, as times finish, until Ctrl-C.")
 @timeout_option
@@ -93,6 +94,9 @@ def query(
 
     PROCESS is the number of the process that launched the group, or of one of its workers; VIEW the name by which the
     program, or an installed dataflow, exports the arrangement: `tokenring views PROCESS` lists them.
+
+    A key in JSON is a list, such as '[null, "a, b"]': of texts with commas, and of a text that is null. Of other
+    columns null alone is one, too.
 
     Rows come as a table on a terminal and as JSON lines elsewhere; the column `times` says how often each is there. The
     run goes on meanwhile.
@@ -106,7 +110,7 @@ def query(
     from tokenring.operators.collections import query as read
     from tokenring.tools.programs import print_returned
 
-    wanted = None if key is None else key.split(",")
+    wanted = None if key is None else _key_in(key)
     if follow:
         return _follow(process, view, wanted, at, timeout, json_file)
     with asking():
@@ -119,8 +123,16 @@ def query(
     return 0
 
 
+def _key_in(text: str) -> list[Any]:
+    """The values of a key that is written with commas between, or in JSON."""
+    if text.startswith("["):
+        with suppress(json.JSONDecodeError):  # a text may begin so, too
+            return list(json.loads(text))
+    return text.split(",")
+
+
 def _follow(
-    process: int, view: str, key: list[str] | None, at: int | None, timeout: float, json_file: Path | None
+    process: int, view: str, key: list[Any] | None, at: int | None, timeout: float, json_file: Path | None
 ) -> int:
     """Print rows, and how they change; the exit status."""
     from tokenring.engine.ask import group_of
