@@ -1,4 +1,4 @@
-"""Graphs kept up to date: what follows from edges (src, dst), at the cost of what an edge changes."""
+"""Graphs kept up to date: what follows from edges (src, dst), of any one kind, at the cost of what an edge changes."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def closure(edges: Collection) -> Collection:
 def page_rank(edges: Collection, rounds: int = 20) -> Collection:
     """Rows (node, surfers): how many are at each node that has an edge after so many rounds, from SURFERS at each. In a
     round five sixths of a node's go on, as many over each of its edges, rounded down, and SURFERS / 6 come anew to each
-    node. They are whole numbers, so what an edge changes ends where it is rounded away.
+    node. They are whole numbers, so what an edge changes ends where it is rounded away. UsageError for rounds below 1.
     """
     rounds = whole_number("page_rank", "rounds", rounds, 1)
     out = _from(edges, "page_rank")
