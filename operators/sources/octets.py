@@ -1,5 +1,7 @@
 """What bytes of CSV and of JSON are looked through for before Arrow's readers, which see less in them, read them."""
 
+import numpy as np
+
 from tokenring.engine import int64, kernel
 from tokenring.engine.raw import bytes_at, find_octet, words_at
 
@@ -46,10 +48,22 @@ def faulty_quote(address: int, size: int, delimiter: int, may_cross: int) -> int
     return -1
 
 
+@kernel
+def _has_hexadecimal(octets: np.ndarray) -> bool:
+    """Whether 0x is anywhere. A loop without a branch, which is compiled to vectors: in texts x is a letter like others.
+    """
+    found = np.uint8(0)
+    for at in range(len(octets) - 1):
+        found |= np.uint8((octets[at] == _ZERO) & ((octets[at + 1] | np.uint8(_X ^ _CAPITAL_X)) == _X))
+    return found != 0
+
+
 @kernel(int64(int64, int64, int64))
 def may_be_hexadecimal(address: int, size: int, delimiter: int) -> int:
     """Whether one of the values in `size` bytes of CSV may begin with 0x."""
     octets = bytes_at(address, size)
+    if not _has_hexadecimal(octets):
+        return 0
     for octet in (_X, _CAPITAL_X):
         at = find_octet(address, 1, size, octet, 1)
         while at < size:
