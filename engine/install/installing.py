@@ -113,9 +113,13 @@ class Installing(_Named):
         """Build it; where a constructor raises on some worker, all of them drop it again."""
         is_there, why = build(self.worker, self._scope, self._alarm, self._code)
         if is_there:
-            self.tell()
+            self.tell_there()
         elif why:
             self.tell(error=f"{self.name!r} is not installed: {why}")
+
+    def tell_there(self) -> None:
+        """Say that it is there."""
+        self.tell()
 
 
 class Removing(_Named):

@@ -19,16 +19,17 @@ with later(__name__):
         require_there,
         say_inserted,
     )
+    from tokenring.operators.recovery.installing import InstallingSaved, RemovingSaved
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.of_worker import WorkerSaving
     from tokenring.operators.recovery.options import Recovery
-    from tokenring.operators.recovery.removing import RemovingSaved
     from tokenring.operators.recovery.saved import SavedRows, SavedSink, SavedSource
     from tokenring.operators.recovery.saving import Saving
     from tokenring.operators.recovery.taking import Taking
     from tokenring.operators.recovery.wanted import OneMore, Wanted
 
 __all__ = [
+    "InstallingSaved",
     "JobFolder",
     "OneMore",
     "Recovery",

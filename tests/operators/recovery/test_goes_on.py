@@ -14,18 +14,21 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tokenring as tr
+from tests.copies import WATCHDOG_S
 from tests.errors import raises
 from tokenring import Recovery, RecoveryError, UsageError
 from tokenring.operators.recovery import JobFolder, Wanted, keeping
 from tokenring.operators.recovery import folder as job_folder
+from tokenring.operators.recovery.installing import INSTALLED
 
 ROWS = 12_000
 EVERY = "50ms"
@@ -260,6 +263,34 @@ def test_no_worker_that_has_ended_is_waited_for(tmp_path: Path, monkeypatch: pyt
     job = JobFolder(tmp_path / "job")
     with job.locked():
         assert keeping.Keeper(job, Recovery(job.path), None, 2)._try_to_take(processes) is None
+
+
+def test_who_installs_is_told_of_a_snapshot_that_fails_and_another_is_tried_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "_LEAST_PAUSE_S", 0.0)
+    told = tmp_path / "told.json"
+    comes = iter([None, {"error": "no room"}, None, {"number": 1}])
+    heard = []
+
+    def said() -> bytes:
+        return told.read_bytes() if told.exists() else b""
+
+    def take(self: keeping.Keeper, processes: list[int]) -> dict[str, Any] | None:
+        heard.append(said())
+        return next(comes)
+
+    monkeypatch.setattr(keeping.Keeper, "_try_to_take", take)
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        keeper = keeping.Keeper(job, Recovery(job.path, every="1h"), None, 1)
+        keeper.hearing(None)(0, [INSTALLED, str(told)])
+        keeper.starting(None)([])
+        deadline = monotonic() + WATCHDOG_S
+        while b"number" not in said() and monotonic() < deadline:
+            sleep(0.005)
+        keeper.stop()
+    assert keeper.failure is None and heard == [b"", b"", *2 * [b'{"error":"no room"}']]
 
 
 @pytest.mark.parametrize("is_moved", [False, True])
