@@ -23,6 +23,7 @@ with later(__name__):
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.of_worker import WorkerSaving
     from tokenring.operators.recovery.options import Recovery
+    from tokenring.operators.recovery.refusals import refused_to
     from tokenring.operators.recovery.saved import SavedRows, SavedSink, SavedSource
     from tokenring.operators.recovery.saving import Saving
     from tokenring.operators.recovery.taking import Taking
@@ -53,6 +54,7 @@ __all__ = [
     "operators_of",
     "outbox_of",
     "part_number",
+    "refused_to",
     "require_operator",
     "require_there",
     "say_inserted",

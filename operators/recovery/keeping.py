@@ -65,7 +65,10 @@ _OF_WORKER = ("tables", "shares", "contents", "inputs", "since")  # what a manif
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
 _DELETED = " (deleted)"  # behind the name of an open file that has none any more
-_FAULT = re.compile(r"operator (['\"].*?['\"])(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:) (\w+)")
+_FAULT = re.compile(
+    r"operator (['\"].*?['\"])"
+    r"(?:(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:)|: table [^\n]*?:) (\w+)"
+)
 """In what an OperatorError says, the operator and the kind of error."""
 _OF_THE_SYSTEM = {
     *[name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, OSError)],
