@@ -101,6 +101,9 @@ class Installing(_Named):
         there = self.installed.named.get(self.name)
         if there is not None and not there.done:
             raise UsageError(f"a dataflow is installed as {self.name!r} already; remove it, or give another name")
+        of_installed = [dataflow.instance for dataflow in self.installed.numbered.values()]
+        if self.name in [one.name for one in self.worker.dataflows.running if one not in of_installed]:
+            raise UsageError(f"dataflow {self.name!r} is the program's own; give another name")
         self._code = Code(*question["code"])
         self._scope, self._alarm = declare(self.worker, self.name, self._code)
 
