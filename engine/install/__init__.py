@@ -3,7 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.engine.install.asking import install, remove
+    from tokenring.engine.install.asking import SAVED, install, remove
     from tokenring.engine.install.code import Code, code_of
     from tokenring.engine.install.failing import Failing
     from tokenring.engine.install.installed import Installed
@@ -11,6 +11,7 @@ with later(__name__):
     from tokenring.engine.install.together import Together
 
 __all__ = [
+    "SAVED",
     "Code",
     "Failing",
     "Installed",

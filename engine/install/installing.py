@@ -101,6 +101,9 @@ class Installing(_Named):
         there = self.installed.named.get(self.name)
         if there is not None and not there.done:
             raise UsageError(f"a dataflow is installed as {self.name!r} already; remove it, or give another name")
+        of_installed = [dataflow.instance for dataflow in self.installed.numbered.values()]
+        if self.name in [one.name for one in self.worker.dataflows.running if one not in of_installed]:
+            raise UsageError(f"dataflow {self.name!r} is the program's own; give another name")
         self._code = Code(*question["code"])
         self._scope, self._alarm = declare(self.worker, self.name, self._code)
 
@@ -113,9 +116,13 @@ class Installing(_Named):
         """Build it; where a constructor raises on some worker, all of them drop it again."""
         is_there, why = build(self.worker, self._scope, self._alarm, self._code)
         if is_there:
-            self.tell()
+            self.tell_there()
         elif why:
             self.tell(error=f"{self.name!r} is not installed: {why}")
+
+    def tell_there(self) -> None:
+        """Say that it is there."""
+        self.tell()
 
 
 class Removing(_Named):

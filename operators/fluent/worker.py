@@ -31,6 +31,12 @@ def _recovery() -> Any:
     return recovery
 
 
+def _installing(worker: "Worker") -> Any:
+    from tokenring.engine.install import Installing
+
+    return Installing if worker.saving is None else _recovery().InstallingSaved
+
+
 def _removing(worker: "Worker") -> Any:
     from tokenring.engine.install import Removing
 
@@ -53,6 +59,7 @@ class Worker(engine.Worker):
         "migrate": lambda *asked: migrate.Migrating(*asked),
         "snapshot": lambda *asked: _recovery().Taking(*asked),
         "end": lambda *asked: leaving.Leaving(*asked),
+        "install": lambda worker, *asked: _installing(worker)(worker, *asked),
         "remove": lambda worker, *asked: _removing(worker)(worker, *asked),
     }
 

@@ -19,16 +19,18 @@ with later(__name__):
         require_there,
         say_inserted,
     )
+    from tokenring.operators.recovery.installing import InstallingSaved, RemovingSaved
     from tokenring.operators.recovery.keeping import execute_with_recovery, take_now, tell_last
     from tokenring.operators.recovery.of_worker import WorkerSaving
     from tokenring.operators.recovery.options import Recovery
-    from tokenring.operators.recovery.removing import RemovingSaved
+    from tokenring.operators.recovery.refusals import refused_to
     from tokenring.operators.recovery.saved import SavedRows, SavedSink, SavedSource
     from tokenring.operators.recovery.saving import Saving
     from tokenring.operators.recovery.taking import Taking
     from tokenring.operators.recovery.wanted import OneMore, Wanted
 
 __all__ = [
+    "InstallingSaved",
     "JobFolder",
     "OneMore",
     "Recovery",
@@ -52,6 +54,7 @@ __all__ = [
     "operators_of",
     "outbox_of",
     "part_number",
+    "refused_to",
     "require_operator",
     "require_there",
     "say_inserted",

@@ -35,11 +35,12 @@ from tokenring.engine.ask import (
 )
 from tokenring.engine.worker import default_workers
 from tokenring.operators.recovery.folder import LOCK, JobFolder, Snapshot, dead_letters_of, part_name
+from tokenring.operators.recovery.installing import INSTALLED
 from tokenring.operators.recovery.of_worker import WorkerSaving
 from tokenring.operators.recovery.options import DEAD_LETTERS, Recovery
 from tokenring.operators.recovery.refusals import in_one_line, refusal
 from tokenring.operators.recovery.saved import SavedSink
-from tokenring.operators.recovery.saving import CHANGED, INSTALLED, LEAVE_OUT
+from tokenring.operators.recovery.saving import CHANGED, LEAVE_OUT
 from tokenring.operators.recovery.wanted import TOLD, WANTED, Wanted, answer_to
 from tokenring.operators.recovery.words import (
     DECIDED,
@@ -57,14 +58,17 @@ from tokenring.operators.recovery.words import (
 )
 
 _STAND_S, _REST_S, _WRITE_S = 10.0, 60.0, 3600.0  # that workers may take for each part of a snapshot
-_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew
+_LEAST_PAUSE_S, _MOST_PAUSE_S = 0.1, 10.0  # before a group is started anew, or a snapshot is tried again for a wish
 _WATCH_S = 1.0
 _MOST_ATTEMPTS = 1000
 _OF_WORKER = ("tables", "shares", "contents", "inputs", "since")  # what a manifest has of each
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
 _DELETED = " (deleted)"  # behind the name of an open file that has none any more
-_FAULT = re.compile(r"operator (['\"].*?['\"])(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:) (\w+)")
+_FAULT = re.compile(
+    r"operator (['\"].*?['\"])"
+    r"(?:(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:)|: table [^\n]*?:) (\w+)"
+)
 """In what an OperatorError says, the operator and the kind of error."""
 _OF_THE_SYSTEM = {
     *[name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, OSError)],
@@ -247,8 +251,9 @@ class Keeper:
         self.may_go = {*recovery.drop, *map(os.path.abspath, recovery.drop)}
         """What may be lost, by name; sinks are called by their folders."""
         self._stopping = threading.Event()
-        self._is_wanted = False
-        """Whether a snapshot is to be taken soon, whoever asks."""
+        self._wishes: list[Path] = []
+        """Where is to be said what came of the next snapshot: one for each dataflow that none has since it was
+        installed."""
         self._threads: list[threading.Thread] = []
         self._last_parts: list[dict[str, Any]] = []
         self._sinks: dict[str, dict[str, str]] = {}
@@ -286,8 +291,8 @@ class Keeper:
                 _say(value[1])
             elif isinstance(value, list) and value[:1] == [LEAVE_OUT]:
                 self.leave_out.update(value[1])
-            elif value == [INSTALLED]:
-                self._is_wanted = True
+            elif isinstance(value, list) and value[:1] == [INSTALLED]:
+                self._wishes.append(Path(value[1]))
             elif on_note is not None:
                 on_note(worker, value)
 
@@ -318,13 +323,12 @@ class Keeper:
     def _keep(self, processes: list[int]) -> None:
         try:
             every_s = self._recovery.nanoseconds("every") / 1e9
-            next_s = time.monotonic() + every_s
+            next_s, wish_s, pause_s = time.monotonic() + every_s, 0.0, _LEAST_PAUSE_S
             while not self._stopping.wait(min(max(next_s - time.monotonic(), 0), 0.05)):
-                wanted = list(self.folder.path.glob(f"{WANTED}*"))
-                if time.monotonic() < next_s and not wanted and not self._is_wanted:
-                    continue
-                self._is_wanted = False
+                wanted, wishes = list(self.folder.path.glob(f"{WANTED}*")), [*self._wishes]
                 began_s = time.monotonic()
+                if began_s < next_s and not wanted and not (wishes and began_s >= wish_s):
+                    continue
                 said = self._try_to_take(processes)
                 now_s = time.monotonic()
                 next_s = max(began_s + every_s, 2 * now_s - began_s)  # half of the time at most goes to snapshots
@@ -332,6 +336,14 @@ class Keeper:
                     with suppress(OSError):  # who asked has gone, or the disk is full
                         path.unlink()
                         write_whole(answer_to(path), said)
+                for path in wishes if said is not None else ():
+                    with suppress(OSError):  # who asked has gone; the wish stays
+                        write_whole(path, said)
+                if said is not None and "number" in said:
+                    del self._wishes[: len(wishes)]
+                    pause_s = _LEAST_PAUSE_S
+                else:
+                    wish_s, pause_s = now_s + pause_s, min(2 * pause_s, _MOST_PAUSE_S)
         except BaseException as error:
             self.failure = error
             if not isinstance(error, RecoveryError):  # which ends the run, and says all

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tokenring.engine import RecoveryError
+from tokenring.engine import OperatorError, RecoveryError
 
 _RIGHTS = {errno.EACCES, errno.EPERM}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -34,3 +34,14 @@ def in_one_line(place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise refusal(error, place) from None
+
+
+@contextmanager
+def refused_to(operator: str, worker: int, place: Path) -> Iterator[None]:
+    """Within the block, what the system refuses an operator of its files is an OperatorError that names it, as the
+    program calls it, and their folder: files are hidden, and some operators have others beside them."""
+    try:
+        yield
+    except OSError as error:
+        why = refusal(OSError(error.errno, error.strerror or str(error)), place)
+        raise OperatorError(f"operator {operator!r} on worker {worker}: {type(error).__name__}: {why}") from error

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 CHANGED = "tokenring: the program has changed"
 """Begins what a worker reports of that, in words."""
-INSTALLED = "tokenring: a dataflow was installed"
-"""What a worker reports, so that a snapshot soon has it."""
 LEAVE_OUT = "tokenring: these can leave out rows"
 """Begins what a worker reports of operators, by the names that errors give them."""
 
@@ -352,8 +350,6 @@ class Saving:
         from tokenring.engine.explain import left_open  # noqa: F401 - copies look by it, and are not to load it each
 
         self.is_built = True
-        if self.name and not self.of_worker.comes_back and self.of_worker.worker.index == 0:
-            self.of_worker.report([INSTALLED])
         told = [] if self.resumed is None else self.resumed.operators.values()
         had = {name for one in told for name in one["sources"]}
         for known in self._numbers:

@@ -36,6 +36,7 @@ from tokenring.engine import UsageError, Worker
 from tokenring.engine.ask import write_whole
 from tokenring.engine.group import die_with_parent
 from tokenring.operators.recovery.of_worker import WorkerSaving
+from tokenring.operators.recovery.refusals import refusal
 from tokenring.operators.recovery.words import (
     DECIDED,
     FREEZE,
@@ -156,7 +157,8 @@ class Taking:
             status = 0
         except BaseException as error:
             with suppress(BaseException):  # who asks may be gone
-                said = {"error": f"{type(error).__name__}: {error}"}
+                why = refusal(error, self._into.parent) if isinstance(error, OSError) else error
+                said = {"error": f"{type(error).__name__}: {why}"}
                 write_whole(self._folder / f"failed-{self._worker.index}.json", said)
         finally:
             os._exit(status)

@@ -1,6 +1,7 @@
 """Snapshots that somebody wants now: asked for by a file in the job's folder, and answered there."""
 
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic_ns
 from typing import Any
@@ -56,8 +57,9 @@ class OneMore:
             self._number = told["number"]
         elif not self._number and (told is not None or not self._asked_ns):
             if monotonic_ns() >= self._asked_ns + _AGAIN_NS:
-                self._wanted.forget()
-                self._wanted.ask()
+                with suppress(OSError):  # the disk is full: none can be taken either, as the launcher says
+                    self._wanted.forget()
+                    self._wanted.ask()
                 self._asked_ns = monotonic_ns()
         return self._number
 

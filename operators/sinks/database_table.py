@@ -31,6 +31,7 @@ _CURES = {
     "locked": f"another process writes to it, for {LOCKED_S} s or more: let that end, and run it again",
     "unable to open": "make its folder, and let this user write there",
     "would lose data": 'databases have microseconds: round the column to such, or .cast("int64") it',
+    "is full": "make room there, and run it again",
     "readonly": "let this user write to it, and to its folder",
 }
 
@@ -40,13 +41,14 @@ class DatabaseTable:
 
     def __init__(
         self, connect: Callable[[], Any], name: str, rows: Schema, operator: str, paramstyle: str, cure: str,
-        key: Sequence[str] = (), deleted: str | None = None,
+        key: Sequence[str] = (), deleted: str | None = None, file: str = "",
     ) -> None:  # fmt: skip
-        """cure: what to do where the database refuses something, if nothing better is known. key: the columns of which
-        a row takes the place of the one before. deleted: the column of rows that says whether there is none from then
-        on, which the table does not have."""
+        """cure: what to do where the database refuses something, if nothing better is known. file: where it is, of
+        SQLite's. key: the columns of which a row takes the place of the one before. deleted: the column of rows that
+        says whether there is none from then on, which the table does not have."""
         self.name, self.sql = name, ".".join(map(_quoted, name.split(".")))
         self._key, self._deleted = key, deleted
+        self._called = f"table {name!r} of {file}" if file else f"table {name!r}"
         self._connect, self._rows = connect, rows
         self._schema = schema = rows.select([column for column in rows.names if column != deleted])
         self._operator, self._paramstyle, self._cure = operator, paramstyle, cure
@@ -91,7 +93,7 @@ class DatabaseTable:
         except Exception as error:
             cure = next((cure for part, cure in _CURES.items() if part in str(error)), self._cure)
             raise OperatorError(
-                f"operator {self._operator!r}: table {self.name!r}: {type(error).__name__}: {error}; {cure}"
+                f"operator {self._operator!r}: {self._called}: {type(error).__name__}: {error}; {cure}"
             ) from error
 
     def close(self) -> None:

@@ -22,7 +22,7 @@ class DeadLetters:
         for operator in sorted(saving.given_up):
             folder = dead_letters_of(saving.folder.path, operator)
             folder.parent.mkdir(parents=True, exist_ok=True)
-            box = Outbox(folder, ".parquet", parquet_parts(), str(folder))
+            box = Outbox(folder, ".parquet", parquet_parts(), operator, str(folder))
             box.begin(saving.worker.index)
             self._boxes[operator] = saving.sinks[str(folder)] = box
 

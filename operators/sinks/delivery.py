@@ -33,6 +33,7 @@ from tokenring.operators.recovery import (
     inserted_until,
     outbox_of,
     part_number,
+    refused_to,
     say_inserted,
 )
 from tokenring.operators.sinks.gather import opened
@@ -114,6 +115,10 @@ def deliver_to(
         is_over = partial(has_ended, saving, sink, context.peers) if finished else last.number
 
         def logic(output: OutputPort) -> None:
+            with refused_to(name, context.worker_index, saving.folder.path):
+                go_on()
+
+        def go_on() -> None:
             if token.live:
                 is_last = written.frontier == COMPLETE and bool(is_over())  # asked before the look at what has appeared
                 if delivery.step():

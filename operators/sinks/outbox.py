@@ -35,6 +35,7 @@ from tokenring.operators.recovery import (
     inserted_until,
     outbox_of,
     part_number,
+    refused_to,
     require_there,
     tell_last,
 )
@@ -50,9 +51,12 @@ class Outbox:
     """One worker's files: a SavedSink."""
 
     def __init__(
-        self, folder: Path, suffix: str, writer: Callable[[Path, Schema], PartWriter], known: str, into: str = ""
-    ) -> None:
+        self, folder: Path, suffix: str, writer: Callable[[Path, Schema], PartWriter], name: str, known: str,
+        into: str = "",
+    ) -> None:  # fmt: skip
+        """name: the operator's, as errors have it."""
         self.folder, self.suffix, self.known, self.into = folder, suffix, known, into
+        self._name = name
         self._writer = writer
         self._numbers = count()
         self._worker = 0
@@ -71,16 +75,18 @@ class Outbox:
         """Rows of one message. Where their columns are others than those before them, they go to another file."""
         if self._part is not None and batch.schema != self._schema:
             self.close()
-        if self._part is None:
-            self._schema = batch.schema
-            self._path = _new_file(self.folder, self._worker, next(self._numbers))
-            self._part = self._writer(self._path, batch.schema)
-        self._part.write(time, batch)
+        with refused_to(self._name, self._worker, self.folder):
+            if self._part is None:
+                self._schema = batch.schema
+                self._path = _new_file(self.folder, self._worker, next(self._numbers))
+                self._part = self._writer(self._path, batch.schema)
+            self._part.write(time, batch)
 
     def close(self) -> list[str]:
         """No rows come any more: the files that no snapshot is known to have."""
         if self._part is not None:
-            self._part.close()
+            with refused_to(self._name, self._worker, self.folder):
+                self._part.close()
             self._part = None
             self._closed.append((0, os.fspath(self._path)))
         return [path for _, path in self._closed]
@@ -185,7 +191,7 @@ def deliver(
         _require_new(target, name, saving, known)
     else:
         require_there(target, saving.folder.path)
-    outbox = Outbox(target, suffix, writer, known, into)
+    outbox = Outbox(target, suffix, writer, name, known, into)
     saving.sinks[str(target)] = outbox
     builder = stream.operator(name)
     port = builder.input(stream)
@@ -258,6 +264,10 @@ def deliver_finished(
         parts = count()
 
         def logic(rows: InputPort) -> None:
+            with refused_to(name, context.worker_index, target):
+                write(rows)
+
+        def write(rows: InputPort) -> None:
             nonlocal there
             part, path = None, target
             for time, batch in waiting.finished(rows):

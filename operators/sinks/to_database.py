@@ -102,7 +102,9 @@ def to_database(
     finished = checked_commit(commit, name, saving is not None)
     keys = _checked_key(stream.schema, key, deleted, name)
     cure = "mend that, and run it again: what was committed stays" if saving is None else "mend that, and run it again"
-    make = partial(DatabaseTable, _connecting(database, name), operator=name, paramstyle=paramstyle, cure=cure)
+    connect = _connecting(database, name)
+    file = "" if callable(database) else os.path.abspath(database)
+    make = partial(DatabaseTable, connect, operator=name, paramstyle=paramstyle, cure=cure, file=file)
     rows = make(table, stream.schema, key=keys, deleted=deleted)
     require_outside_loops(stream, name)
     if keys:

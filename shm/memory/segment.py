@@ -61,7 +61,7 @@ class Segment:
         try:
             memory = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600)
         except (OSError, posix_ipc.Error) as error:
-            raise SegmentError(f"cannot create shared memory {name}: {error}") from error
+            raise SegmentError(f"cannot create shared memory {name}: {error}{_cure(error)}") from error
         hold(memory.fd)
         try:
             os.ftruncate(memory.fd, layout.total_bytes)
@@ -74,7 +74,8 @@ class Segment:
                 raise
             if error.errno in (errno.ENOSPC, errno.ENOMEM):
                 raise _too_little_room(layout.total_bytes, None) from error
-            raise SegmentError(f"cannot size shared memory {name} to {layout.total_bytes} bytes: {error}") from error
+            said = f"cannot size shared memory {name} to {layout.total_bytes} bytes: {error}"
+            raise SegmentError(said + _cure(error)) from error
         segment = cls(layout, mapping, name, owned=True, descriptor=memory.fd)
         segment._initialise()
         return segment
@@ -212,10 +213,22 @@ def _mapped(descriptor: int, size_bytes: int) -> mmap.mmap:
         ) from error
 
 
+def _cure(error: Exception) -> str:
+    """What to do where the system refuses a segment; "" where nobody knows."""
+    code = getattr(error, "errno", 0)
+    if code == errno.EFBIG:
+        limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        said = "" if limit == resource.RLIM_INFINITY else f" (`ulimit -f` allows files of {limit >> 10} KiB)"
+        return f"{said}: raise `ulimit -f`, or use fewer workers or smaller queues (queue_bytes)"
+    if code in (errno.EROFS, errno.EACCES, errno.EPERM) or isinstance(error, posix_ipc.PermissionsError):
+        return f" ({SHM_FOLDER}): let this user write to {SHM_FOLDER}, such as by mount -o remount,rw,mode=1777"
+    return ""
+
+
 def _too_little_room(needed_bytes: int, free_bytes: int | None) -> OutOfSharedMemory:
     free = "" if free_bytes is None else f", {free_bytes / 1e6:.1f} MB are free"
     return OutOfSharedMemory(
         f"the run needs {needed_bytes / 1e6:.1f} MB of shared memory in {SHM_FOLDER}{free}; use fewer workers, "
-        f"smaller queues "
-        f"(--queue-kib), or a larger {SHM_FOLDER} (mount -o remount,size=...)"
+        f"smaller queues (Config(queue_bytes=...); --queue-kib, where a command has it), or a larger {SHM_FOLDER} "
+        f"(mount -o remount,size=...)"
     )

@@ -14,18 +14,21 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from time import sleep
+from time import monotonic, sleep
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import tokenring as tr
+from tests.copies import WATCHDOG_S
 from tests.errors import raises
 from tokenring import Recovery, RecoveryError, UsageError
 from tokenring.operators.recovery import JobFolder, Wanted, keeping
 from tokenring.operators.recovery import folder as job_folder
+from tokenring.operators.recovery.installing import INSTALLED
 
 ROWS = 12_000
 EVERY = "50ms"
@@ -260,6 +263,77 @@ def test_no_worker_that_has_ended_is_waited_for(tmp_path: Path, monkeypatch: pyt
     job = JobFolder(tmp_path / "job")
     with job.locked():
         assert keeping.Keeper(job, Recovery(job.path), None, 2)._try_to_take(processes) is None
+
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "error", "sink", "facts"),
+    [
+        ("outbox", "_new_file", FULL, ("to_json_lines", {}), ("out:", "room")),
+        ("part_files", "_JsonPart.finish", FULL, ("to_json_lines", {}), ("out:", "room")),
+        ("outbox", "_new_file", FULL, ("to_json_lines", {"commit": "finished"}), ("out:", "room")),
+        ("outbox", "_new_file", FULL, ("to_database", {"commit": "finished"}), ("job/finished", "room")),
+        ("delivery", "say_inserted", FULL, ("to_database", {"commit": "finished"}), ("job:", "room")),
+        (
+            "database_table", "DatabaseTable.insert", sqlite3.OperationalError("database or disk is full"),
+            ("to_database", {}), ("table 'rows' of", "out:", "room"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_sink_whose_disk_is_full_says_which_and_of_no_row(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    function: str,
+    error: Exception,
+    sink: tuple[str, dict[str, str]],
+    facts: tuple[str, ...],
+) -> None:
+    def is_full(*given: object) -> None:
+        if not isinstance(given[-1], pa.Table) or given[-1].num_rows:  # else it tries whether rows could be inserted
+            raise error
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        rows = scope.from_generator(tr.Schema("at key"), lambda: iter([rows_of(0)]), time="at")
+        kind, options = sink
+        table = ["rows"] if kind == "to_database" else []
+        return getattr(rows, kind)(tmp_path / "out", *table, name="mine", **options)
+
+    monkeypatch.setattr(f"tokenring.operators.sinks.{module}.{function}", is_full)
+    with raises(tr.OperatorError, "operator 'mine'", *facts) as caught:
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job", every="50ms"))
+    (note,) = [note for note in caught.value.__notes__ if "failed so twice" in note]
+    assert "mend that, and run it again" in note and "row" not in note
+
+
+def test_who_installs_is_told_of_a_snapshot_that_fails_and_another_is_tried_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "_LEAST_PAUSE_S", 0.0)
+    told = tmp_path / "told.json"
+    comes = iter([None, {"error": "no room"}, None, {"number": 1}])
+    heard = []
+
+    def said() -> bytes:
+        return told.read_bytes() if told.exists() else b""
+
+    def take(self: keeping.Keeper, processes: list[int]) -> dict[str, Any] | None:
+        heard.append(said())
+        return next(comes)
+
+    monkeypatch.setattr(keeping.Keeper, "_try_to_take", take)
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        keeper = keeping.Keeper(job, Recovery(job.path, every="1h"), None, 1)
+        keeper.hearing(None)(0, [INSTALLED, str(told)])
+        keeper.starting(None)([])
+        deadline = monotonic() + WATCHDOG_S
+        while b"number" not in said() and monotonic() < deadline:
+            sleep(0.005)
+        keeper.stop()
+    assert keeper.failure is None and heard == [b"", b"", *2 * [b'{"error":"no room"}']]
 
 
 @pytest.mark.parametrize("is_moved", [False, True])

@@ -172,7 +172,7 @@ def test_too_little_room_is_said_before_anything_is_made(monkeypatch: pytest.Mon
     status = namedtuple("status", "f_bavail f_frsize")
     monkeypatch.setattr(module.os, "statvfs", lambda _: status(10, 4096))
     before = set(os.listdir("/dev/shm"))
-    with raises(OutOfSharedMemory, "1.1 MB", "0.0 MB", "/dev/shm", "--queue-kib"):
+    with raises(OutOfSharedMemory, "1.1 MB", "0.0 MB", "/dev/shm", "queue_bytes"):
         Segment.create(Layout(2, 64, 65536))
     assert set(os.listdir("/dev/shm")) == before
     require_room(10 * 4096)
@@ -181,7 +181,29 @@ def test_too_little_room_is_said_before_anything_is_made(monkeypatch: pytest.Mon
 def test_room_that_vanishes_while_the_pages_are_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.os, "posix_fallocate", _failing(28))
     before = set(os.listdir("/dev/shm"))
-    with raises(OutOfSharedMemory, "MB", "/dev/shm", "--queue-kib"):
+    with raises(OutOfSharedMemory, "MB", "/dev/shm", "queue_bytes"):
+        Segment.create(LAYOUT)
+    assert set(os.listdir("/dev/shm")) == before
+
+
+@pytest.mark.parametrize(
+    ("where", "function", "error", "facts"),
+    [
+        (posix_ipc, "SharedMemory", OSError(30, os.strerror(30)), ("/dev/shm", "remount,rw")),
+        (posix_ipc, "SharedMemory", posix_ipc.PermissionsError("no permission"), ("/dev/shm", "let this user write")),
+        (os, "ftruncate", OSError(27, os.strerror(27)), ("ulimit -f", "files of 100 KiB", "queue_bytes")),
+    ],
+)
+def test_what_the_system_refuses_has_its_cure(
+    monkeypatch: pytest.MonkeyPatch, where: object, function: str, error: Exception, facts: tuple[str, ...]
+) -> None:
+    def refused(*given: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(where, function, refused)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (100 << 10, resource.RLIM_INFINITY))
+    before = set(os.listdir("/dev/shm"))
+    with raises(SegmentError, str(error), *facts):
         Segment.create(LAYOUT)
     assert set(os.listdir("/dev/shm")) == before
 

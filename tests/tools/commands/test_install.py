@@ -160,6 +160,8 @@ def test_names_are_taken_once(group: Serving, file: Path) -> None:
     install(asked, code, "by_name", WATCHDOG_S)
     with raises(UsageError, "'by_name'", "remove"):
         install(asked, code, "by_name", WATCHDOG_S)
+    with raises(UsageError, "'base'", "the program's own", "another name"):
+        install(asked, code, "base", WATCHDOG_S)
     remove(asked, "by_name", WATCHDOG_S)
 
 

@@ -15,6 +15,7 @@ from tests.nexmark.helpers import tokenring
 from tests.tools.commands.jobs import WATCHDOG_S, Job, expected
 from tokenring.engine.ask import group_of
 from tokenring.engine.install import code_of, install
+from tokenring.operators.recovery import JobFolder
 
 
 def views_once_there(capsys: pytest.CaptureFixture[str], launcher: str, before: list[int]) -> str:
@@ -58,9 +59,10 @@ def test_a_run_whose_installed_code_is_gone_says_what_to_do(capsys: pytest.Captu
     with job.start("--every", "1h", function="exporting", fresh=True) as command:
         launcher = str(command.pid)
         views_once_there(capsys, launcher, [])
-        install(group_of(command.pid), code_of(f"{code}:keys"), "keys", WATCHDOG_S)
-        assert list(job.wait_for(1).installed) == ["keys"], "nobody has to ask for the snapshot that has it"
-        command.kill(command.pid, signal.SIGTERM)
+        assert not install(group_of(command.pid), code_of(f"{code}:keys"), "keys", WATCHDOG_S)
+        command.kill(command.pid, signal.SIGKILL)
+        ((_, snapshot, _),) = JobFolder(job.kept).all()
+        assert snapshot is not None and list(snapshot.installed) == ["keys"], "nobody has to ask for it"
         command.end()
     code.unlink()
     with job.start(function="exporting", fresh=True) as command:

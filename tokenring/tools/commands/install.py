@@ -20,7 +20,9 @@ def install(process: int, target: str, name: str | None, timeout: float) -> None
     a name (`tokenring views`), and what is there is used where it lies. A collection or an arrangement that it returns
     is kept under the dataflow's name, for `tokenring query`.
 
-    All workers build it, or none: what the function raises is printed here, and the group goes on.
+    All workers build it, or none: what the function raises is printed here, and the group goes on. Where the run keeps
+    snapshots, this returns once one has it; if none could be taken, or not in time, it says that, and the next one has
+    it.
     """
     from tokenring.engine.ask import group_of
     from tokenring.engine.group import warm_up
@@ -33,8 +35,9 @@ def install(process: int, target: str, name: str | None, timeout: float) -> None
     warm_up()  # what it needs is ready when the workers load it
     name = name or function.__name__
     with asking():
-        install_in(group_of(process), code, name, timeout)
-    click.echo(f"installed {name}")
+        why = install_in(group_of(process), code, name, timeout)
+    unsaved = f", and not saved yet, so a death before the next snapshot loses it: {why}" if why else ""
+    click.echo(f"installed {name}{unsaved}")
 
 
 @click.command()

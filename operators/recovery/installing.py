@@ -1,13 +1,31 @@
-"""Removing an installed dataflow whose results appear with snapshots: it goes once those that it had are where they are
-to go."""
+"""Installed dataflows in a run that keeps snapshots: who installs one is told once a snapshot has it, so that no death
+loses it; one that is removed goes once the results that it had are where they are to go."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
-from tokenring.engine.install import Removing
+from tokenring.engine.install import SAVED, Installing, Removing
 from tokenring.operators.recovery.of_worker import WorkerSaving
 from tokenring.operators.recovery.saving import Saving
 from tokenring.operators.recovery.wanted import OneMore
+
+INSTALLED = "tokenring: a dataflow was installed"
+"""Begins what a worker reports of that, with the file in which is to be said what came of the snapshot that has it."""
+
+
+class InstallingSaved(Installing):
+    """A dataflow that a function declares in a run that keeps snapshots.
+
+    The launcher takes a snapshot soon. It has the dataflow, since no worker is at rest that has still to build it.
+    """
+
+    def tell_there(self) -> None:
+        """Say that it is there, and not saved yet; worker 0 asks for the snapshot."""
+        saving: WorkerSaving = self.worker.saving  # type: ignore[attr-defined] # who answers so is a worker of fluent's
+        if self.worker.index == 0:
+            saving.report([INSTALLED, os.fspath(self.folder / SAVED)])
+        self.tell(is_saved=False)
 
 
 class RemovingSaved(Removing):
