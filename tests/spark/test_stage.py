@@ -77,7 +77,8 @@ def test_a_dataframe_without_rows(resident: ResidentSpark, tmp_path: Path) -> No
             "equal ids at the end", {"unique": ["id"]},
             ("row 29998 in order of 'at' and row 29999 in order of 'at'", "both have 29998"),
         ),
-        ("decimals", {}, ("'price'", "decimal128(30, 2)")),
+        ("decimals", {}, ("'price'", "decimal128(30, 2)", "cast it in Spark", "--engine pyarrow")),
+        ("days", {}, ("'at' is date", "cast it to timestamp in Spark")),
         ("equal ids", {"time": "art"}, ("'art'", "did you mean 'at'")),
     ],
 )  # fmt: skip
