@@ -11,10 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tokenring.spark as tokenring_spark
+from tests.errors import raises
 from tests.nexmark.helpers import tokenring
 from tests.nexmark.resident_spark import ResidentSpark
 from tests.operators.sources.helpers import run
 from tests.spark.stage_jobs import ROWS
+from tokenring.engine import UsageError
 from tokenring.operators import read_staged
 from tokenring.operators.staging import StagedTable
 
@@ -89,6 +92,12 @@ def test_what_cannot_be_staged_is_named_and_leaves_nothing(
     assert told.startswith("SchemaError: ")
     assert all(fact in told for fact in facts), told
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_dataframe(tmp_path: Path) -> None:
+    what: Any = "orders.parquet"
+    with raises(UsageError, "a DataFrame of PySpark", "not str", "stage_files"):
+        tokenring_spark.stage(what, tmp_path / "orders", time="at")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tokenring.engine import Schema, SchemaError, did_you_mean
+from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
 from tokenring.operators.staging import Rows, stage_rows
 from tokenring.operators.time import RowOrigin
 
@@ -39,9 +39,14 @@ def stage(
 
     Spark evaluates the DataFrame once, as one sort. Memory of this process: a partition of the sorted rows. Raises
     SchemaError for columns that are not there or that no kind holds, rows without a time, and values that are there
-    twice, naming rows by their number in order of time; UsageError for a place that cannot be written to; whatever
-    Spark raises.
+    twice, naming rows by their number in order of time; UsageError for what is no DataFrame, and for a place that
+    cannot be written to; whatever Spark raises.
     """
+    if not hasattr(dataframe, "mapInArrow"):
+        raise UsageError(
+            f"stage takes a DataFrame of PySpark, as session.read.parquet(...) is, not {type(dataframe).__name__}; for "
+            f"files there is tokenring.operators.staging.stage_files"
+        )
     from pyspark.sql.pandas.types import to_arrow_schema
 
     if time not in dataframe.columns:
