@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -102,6 +103,7 @@ def main(arguments: list[str] | None = None) -> None:
     before = ending_signals_exit("tokenring")
     try:
         status = cli.main(arguments, prog_name="tokenring", standalone_mode=False)
+        click.echo(nl=False)  # what waits to be written is, while we can say that it cannot be
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(_USAGE)
@@ -111,6 +113,11 @@ def main(arguments: list[str] | None = None) -> None:
     except CommandError as error:
         _complain(str(error))
         sys.exit(error.exit_status)
+    except OSError as error:
+        if not _is_output_lost():
+            raise
+        _complain(f"standard output cannot be written ({error.strerror or error})")
+        sys.exit(_USAGE)
     except Ended as ended:
         _complain(str(ended))
         sys.exit(ended.exit_status)
@@ -118,6 +125,18 @@ def main(arguments: list[str] | None = None) -> None:
         if arguments is not None:  # called by a program that goes on
             put_back(before)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _is_output_lost() -> bool:
+    """Whether standard output cannot be written; what waits for it is then thrown away, lest the exit fail on it."""
+    try:
+        click.echo()  # what could not be written need not wait any more, so that a flush alone may succeed
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return True
+    return False
 
 
 def _complain(text: str) -> None:

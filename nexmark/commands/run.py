@@ -182,7 +182,7 @@ def run(
         from tokenring.nexmark.run import require_known
 
         require_known(out_file)
-        require_writable(out_file, "--out")
+        require_writable(out_file, "--out", json_file)
     if verify or engine == "spark":
         from tokenring.nexmark.spark import require_spark
 

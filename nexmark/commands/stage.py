@@ -47,6 +47,8 @@ _MASTER = re.compile(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d*)?\])?|spark://\S+")
 @click.option("--schema", metavar="'A B:KIND …'",
               help="The table's columns and kinds, as 'id:uint64 at:timestamp note:string?': int64 where none is said, "
               "? where there may be nulls.  [default: as the first file has them]")  # fmt: skip
+@click.option("--quoted-newlines", is_flag=True,
+              help="Values in quotes may go across lines in CSV of the table; it is then read whole.")  # fmt: skip
 @click.option("--engine", type=click.Choice(["pyarrow", "spark"]),
               help="Who reads and sorts the table. With spark, SRC may be any place that Hadoop reads, as "
               "hdfs://host/orders: folders of Parquet, or files whose names say otherwise.  "
@@ -80,6 +82,7 @@ def stage(
     unique: tuple[str, ...],
     columns: str | None,
     schema: str | None,
+    quoted_newlines: bool,
     engine: str | None,
     edges: bool,
     time_unit: str | None,
@@ -107,7 +110,8 @@ def stage(
     }  # fmt: skip
     extra = [name for name, value in given.items() if value is not None]
     of_tables = {
-        "--table": table, "--unique": unique or None, "--columns": columns, "--schema": schema, "--engine": engine,
+        "--table": table, "--unique": unique or None, "--columns": columns, "--schema": schema,
+        "--quoted-newlines": quoted_newlines or None, "--engine": engine,
     }  # fmt: skip
     started = time.monotonic()
     if time_column is not None:
@@ -122,12 +126,14 @@ def stage(
             raise OptionError("--time says how to stage a table; --from SRC says which")
         if schema and (columns or engine == "spark"):
             raise OptionError("--schema says columns and kinds, so not with --columns, nor where Spark knows them")
+        if quoted_newlines and engine == "spark":
+            raise OptionError("--quoted-newlines is for --engine pyarrow: Spark reads line after line")
         wanted = {"time": time_column, "table": table, "columns": columns, "unique": unique, "force": force}
         with at_work():
             if engine == "spark":
                 manifest = _stage_on_spark([*sources, *more], out, _checked(master), wanted)
             else:
-                manifest = _stage_table([*sources, *more], out, schema, wanted)
+                manifest = _stage_table([*sources, *more], out, schema, wanted | {"quoted_newlines": quoted_newlines})
         rows = f"{manifest['rows']:,} rows of {manifest['table']}"
         _tell(json_file, out, started, manifest, rows, {name: manifest[name] for name in ("table", "rows")})
         return

@@ -8,8 +8,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tokenring.engine import UsageError
+from tokenring.nexmark.scale_out.csv_by_spark import read_csv_by_spark
 from tokenring.nexmark.spark.jobs import ProgressReporter, spark_job, what_went_wrong
 from tokenring.spark import stage
+from tokenring.tools.errors import InputError
 
 
 def main(session: SparkSession, arguments: dict[str, Any], progress: ProgressReporter) -> dict[str, Any]:
@@ -19,13 +21,16 @@ def main(session: SparkSession, arguments: dict[str, Any], progress: ProgressRep
 
     progress.start(1)
     progress.step(1)
-    options = {"header": "true", "inferSchema": "true", "sep": arguments["delimiter"]}
     try:
-        rows = session.read.format(arguments["format"]).load(
-            arguments["paths"], **(options if arguments["format"] == "csv" else {})
-        )
+        if arguments["format"] == "csv":
+            rows = read_csv_by_spark(session, arguments["paths"], arguments["told"], arguments["delimiter"])
+        else:
+            options = {"mode": "FAILFAST"} if arguments["format"] == "json" else {}
+            rows = session.read.format(arguments["format"]).load(arguments["paths"], **options)
         if arguments["columns"]:
             rows = rows.select([f"`{name}`" for name in arguments["columns"]])
+    except InputError as error:
+        return {"input_error": str(error)}
     except (PySparkException, Py4JJavaError) as error:
         return {"input_error": f"{arguments['told'][0]} cannot be read by Spark: {what_went_wrong(error)}"}
     try:

@@ -24,7 +24,15 @@ with later(__name__):
     from tokenring.operators.sources.generated import from_generator
     from tokenring.operators.sources.json_lines import read_json_lines
     from tokenring.operators.sources.json_rows import JsonRows
-    from tokenring.operators.sources.lines import BLOCK_BYTES, MARK, Block, blocks_of, lines_of, taken_at_once
+    from tokenring.operators.sources.lines import (
+        BLOCK_BYTES,
+        MARK,
+        Block,
+        blocks_of,
+        lines_of,
+        not_utf_8,
+        taken_at_once,
+    )
     from tokenring.operators.sources.live import ARRIVAL, END_OF_STREAM, from_callback
     from tokenring.operators.sources.parquet import read_parquet
     from tokenring.operators.sources.raw_columns import read_columns
@@ -56,6 +64,7 @@ __all__ = [
     "has_nulls",
     "lines_of",
     "meant_by",
+    "not_utf_8",
     "read_arrow",
     "read_columns",
     "read_csv",

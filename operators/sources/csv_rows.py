@@ -36,7 +36,10 @@ def rows_in(lines: Lines, header: bool) -> Lines:
 
 
 class CsvRows:
-    """Makes batches of a schema out of lines. Schemas with bytes have no CSV: SchemaError."""
+    """Makes batches of a schema out of lines. Schemas with bytes have no CSV: SchemaError.
+
+    is_staging: errors name only those options that staging has as well.
+    """
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class CsvRows:
         nulls: Sequence[str],
         time_formats: Sequence[str],
         quoted_newlines: bool,
+        is_staging: bool = False,
     ) -> None:
         self._kinds = tuple(zip(schema.names, schema.kinds, strict=True))
         for column, kind in self._kinds:
@@ -59,12 +63,14 @@ class CsvRows:
         self._nulls = tuple(nulls)
         self._time_formats = tuple(time_formats)
         self._quoted_newlines = quoted_newlines
+        self._is_staging = is_staging
         self._converting: Any = None
 
     def only(self, schema: Schema) -> Self:
         """The same for some of the columns."""
         return type(self)(
-            *(self._name, schema, self._delimiter, self._nulls, self._time_formats, self._quoted_newlines)
+            *(self._name, schema, self._delimiter, self._nulls, self._time_formats, self._quoted_newlines),
+            is_staging=self._is_staging,
         )
 
     def columns(self, file: str, header: bool) -> list[str]:
@@ -87,9 +93,11 @@ class CsvRows:
         for column in self._schema.names:
             if found.count(column) != 1:
                 what = "no column" if column not in found else "more than one column"
-                there = f"line 1 has {', '.join(found)}; if it is a row already, give header=False"
+                there = f"line 1 has {', '.join(found)}; if it is a row already, "
+                there += "write a line of names before it" if self._is_staging else "give header=False"
                 if len(found) == 1:
-                    there += f"; if it is several names, another delimiter= than {self._delimiter!r}"
+                    delimiter = "separate them by" if self._is_staging else "another delimiter= than"
+                    there += f"; if it is several names, {delimiter} {self._delimiter!r}"
                 raise SchemaError(f"source {self._name!r}: {file} has {what} {column!r}: {there}")
         return found
 
@@ -260,7 +268,8 @@ class CsvRows:
         found = faulty_quote(address_of(octets), len(data), ord(self._delimiter), int(self._quoted_newlines))
         if found >= 0:
             line = lines_before(file, at) + data.count(b"\n", 0, found) + 1
-            what = "does not end on it; give quoted_newlines=True if it goes on"
+            option = "quoted_newlines=True (--quoted-newlines)" if self._is_staging else "quoted_newlines=True"
+            what = f"does not end on it; give {option} if it goes on"
             if self._quoted_newlines:
                 what = "has no end: the file is cut off"
             raise SchemaError(f"source {self._name!r}: {file} line {line}: a quoted value {what}")
@@ -295,8 +304,10 @@ class CsvRows:
     def _no_value(self, text: str, name: str, where: str) -> SchemaError:
         """That a text is no value of its column, and what to do."""
         kind = self._schema.kind(name)
-        cures = ["say in time_formats= how it is written"] * (kind.is_instant or kind.is_date)
-        cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)
+        cures = []
+        if not self._is_staging:
+            cures += ["say in time_formats= how it is written"] * (kind.is_instant or kind.is_date)
+            cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)
         cures += ["make it string"]
         what = f"{kind} within 1677 to 2262, to the ns" if kind.is_instant else kind
         said = f"{text!r:.40} is no {what}; {', or '.join(cures)}"

@@ -26,6 +26,7 @@ from tokenring.operators.sources import (
     files_of,
     fitting,
     lines_of,
+    not_utf_8,
     schema_of,
     taken_at_once,
 )
@@ -56,9 +57,13 @@ def table_named(path: str | os.PathLike[str]) -> str:
 
 
 class Inputs:
-    """Files that are there: of each format those with its endings. UsageError for others, and for none."""
+    """Files that are there: of each format those with its endings. UsageError for others, and for none.
 
-    def __init__(self, paths: Paths) -> None:
+    quoted_newlines: whether values in quotes may go across lines in CSV, which is then read whole.
+    """
+
+    def __init__(self, paths: Paths, quoted_newlines: bool = False) -> None:
+        self._quoted_newlines = quoted_newlines
         self.files = files_of("stage", paths, SUFFIXES)
         first = paths if isinstance(paths, str | Path) else next(iter(paths))
         self.first = first if os.path.isdir(first) else self.files[0]
@@ -87,8 +92,10 @@ class Inputs:
             if _is_parquet(file):
                 rows = _read_parquet(file, columns, schema)
             else:
-                kinds = kinds or _kinds_of(self.files[0], columns)
-                rows = _read_lines(file, size, _with_nulls(kinds, file) if schema is None else schema, schema is None)
+                whole = self._quoted_newlines
+                kinds = kinds or _kinds_of(self.files[0], columns, whole)
+                chosen = _with_nulls(kinds, file) if schema is None else schema
+                rows = _read_lines(file, size, chosen, schema is None, whole)
             for batch, place, share in rows:
                 yield Rows(batch, place, before + share * size)
             before += size
@@ -102,33 +109,33 @@ def _is_parquet(file: str) -> bool:
     return Path(file).suffix.lower() in _PARQUET
 
 
-def _kinds_of(file: str, columns: list[str] | None) -> Schema:
+def _kinds_of(file: str, columns: list[str] | None, quoted_newlines: bool) -> Schema:
     """As what the columns of a file are read if nobody says it."""
     if _is_parquet(file):
         return schema_of("stage", pq.read_schema(file), None, columns, (), file)
-    blocks = blocks_of([file], BLOCK_BYTES)[:1]
+    blocks = _blocks(file, quoted_newlines)[:1]
     delimiter = _CSV.get(Path(file).suffix.lower())
     data = lines_of(blocks[0]).data.removeprefix(MARK) if blocks else b""
     names = names_in_json(data) if delimiter is None else names_in_csv(data, delimiter)
     chosen = names if columns is None or not names else chosen_columns("stage", columns, names, file)
 
     def read(schema: Schema) -> Batch:
-        found = _reader(file, schema)(blocks) if blocks else None
+        found = _reader(file, schema, quoted_newlines)(blocks) if blocks else None
         if found is None or not found[0].rows:
             raise UsageError(f"source 'stage': {file} has no rows that tell of what kinds they are: {_SAY_KINDS}")
         return found[0]
 
-    with _kinds_at_fault():
+    with _kinds_at_fault(file):
         return Schema.of({name: kind_of_column(name, read, delimiter is not None) for name in chosen or ["no name"]})
 
 
 @contextmanager
-def _kinds_at_fault() -> Iterator[None]:
-    """Errors of a column's values say how to give it another kind than was found."""
+def _kinds_at_fault(file: str) -> Iterator[None]:
+    """Errors of a column's values say how to give it another kind than was found, which cures no file's bytes."""
     try:
         yield
     except SchemaError as error:
-        if ", column '" not in str(error):
+        if ", column '" not in str(error) or not_utf_8(file) in str(error):
             raise
         raise SchemaError(f"{error}: {_SAY_KINDS}, or leave the column out (columns=)") from None
 
@@ -140,21 +147,29 @@ def _with_nulls(schema: Schema, file: str) -> Schema:
     return Schema.of({name: kind.name if is_csv and kind.name == "string" else f"{kind.name}?" for name, kind in of})
 
 
-def _reader(file: str, schema: Schema) -> Callable[[Sequence[Block]], tuple[Batch, RowOrigin] | None]:
+def _blocks(file: str, quoted_newlines: bool) -> list[Block]:
+    """What is read one after the other."""
+    is_whole = quoted_newlines and Path(file).suffix.lower() in _CSV
+    return blocks_of([file], max(1, Path(file).stat().st_size) if is_whole else BLOCK_BYTES)
+
+
+def _reader(
+    file: str, schema: Schema, quoted_newlines: bool
+) -> Callable[[Sequence[Block]], tuple[Batch, RowOrigin] | None]:
     """Reads blocks of a file of lines, as sources do."""
     delimiter = _CSV.get(Path(file).suffix.lower())
     if delimiter is None:
         return JsonRows("stage", schema).read
-    rows = CsvRows("stage", schema, delimiter, ("",), (), quoted_newlines=False)
+    rows = CsvRows("stage", schema, delimiter, ("",), (), quoted_newlines, is_staging=True)
     return partial(rows.read, rows.columns(file, header=True), header=True)
 
 
-def _read_lines(file: str, size: int, schema: Schema, is_found: bool) -> Iterator[_Part]:
+def _read_lines(file: str, size: int, schema: Schema, is_found: bool, quoted_newlines: bool) -> Iterator[_Part]:
     """A row is read once more to say where it is: its bytes are not kept until somebody asks."""
     yield pa.RecordBatch.from_pylist([], schema.to_arrow()), str, 0.0
-    read = _reader(file, schema)
-    for blocks, _ in taken_at_once(blocks_of([file], BLOCK_BYTES), 0, 1):
-        with _kinds_at_fault() if is_found else nullcontext():
+    read = _reader(file, schema, quoted_newlines)
+    for blocks, _ in taken_at_once(_blocks(file, quoted_newlines), 0, 1):
+        with _kinds_at_fault(file) if is_found else nullcontext():
             found = read(blocks)
         if found is not None:
 

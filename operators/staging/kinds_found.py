@@ -16,9 +16,9 @@ from tokenring.engine import Batch, Schema, SchemaError
 _KINDS: Final = ("int64?", "uint64?", "float64?", "bool?", "date?", "timestamp?")
 _NUMBERS: Final = _KINDS[:3]
 _DIGIT: Final = re.compile(r"\d")
-_CODE: Final = re.compile(r"\s*[-+]?0\d")
+CODE: Final = re.compile(r"\s*[-+]?0\d")
 """A number that is written with zeros before it is the name of something."""
-_LONG: Final = re.compile(r"\s*[-+]?(?:\d{16,}\s*|[0.]*[1-9](?:\.?\d){17,}(?:[eE].*)?)")
+LONG: Final = re.compile(r"\s*[-+]?(?:\d{16,}\s*|[0.]*[1-9](?:\.?\d){17,}(?:[eE].*)?)")
 """Digits that a double may not hold: of a whole number, or of a fraction."""
 
 
@@ -41,11 +41,11 @@ def kind_of_column(name: str, read: Callable[[Schema], Batch], is_text: bool) ->
 
 def _kinds_of_texts(texts: Sequence[str]) -> list[str]:
     """Those as which they lose nothing, if they can be read so."""
-    are_numbers = not any(map(_CODE.match, texts)) and any(map(_DIGIT.search, texts))
+    are_numbers = not any(map(CODE.match, texts)) and any(map(_DIGIT.search, texts))
     return [
         kind
         for kind in _KINDS
-        if (are_numbers or kind not in _NUMBERS) and (kind != "float64?" or not any(map(_LONG.fullmatch, texts)))
+        if (are_numbers or kind not in _NUMBERS) and (kind != "float64?" or not any(map(LONG.fullmatch, texts)))
     ]
 
 

@@ -32,6 +32,7 @@ def stage_files(
     columns: str | Sequence[str] | None = None,
     schema: Schema | None = None,
     unique: Sequence[str] = (),
+    quoted_newlines: bool = False,
     force: bool = False,
     progress: Advance = _silent,
 ) -> dict[str, Any]:
@@ -40,8 +41,8 @@ def stage_files(
 
     time: the column by whose values rows are put in order, of int64, uint64 or timestamp (ns); equal ones stay as they
     came. table: what it is called, by default as the first file, or folder. columns: those that are staged, all unless
-    given. unique: columns of which no two rows have the same value, which is checked. force: whether to replace a
-    table.
+    given. unique: columns of which no two rows have the same value, which is checked. quoted_newlines: values of CSV in
+    quotes may go across lines; such files are then read whole. force: whether to replace a table.
 
     schema: the columns and their kinds; values are then read as read_parquet, read_csv and read_json_lines read them.
     Without it kinds are those of the first file; of CSV and JSON lines those of its first 256 KiB, for each column the
@@ -52,7 +53,7 @@ def stage_files(
     Raises UsageError for files that cannot be read, and a place that cannot be written to; SchemaError, naming file and
     row or line, for values that do not fit, rows without a time, and values that are there twice.
     """
-    inputs = Inputs(paths)
+    inputs = Inputs(paths, quoted_newlines)
     if table is None:
         table = table_named(inputs.first)
     if schema is not None:

@@ -50,5 +50,6 @@ _MAKERS = {
     "equal ids at the end": lambda session: session.range(0, 30_000, 1, 3).selectExpr(
         "if(id = 29999, 29998, id) as id", "id as at"
     ),
+    "days": lambda session: session.sql("select date '2024-01-01' as at"),
     "decimals": lambda session: session.sql("select 1 as at, cast(1.5 as decimal(30, 2)) as price"),
 }

@@ -11,10 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tokenring.spark as tokenring_spark
+from tests.errors import raises
 from tests.nexmark.helpers import tokenring
 from tests.nexmark.resident_spark import ResidentSpark
 from tests.operators.sources.helpers import run
 from tests.spark.stage_jobs import ROWS
+from tokenring.engine import UsageError
 from tokenring.operators import read_staged
 from tokenring.operators.staging import StagedTable
 
@@ -77,7 +80,8 @@ def test_a_dataframe_without_rows(resident: ResidentSpark, tmp_path: Path) -> No
             "equal ids at the end", {"unique": ["id"]},
             ("row 29998 in order of 'at' and row 29999 in order of 'at'", "both have 29998"),
         ),
-        ("decimals", {}, ("'price'", "decimal128(30, 2)")),
+        ("decimals", {}, ("'price'", "decimal128(30, 2)", "cast it in Spark", "--engine pyarrow")),
+        ("days", {}, ("'at' is date", "cast it to timestamp in Spark")),
         ("equal ids", {"time": "art"}, ("'art'", "did you mean 'at'")),
     ],
 )  # fmt: skip
@@ -88,6 +92,12 @@ def test_what_cannot_be_staged_is_named_and_leaves_nothing(
     assert told.startswith("SchemaError: ")
     assert all(fact in told for fact in facts), told
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_dataframe(tmp_path: Path) -> None:
+    what: Any = "orders.parquet"
+    with raises(UsageError, "a DataFrame of PySpark", "not str", "stage_files"):
+        tokenring_spark.stage(what, tmp_path / "orders", time="at")
 
 
 @pytest.fixture
@@ -126,3 +136,54 @@ def test_the_command(
         (1, 10, "a"), (3, 30, "b"), (4, 40, None), (5, 50, "a")
     ]  # fmt: skip
     assert run(lambda scope: read_staged(scope, out, "c")).values == [(1, 10), (2, 20)]
+
+
+@pytest.mark.usefixtures("arrow_reads_csv")
+def test_csv_is_read_as_by_the_other_engine_or_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, resident: ResidentSpark
+) -> None:
+    """Spark by itself takes 01 and 12d for numbers, and 10:30 for a time of today; drops and fills values."""
+    (tmp_path / "edges.csv").write_text(
+        "\ufeffat,text,code,size,month,clock,time,day,paid,price,digits\r\n"
+        '5,"a,""b",01,12d,2024-01,10:30,2024-01-01 10:30:00,2024-02-29,TRUE,1e5,0.1234567890123456789\r\n'
+        "7,\\,2,1,2024-02,11:00,2024-01-01T10:30:00.5+02:00,2024-03-01,,2,1\r\n\r\n"
+        '6,"",3,1,2024-03,11:00,,,false,-.5,2\r\n'
+    )
+    (tmp_path / "edges.tsv").write_text('at\ta\tb\n1\t\ta"b\n2\t"x\ty"\t \\" \n')
+    (tmp_path / "nanoseconds.csv").write_text("at,ns\n1,2024-01-01T00:00:00.123456789\n")
+    (tmp_path / "names").mkdir()
+    (tmp_path / "names/a.csv").write_text("at,a\n1,2\n")
+    (tmp_path / "names/b.csv").write_text("a,at\n1,2\n")
+    wrong = {
+        "few.csv": (b"at,a,b\n1,2,3\n3,4\n", "the line '3,4' has not one value for each of the names at, a, b"),
+        "many.csv": (b"at,a\n1,2,3\n", "the line '1,2,3' has not one value"),
+        "on.csv": (b'at,a\n1,"x\n2,y"\n', "a value in quotes that goes on"),
+        "behind.csv": (b'at,a\n1,"x"y\n', "a value in quotes that goes on"),
+        "latin.csv": (b"at,a\n1,\xfc\n", "is not in UTF-8"),
+        "twice.csv": (b"at,a,a\n1,2,3\n", "or there twice"),
+    }
+
+    def told_by(engine: str, file: str) -> Any:
+        out = ["--out", tmp_path / engine, "--table", "t", "--force", "--engine", engine]
+        return tokenring(capsys, "stage", "--time", "at", "--from", tmp_path / file, *out)
+
+    with resident.at_hand():
+        for file in ("edges.csv", "edges.tsv"):
+            found = []
+            for engine in ("pyarrow", "spark"):
+                told = told_by(engine, file)
+                assert (told.status, told.err) == (0, "")
+                rows = run(lambda scope, folder=tmp_path / engine: read_staged(scope, folder))
+                found.append((StagedTable(tmp_path / engine).schema, rows.values))
+            assert found[0] == found[1]
+        assert told_by("spark", "nanoseconds.csv").status == 0
+        rows = run(lambda scope: read_staged(scope, tmp_path / "spark"))
+        assert rows.values == [(1, "2024-01-01T00:00:00.123456789")]
+        for file, (content, fault) in wrong.items():
+            (tmp_path / file).write_bytes(content)
+            told = told_by("spark", file)
+            assert (told.status, told.out, told.err.count("\n")) == (2, "", 1), told.err
+            assert f"{tmp_path / file}: " in told.err
+            assert fault in told.err
+        told = told_by("spark", "names/*.csv")
+        assert (told.status, "names/b.csv: its first line has not the names" in told.err) == (2, True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tokenring.engine import SchemaError, did_you_mean
+from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
 from tokenring.operators.staging import Rows, stage_rows
 from tokenring.operators.time import RowOrigin
 
@@ -39,9 +39,14 @@ def stage(
 
     Spark evaluates the DataFrame once, as one sort. Memory of this process: a partition of the sorted rows. Raises
     SchemaError for columns that are not there or that no kind holds, rows without a time, and values that are there
-    twice, naming rows by their number in order of time; UsageError for a place that cannot be written to; whatever
-    Spark raises.
+    twice, naming rows by their number in order of time; UsageError for what is no DataFrame, and for a place that
+    cannot be written to; whatever Spark raises.
     """
+    if not hasattr(dataframe, "mapInArrow"):
+        raise UsageError(
+            f"stage takes a DataFrame of PySpark, as session.read.parquet(...) is, not {type(dataframe).__name__}; for "
+            f"files there is tokenring.operators.staging.stage_files"
+        )
     from pyspark.sql.pandas.types import to_arrow_schema
 
     if time not in dataframe.columns:
@@ -49,10 +54,29 @@ def stage(
         near = did_you_mean(time, dataframe.columns)
         raise SchemaError(f"no column {time!r} to take times from; the columns are {there}{near}")
     schema = to_arrow_schema(dataframe.schema)
+    _look_at_kinds(schema, time)
     return stage_rows(
         _rows(dataframe, time, schema), folder, time=time, table=table or Path(folder).absolute().name, unique=unique,
         force=force, source={"engine": "spark", **(source or {})},
     )  # fmt: skip
+
+
+def _look_at_kinds(schema: pa.Schema, time: str) -> None:
+    """Refuse what no kind holds, and times that are days, by what to do about it in Spark."""
+    without = "or stage the files without Spark, by a schema (stage_files, --engine pyarrow)"
+    for field in schema:
+        try:
+            Schema.from_arrow(pa.schema([field]))
+        except SchemaError as error:
+            fault = str(error).partition("; ")[0]
+            raise SchemaError(
+                f"{fault}; cast it in Spark (withColumn), leave it out (drop, --columns), {without}"
+            ) from None
+    if pa.types.is_date(schema.field(time).type):
+        raise SchemaError(
+            f"times are taken from a column of timestamps or integers; {time!r} is date: cast it to timestamp in Spark "
+            f"(withColumn), {without}"
+        )
 
 
 def _rows(dataframe: DataFrame, time: str, schema: pa.Schema) -> Iterator[Rows]:

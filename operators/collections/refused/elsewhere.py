@@ -32,6 +32,7 @@ def no_method(what: str, name: str, own: type, others: Iterable[tuple[type, str]
         return NoSuchMethodError(f"{what} has no {name!r}; here it is {here}{_HERE[name]}")
     for other, way in others:
         if hasattr(other, name):
-            return NoSuchMethodError(f"{what} has no {name!r}; say {way}.{name}(...)")
+            call = "(...)" if callable(getattr(other, name)) else ""
+            return NoSuchMethodError(f"{what} has no {name!r}; say {way}.{name}{call}")
     near = did_you_mean(name, [each for each in dir(own) if not each.startswith("_")])
     return NoSuchMethodError(f"{what} has no {name!r}{near}")

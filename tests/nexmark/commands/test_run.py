@@ -246,6 +246,15 @@ def test_a_target_that_cannot_be_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
 
 
+def test_one_file_for_the_outcome_and_the_rows(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, staged: Path
+) -> None:
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "rows.jsonl")
+    files = ["--json", tmp_path / "rows.jsonl", "--out", tmp_path / "link.jsonl"]
+    _is_complaint(tokenring(capsys, "run", "q7", "--input", staged, *files), 2, "--out", "--json", "name two files")
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
 def test_a_folder_that_holds_no_events(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     _is_complaint(tokenring(capsys, "run", "q4", "--input", tmp_path / "none"), 2, str(tmp_path / "none"), "stage")
     _is_complaint(tokenring(capsys, "run", "q4", "--input", tmp_path), 2, str(tmp_path), "manifest.json")

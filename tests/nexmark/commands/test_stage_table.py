@@ -65,6 +65,15 @@ def test_a_schema_in_words(capsys: pytest.CaptureFixture[str], tmp_path: Path, f
     assert StagedTable(tmp_path / "out").schema == Schema(x="float64?", at="int64", id="uint64")
 
 
+def test_values_across_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,at\n"a\nb",10\n')
+    arguments = ["stage", "--out", tmp_path / "out", "--from", tmp_path / "a.csv", "--time", "at"]
+    refused = tokenring(capsys, *arguments)
+    assert (refused.status, "(--quoted-newlines)" in refused.err) == (2, True)
+    assert tokenring(capsys, *arguments, "--quoted-newlines").status == 0
+    assert rows(tmp_path / "out", "a") == [("a\nb", 10)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -80,6 +89,8 @@ def test_a_schema_in_words(capsys: pytest.CaptureFixture[str], tmp_path: Path, f
         ("--from FILES --schema at", "--schema: for tables only"),
         ("--from FILES --time at --schema at --columns at", "--schema"),
         ("--from FILES --time at --engine spark --schema at", "--schema"),
+        ("--from FILES --time at --engine spark --quoted-newlines", "--quoted-newlines is for --engine pyarrow"),
+        ("--from FILES --quoted-newlines", "--quoted-newlines: for tables only"),
         ("--from FILES/b.csv --time at --schema at:int", "'int'"),
         ("--from FILES FILES/b.csv", "--time COLUMN"),
         ("--from FILES --from FILES", "--time COLUMN"),

@@ -218,6 +218,13 @@ def test_collections_and_arrangements_name_it_too(name: str, of_rows: str | None
                 getattr(what, name)
 
 
+def test_what_is_no_method_of_a_stream_is_not_said_to_be_called() -> None:
+    rows = Scope("names").new_input(SCHEMA)[1].collection()
+    with raises(NoSuchMethodError, "say .changes().scope") as told:
+        _ = rows.scope
+    assert "scope(" not in str(told.value)
+
+
 @pytest.mark.parametrize("name", ["read_pandas", "read_polars", "from_pandas", "read_table", "from_arrow"])
 def test_a_source_of_frames_is_read_arrow(name: str) -> None:
     said = (f"'{name}'", "'read_arrow'", "Arrow", "pandas", "Polars")

@@ -256,6 +256,37 @@ def test_lines_that_do_not_fit_are_named(
         stage_files(tmp_path / name, tmp_path / "staged", time="at", schema=schema)
 
 
+@pytest.mark.parametrize(
+    ("text", "schema", "cure", "others"),
+    [
+        ('at,v\n1,"a\nb"\n', None, "quoted_newlines=True (--quoted-newlines)", ()),
+        ("1,7\n", Schema("at v"), "write a line of names before it", ("header=",)),
+        ("at;v\n1;7\n", Schema("at v"), "separate them by ','", ("delimiter=",)),
+        ("at,v\n1,NA\n", Schema("at v"), "make it string", ("nulls=",)),
+        ("at,v\n1,1.2.24\n", Schema("at", v="date"), "make it string", ("nulls=", "time_formats=")),
+        ("at,v\n1,caf\xe9\n", None, "convert the file", ("schema=", "columns=")),
+    ],
+)
+def test_a_cure_is_one_that_staging_has(
+    tmp_path: Path, text: str, schema: Schema | None, cure: str, others: tuple[str, ...]
+) -> None:
+    (tmp_path / "c.csv").write_text(text, "latin-1")
+    with raises(SchemaError, cure) as told:
+        stage_files(tmp_path / "c.csv", tmp_path / "staged", time="at", schema=schema)
+    assert not [other for other in others if other in str(told.value)], told.value
+
+
+def test_values_in_quotes_may_go_across_lines(tmp_path: Path) -> None:
+    """Also across the place to which kinds are looked for, and to which lines are read at once."""
+    notes = [f"{number}\n" * 400 for number in range(1_000)]
+    lines = [f'{number},"{note}"\n' for number, note in enumerate(notes)]
+    (tmp_path / "orders.csv").write_text("at,note\n" + "".join(lines))
+    (tmp_path / "orders.jsonl").write_text('{"at":1000,"note":"n"}\n')
+    files = [tmp_path / "orders.csv", tmp_path / "orders.jsonl"]
+    stage_files(files, tmp_path / "staged", time="at", table="orders", quoted_newlines=True)
+    assert [row for _, _, row in comes(tmp_path / "staged")] == [*enumerate(notes), (1000, "n")]
+
+
 def test_a_schema_says_the_kinds_of_every_format(tmp_path: Path) -> None:
     table = pa.table({"at": [1, 2], "v": pa.array([7, None], pa.int32()), "w": [1, 2]})
     pq.write_table(table, tmp_path / "p.parquet")

@@ -188,6 +188,7 @@ def test_several_tables_are_a_file_each(capsys: Capture, kept: Path, tmp_path: P
         (["job", "--export", "join", "state.arrow"], ("'join'", "there are: 'aggregate'")),
         (["job", "--export", "aggregate", "empty"], ("--export empty", "it is a folder")),
         (["job", "--export", "aggregate", "gone/state.arrow"], ("--export gone/state.arrow", "make it first")),
+        (["job", "--export", "aggregate", "a.arrow", "--json", "./a.arrow"], ("--export a.arrow", "two files")),
         (["job", "--operators", "--number", "999"], ("no snapshot 999", "there are: ")),
         (["job", "--operators", "--prune", "1"], ("--operators", "--prune", "give one")),
         (["job", "--number", "1"], ("--number", "--export")),

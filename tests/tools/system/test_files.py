@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
@@ -205,3 +206,16 @@ def test_a_bad_path_of_a_benchmark(tmp_path: Path, staged: Path, bad: str) -> No
     ended = CliRunner().invoke(step.command, ["--input", str(staged), "--json", BAD[bad](tmp_path)])
     assert ended.exit_code == 2 or isinstance(ended.exception, OptionError), ended
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--help",)])
+def test_standard_output_that_is_full_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, full_device: Path, staged: Path,
+    more: tuple[str, ...],
+) -> None:  # fmt: skip
+    with full_device.open("w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", full)
+        outcome = tokenring(capsys, "run", "q7", "--input", staged, *more)
+    assert (outcome.status, outcome.out) == (2, "")
+    said = f"standard output cannot be written ({os.strerror(errno.ENOSPC)})"
+    assert outcome.err == f"tokenring: error: {said}\n"

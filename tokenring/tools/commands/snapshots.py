@@ -60,7 +60,7 @@ def snapshots(
         elif operators:
             done = _operators(job, number)
         elif export is not None:
-            done = _export(job, number, *export)
+            done = _export(job, number, *export, json_file)
         else:
             done = _listing(job)
     if json_file is not None:
@@ -132,7 +132,7 @@ def _operators(job: JobFolder, number: int | None) -> dict[str, Any]:
     return {"number": snapshot.number, "operators": operators_of(snapshot)}
 
 
-def _export(job: JobFolder, number: int | None, operator: str, file: str) -> dict[str, Any]:
+def _export(job: JobFolder, number: int | None, operator: str, file: str, json_file: Path | None) -> dict[str, Any]:
     from tokenring.operators.recovery import require_operator, write_state
 
     snapshot = job.snapshot(number or 0)
@@ -142,7 +142,7 @@ def _export(job: JobFolder, number: int | None, operator: str, file: str) -> dic
         path = Path(file)
         if tables != [0]:
             path = path.with_name(f"{path.stem}.{table}{path.suffix}")
-        require_writable(path, "--export")
+        require_writable(path, "--export", json_file)
         rows = []
         replace_by(path, lambda temporary: rows.append(write_state(snapshot, operator, table, temporary)))  # noqa: B023
         written.append({"file": str(path), "table": table, "rows": rows[0]})

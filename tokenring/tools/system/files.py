@@ -46,10 +46,12 @@ class PathOption(click.ParamType[Path]):
         return Path(text)
 
 
-def require_writable(path: Path, option: str = "--json") -> None:
-    """Fail before hours of measuring, not after."""
+def require_writable(path: Path, option: str = "--json", json_file: Path | None = None) -> None:
+    """Fail before hours of measuring, not after. json_file: what --json names besides, which would replace it."""
     try:
         target = path.resolve(strict=False)
+        if json_file is not None and not is_special(path) and target == json_file.resolve():
+            raise OptionError(f"{option} {path}: --json names the same file, and would replace it; name two files")
         if target.is_dir():
             raise OptionError(f"{option} {path}: it is a folder; name a file")
         if is_special(path):
