@@ -50,7 +50,7 @@ def faulty_quote(address: int, size: int, delimiter: int, may_cross: int) -> int
 
 @kernel
 def _has_hexadecimal(octets: np.ndarray) -> bool:
-    """Whether 0x is anywhere. The loop has no branch, so it is compiled to vectors: in texts x is like other letters."""
+    """Whether 0x is anywhere. The loop has no branch, and so becomes vectors: in texts x is like other letters."""
     found = np.uint8(0)
     for at in range(len(octets) - 1):
         found |= np.uint8((octets[at] == _ZERO) & ((octets[at + 1] | np.uint8(_X ^ _CAPITAL_X)) == _X))

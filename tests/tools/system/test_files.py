@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -219,3 +220,18 @@ def test_standard_output_that_is_full_is_said(
     assert (outcome.status, outcome.out) == (2, "")
     said = f"standard output cannot be written ({os.strerror(errno.ENOSPC)})"
     assert outcome.err == f"tokenring: error: {said}\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_standard_streams_may_be_closed(tmp_path: Path, closed: str) -> None:
+    """The first file that is opened then would get their numbers, and what is printed."""
+    (tmp_path / "flow.py").write_text(
+        "import tokenring as tr\n\n\ndef flow(scope):\n"
+        "    scope.from_generator(tr.Schema('n'), lambda share, shares: [{'n': [7]}]).to_parquet('out')\n"
+        "    return scope.from_generator(tr.Schema('n'), lambda share, shares: [{'n': [7]}]).collect()\n"
+    )
+    line = f"{sys.executable} -m tokenring run flow.py:flow --workers 1 --json run.json {closed}"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, timeout=_WATCHDOG_S, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert orjson.loads((tmp_path / "run.json").read_bytes())
+    assert pq.read_table(tmp_path / "out")["n"].to_pylist() == [7]
