@@ -12,7 +12,7 @@ from tokenring.shm.kernels import LEVELS, LIBRARY_FOLDER, kernels_to_make_ready,
 
 __all__ = ["import_everything", "library", "make"]
 _HOUSE = "tokenring"
-_OF_EXTRAS = ("pyspark", "matplotlib", "numba", "llvmlite")
+_OF_EXTRAS = ("pyspark", "py4j", "matplotlib", "numba", "llvmlite")
 _NOBODYS = (f"{_HOUSE}.shm.kernels.making", f"{_HOUSE}.__main__")
 
 
