@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tokenring.engine.ask.asker import group_of
-from tokenring.engine.ask.places import is_stopped, own_number, state_of
+from tokenring.engine.ask.places import has_failed, is_stopped, own_number, state_of
 from tokenring.engine.ask.running_now import segments_of
 from tokenring.shm.memory import (
     FINISH,
@@ -29,7 +29,9 @@ _PAUSE_S = 0.02
 _ENDINGS: Final = {FINISH: "finish", STOP: "stop"}
 WITHIN_S = 10.0
 """How long a worker has to move, if nothing else is said."""
-MOVES, PARKED, STANDS, STOPPED, ENDED, STARTS = "moves", "parked", "stands still", "stopped", "ended", "starts"
+MOVES, PARKED, STANDS, STOPPED, ENDED, DIED, STARTS = (
+    "moves", "parked", "stands still", "stopped", "ended", "died", "starts",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class WorkerHealth:
     state: str
     """moves: it came round between two steps while it was looked at; parked: it sleeps, for want of work; stands still:
     neither, so it is in one long call, or waits for something else than work; stopped: by a signal or a debugger;
-    starts, ended: there is no such process."""
+    starts, ended: there is no such process; died: its process ended by a signal or in an error, and its launcher has
+    not seen to that yet."""
     declared: int
     """How many dataflows its program has declared,"""
     built: int
@@ -57,7 +60,7 @@ class Health:
     ready: bool
     """Whether every worker has built a dataflow, and all that it has declared."""
     live: bool
-    """Whether every worker moves, or is parked, and none, nor the launcher, is stopped."""
+    """Whether every worker moves, or is parked, and none has died, nor is it, or the launcher, stopped."""
     ending: str
     """"finish" or "stop", where the run was asked to end so; else ""."""
     workers: tuple[WorkerHealth, ...]
@@ -114,7 +117,8 @@ def _seen(launcher: int, pids: dict[int, int], first: Lines | None, last: Lines 
     for worker, (before, after) in enumerate(zip(first.workers.tolist(), last.workers.tolist(), strict=True)):
         process = pids.get(after[WORKER_PROCESS], 0)
         is_parked = bool(int(flags[worker >> 6]) >> (worker & 63) & 1)
-        state = _state(process, after[WORKER_PROCESS], before[WORKER_LOOKS] != after[WORKER_LOOKS], is_parked)
+        has_moved = before[WORKER_LOOKS] != after[WORKER_LOOKS]
+        state = _state(launcher, process, after[WORKER_PROCESS], has_moved, is_parked)
         found.append(WorkerHealth(worker, process, state, after[WORKER_GRAPHS], after[WORKER_BUILT]))
     return Health(
         launcher,
@@ -128,12 +132,12 @@ def _seen(launcher: int, pids: dict[int, int], first: Lines | None, last: Lines 
     )
 
 
-def _state(process: int, said: int, moves: bool, is_parked: bool) -> str:
+def _state(launcher: int, process: int, said: int, moves: bool, is_parked: bool) -> str:
     """said: the process by its own account, 0 if it has given none."""
     if said == 0:
         return STARTS
     if process == 0 or state_of(process) in ("", "Z"):
-        return ENDED
+        return DIED if has_failed(process or said, launcher) else ENDED  # the dead are not among those of a group
     if is_stopped(process):
         return STOPPED
     return MOVES if moves else PARKED if is_parked else STANDS

@@ -54,11 +54,23 @@ def _own_user(process: int) -> int:
 
 def state_of(process: int) -> str:
     """The letter that Linux has for what a process does: R, S, D, T and t where it is stopped, Z; "" if it is gone."""
+    return _told_of(process)[0]
+
+
+def has_failed(process: int, parent: int) -> bool:
+    """Whether a child of a process has ended by a signal, or with another status than 0, and was not waited for yet."""
+    told = _told_of(process)
+    return told[:2] == ["Z", str(parent)] and told[-1] != "0"
+
+
+def _told_of(process: int) -> list[str]:
+    """What `stat` has of a process behind its name: its state and parent first, how it has ended last; an empty text if
+    it is gone."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as told:
-            return told.read().rpartition(")")[2].split()[0]
+            return told.read().rpartition(")")[2].split()
     except OSError:
-        return ""
+        return [""]
 
 
 def is_stopped(process: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tokenring.engine.ask import WITHIN_S, Health, health_of, running_groups
 from tokenring.engine.ask import Group as AskedGroup
-from tokenring.engine.errors import WorkerError
+from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.engine.group import Group, Interrupted, Interrupts, Program, Results, launched, warm_up
 from tokenring.engine.install import code_of, install, remove
 from tokenring.engine.worker import Config, Worker
@@ -21,12 +21,15 @@ ANSWER_S = 10.0
 
 
 class RunningGroup:
-    """A group that runs. What its workers report is taken in whenever it is asked something, and by `wait`."""
+    """A group that runs. What its workers report is taken in whenever it is asked something, and by `wait`. Once it has
+    ended, who asks it something gets a UsageError; to finish or to stop it is then nothing.
+    """
 
     def __init__(self, group: Group, interrupts: Interrupts) -> None:
         self._group, self._interrupts = group, interrupts
         self._results: Results | None = None
         self._known: AskedGroup | None = None
+        self._is_over = False
 
     def install(self, function: Callable[..., Any] | str, name: str = "", timeout_s: float = ANSWER_S) -> str:
         """Have all workers build another dataflow, which `function(scope)` declares, and return its name. The function
@@ -52,30 +55,42 @@ class RunningGroup:
     def finish(self) -> None:
         """Ask the group to end in order, as Ctrl-C does: `worker.stopping` is true from now on, live sources close, and
         what they sent is finished. Nothing after a stop."""
-        self._group.ask_to_end(FINISH)
+        self._ask_to_end(FINISH)
 
     def stop(self) -> None:
         """Ask the group to stop, as SIGTERM does: `worker.stopping` is true from now on, sources end where they are,
         and what is not finished then (windows, sessions, rows that wait in joins) is dropped; `wait().stopped` says
         what that was. Nothing after a finish."""
-        self._group.ask_to_end(STOP)
+        self._ask_to_end(STOP)
+
+    def _ask_to_end(self, how: int) -> None:
+        if not self._is_over:  # the segment is there
+            self._group.ask_to_end(how)
 
     def health(self, within_s: float = WITHIN_S) -> Health:
         """Whether the group is ready, all dataflows being built, and live, all workers coming round: at once where they
-        do, and within so many seconds where one does not. No worker is asked."""
+        do, and within so many seconds where one does not. No worker is asked. Raises what `execute` does where one has
+        failed."""
+        self._require_running()
         pids = [process.pid for process in self._group.running]
         return health_of(os.getpid(), pids, within_s, self.poll)
 
     def wait(self) -> Results:
         """Wait until all workers have ended; what the program returned on each. Raises what `execute` does."""
         if self._results is None:
+            self._require_running()
             with self._interrupts.held():
                 self._results = self._group.wait()
         return self._results
 
     def poll(self) -> None:
         """Take in what workers have told; raises for the first failure, as `execute` does."""
+        self._require_running()
         self._group.poll(0)
+
+    def _require_running(self) -> None:
+        if self._is_over or self._results is not None:
+            raise UsageError("the group has ended: nothing can be asked of it any more")
 
     def look_again(self) -> None:
         """A worker has ended: find those that there are when they are asked something."""
@@ -129,3 +144,5 @@ def start(
                 group.wait()
                 interrupts.noted[:] = [signal.SIGTERM] if is_stop else []
             raise
+        finally:
+            running._is_over = True

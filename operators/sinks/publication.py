@@ -115,6 +115,8 @@ def write_parts(stream: Stream, target: Path, name: str, writer: Callable[[Path,
             if frontier != seen:
                 seen = frontier
                 part.advance(frontier)
+                if frontier < COMPLETE:  # so that a move of bins finds the publisher abreast
+                    token.downgrade(frontier)
             if frontier == COMPLETE and token.live:
                 part.close()
                 sync(path)

@@ -126,13 +126,13 @@ def _moving_row(parts: list[dict[str, Any]]) -> Row:
     for name, (began, ended) in zip(("away", "back"), moves, strict=True):
         before = quantiles_ms(timelines, began - _SECOND_NS, began)
         during = quantiles_ms(timelines, began, max(began + _SECOND_NS, ended))
-        limit_ms = 2 * (before["p999_ms"] or 0)
+        limit_ms = None if before["p999_ms"] is None else 2 * before["p999_ms"]
         row[name] = {
             "seconds": (ended - began) / 1e9,
             **{f"before_{key}": value for key, value in before.items()},
             **{f"during_{key}": value for key, value in during.items()},
             "spike": (during["p999_ms"] or 0) / before["p999_ms"] if before["p999_ms"] else None,
-            "above_s": duration_above_s(
+            "above_s": None if limit_ms is None else duration_above_s(
                 points, (began - start_ns) / 1e9, (max(began + _SECOND_NS, ended) - start_ns) / 1e9, limit_ms
             ),
         }

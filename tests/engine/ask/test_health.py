@@ -75,6 +75,18 @@ def test_health_follows_what_workers_do(tmp_path: Path) -> None:
         assert group.health(WATCHDOG_S).live
 
 
+def test_a_worker_that_was_killed_is_not_live_before_its_launcher_sees_to_it(tmp_path: Path) -> None:
+    (tmp_path / "build").touch()
+    program, said = partial(serve, folder=str(tmp_path)), "worker 0 was killed by SIGKILL"
+    with raises(tr.WorkerError, said), tr.start(program, 2) as group:
+        pid = until(group, ["parked"]).workers[0].process
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        found = health(os.getpid(), 0.3)
+        assert (found.ready, found.live, found.workers[0].state) == (True, False, "died")
+        group.health(WATCHDOG_S)
+
+
 def test_a_process_without_a_group() -> None:
     with raises(tr.UsageError, str(os.getpid())):
         health(os.getpid())

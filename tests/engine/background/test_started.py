@@ -147,6 +147,30 @@ def test_an_error_that_was_caught_in_the_block_is_raised_at_its_end() -> None:
         ask_for_ever(group)
 
 
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_group_that_has_ended_is_asked_nothing(is_right: bool) -> None:
+    """A timer or a handler that ends it may come too late."""
+    with suppress(ZeroDivisionError), tr.start(serve, 2) as group:
+        1 / is_right
+    group.finish()
+    group.stop()
+    asks = [group.health, group.poll, group.views, lambda: group.query("rows"), lambda: group.install(by_value)]
+    for ask in [*asks, lambda: group.end_worker(1), *([] if is_right else [group.wait])]:
+        with raises(tr.UsageError, "the group has ended"):
+            ask()
+    if is_right:
+        assert group.wait() == [0, 1]
+
+
+def test_nor_is_one_that_was_waited_for_in_the_block() -> None:
+    with tr.start(serve, 2) as group:
+        group.stop()
+        assert group.wait() == [0, 1]
+        for ask in (group.health, group.views, lambda: group.query("rows")):
+            with raises(tr.UsageError, "the group has ended"):
+                ask()
+
+
 def ask_for_ever(group: tr.RunningGroup) -> None:
     while True:
         group.views(WATCHDOG_S)

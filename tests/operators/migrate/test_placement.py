@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -192,3 +193,31 @@ def test_placements_of_dataflows_that_are_done_are_forgotten() -> None:
         return [placement.scope.graph.name for placement in worker.kept(Placements)]
 
     assert tr.execute(program, workers=2) == [["second"]] * 2
+
+
+def beside(sink: Callable[[Any], Any], worker: Any) -> int:
+    """How many moves were done before the inputs were closed."""
+    with worker.dataflow("d", bins=8, moves=[(10, number, 1) for number in range(8)]) as scope:
+        handle, rows = scope.new_input(tr.Schema("key"))
+        counts = rows.aggregate("key", n=tr.Count())
+        sink(counts)
+        probe = counts.probe()
+    for time in range(40):
+        handle.advance_to(time)
+        if worker.index == 0:
+            handle.send({"key": list(range(50))})
+        worker.step_while(lambda: probe.less_than(time))  # noqa: B023
+    for _ in range(200):
+        worker.step_or_park(0.001)
+    done = len(scope.placement.history)
+    handle.close()
+    worker.run()
+    return done
+
+
+@pytest.mark.parametrize("sink", ["to_parquet", "to_arrow_files", "to_json_lines"])
+def test_bins_move_beside_a_sink_whose_folder_appears_in_the_end(tmp_path: Path, sink: str) -> None:
+    """Whose publisher waits for all rows."""
+    done = tr.execute(partial(beside, lambda rows: getattr(rows, sink)(tmp_path / "out")), workers=2)
+    assert min(done) == 1
+    assert sum(1 for _ in (tmp_path / "out").iterdir()) == 2

@@ -100,6 +100,11 @@ def test_what_cannot_be_read_is_one_line(group: Serving, arguments: tuple[str, .
 def test_a_process_without_a_group() -> None:
     with raises(UsageError, "process 1", "tokenring why"):
         group_of(1)
+    for more in ([], ["--follow"]):
+        line = [sys.executable, "-m", "tokenring", "query", str(os.getpid()), "rows", *more]
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=WATCHDOG_S)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr.startswith(f"tokenring: error: process {os.getpid()} runs no group")
 
 
 def ask_and_stay(launcher: int) -> None:

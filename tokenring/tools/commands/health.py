@@ -60,4 +60,6 @@ def _print(found: Health) -> None:
         click.echo(f"worker {one.worker}{process} {_STATES.get(one.state, one.state)}; {built}")
 
 
-_STATES = {"parked": "is parked", "stopped": "is stopped", "ended": "has ended", "starts": "is starting"}
+_STATES = {
+    "parked": "is parked", "stopped": "is stopped", "ended": "has ended", "died": "has died", "starts": "is starting",
+}  # fmt: skip

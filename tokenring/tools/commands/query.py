@@ -138,7 +138,8 @@ def _follow(
     from tokenring.engine.ask import group_of
     from tokenring.operators.collections import subscribe
 
-    told = subscribe(group_of(process), view, at, key, timeout)
+    with asking():
+        told = subscribe(group_of(process), view, at, key, timeout)
     try:
         with ending_signals_raise(), asking(), json_lines(json_file) as write, closing(told):
             for number, answer in enumerate(told):
