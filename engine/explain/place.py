@@ -134,7 +134,11 @@ def operator_called(
         names = list(dict.fromkeys(operator.name for _, operator in everywhere))
         raise GraphError(f"no operator {name!r} is running; there are: {', '.join(names[:_NAMES_SHOWN]) or 'none'}")
     if len(found) > 1:
-        raise GraphError(f"{len(found)} running operators are called {name!r}; give a stream or a probe of it")
+        raise GraphError(
+            f"{len(found)} running operators are called {name!r}, in dataflows "
+            f"{', '.join(dict.fromkeys([repr(dataflow.name) for dataflow, _ in found]))}; give a stream or a probe of "
+            f"it, or let each have a name of its own (name=)"
+        )
     return found[0]
 
 
@@ -151,6 +155,6 @@ def _port(operator: "RunningOperator", side: str, number: int) -> InputPort | Ou
     if side not in ("", "input", "output") or not 0 <= number < len(ports) or (not side and len(ports) > 1):
         raise GraphError(
             f"operator {operator.name!r} has {len(operator.inputs)} input(s) and {len(operator.outputs)} output(s); "
-            f'name one as ("{operator.name}", "input" or "output", number)'
+            f'name one as ("{operator.name}", "input" or "output", number), or --port input:1'
         )
     return ports[number]

@@ -122,7 +122,7 @@ def test_a_time_that_has_passed_cannot_be_held() -> None:
         scope.running.hold(probe, 5).release()
         with raises(TimeRegressionError, "operator 'record' input 0", "-1"):
             scope.running.hold(probe, -1)
-        with raises(TokenError, "operator 'record' input 0", "'tuple'", "integer"):
+        with raises(TokenError, "operator 'record' input 0", "(1, 2)", "integer"):
             scope.running.hold(probe, (1, 2))
         handle.close()
         settle(group)

@@ -274,9 +274,10 @@ def test_a_place_that_is_none_is_refused_with_the_names_there_are() -> None:
         ((other, *_),) = build(group, kept)
         with raises(GraphError, "operator 'inputs'", "input, join"):
             scope.running.why("inputs")
-        with raises(GraphError, "2 running operators", "'input'", "probe"):
+        with raises(GraphError, "2 running operators", "'input'", "dataflows 'test'", "probe", "name="):
             group.workers[0].inspection.why("input")
-        with raises(GraphError, "operator 'join'", "2 input", "0 output", '("join", "input" or "output", number)'):
+        cure = '("join", "input" or "output", number), or --port input:1'
+        with raises(GraphError, "operator 'join'", "2 input", "0 output", cure):
             scope.running.why("join")
         with raises(GraphError, "operator 'join'", "2 input", "0 output", '("join", "input" or "output", number)'):
             scope.running.why(("join", "input", 2))
