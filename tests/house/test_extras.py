@@ -24,6 +24,7 @@ NEEDS_EXTRA = (
     "tokenring.operators.folds.called.compiled_alone",
     "tokenring.nexmark.spark.jobs",
     "tokenring.nexmark.oracle.job",
+    "tokenring.nexmark.scale_out.csv_by_spark",
     "tokenring.nexmark.scale_out.job",
     "tokenring.nexmark.scale_out.stage_job",
 )
