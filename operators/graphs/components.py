@@ -34,8 +34,7 @@ def reversed_edges(edges: AnyStream) -> AnyStream:
 
 def connected_components(edges: AnyStream) -> AnyStream:
     """Rows (node, component), int64, one for each node that has an edge (src, dst) at that time: the least node that is
-    connected with it, whatever the edges' directions. SchemaError for nodes that are not int64; UsageError (as
-    OperatorError) for the node 2**63 - 1.
+    connected with it, whatever the edges' directions. SchemaError for nodes that are not int64.
     """
     edges = edges_of("connected_components", edges)
     ways = union(edges, reversed_edges(edges))

@@ -29,10 +29,10 @@ from tokenring.engine.compiled import Words
 from tokenring.operators.collections.refused import whole_number
 from tokenring.operators.graphs.adjacency import Adjacency
 from tokenring.operators.migrate import state_moves
-from tokenring.operators.state import MOST, grown, require_rows
+from tokenring.operators.state import grown, require_rows
 
 NODE_VALUE = Schema("node value")
-_UNREACHED = MOST  # a value that no seed may have
+_UNREACHED = -1
 _ROUNDS_APART = 4
 """Between seeds and those with a bit more. What little values reach, greater ones need not set out to; where nothing is
 under way, the frontier skips the rounds between."""
@@ -42,13 +42,13 @@ under way, the frontier skips the rounds between."""
 def _improve(state: Words, slots: Words, values: Words, changed: Words, count: int) -> int:
     """Keep lesser values; append slots that have got one to `changed` after its first `count`; returns the new count.
 
-    state: int64 (slots, 2) of (value, whether the slot is in `changed`).
+    state: int64 (slots, 2) of (value, whether the slot is in `changed`, or _UNREACHED: it has no value).
     """
     for i in range(len(slots)):
         slot = slots[i]
-        if values[i] < state[slot, 0]:
+        if state[slot, 1] == _UNREACHED or values[i] < state[slot, 0]:
             state[slot, 0] = values[i]
-            if state[slot, 1] == 0:
+            if state[slot, 1] != 1:
                 state[slot, 1] = 1
                 changed[count] = slot
                 count += 1
@@ -110,8 +110,6 @@ class _Part:
         """Let in the seeds whose round has come, once all are there; returns the next round that some wait for."""
         if self.seeds:
             seeds, self.seeds = Batch.concatenate(self.seeds), []
-            if (seeds.columns[1] == _UNREACHED).any():
-                raise _too_great("a seed's value is 2**63 - 1")
             lengths = np.maximum(np.frexp(seeds.columns[1].astype(np.float64))[1], 0)
             for length in np.unique(lengths)[::-1].tolist():
                 chosen = lengths == length
@@ -128,7 +126,7 @@ class _Part:
         before, limit = len(self._state), self.adjacency.keys.limit
         if before < limit:
             self._state = grown(self._state, limit, axis=0)
-            self._state[before:, 0] = _UNREACHED
+            self._state[before:, 1] = _UNREACHED
             self._changed = grown(self._changed, limit, None)
         self._count = _improve(self._state, slots, values, self._changed, self._count)
 
@@ -142,20 +140,16 @@ class _Part:
             self._changed, self._count, adjacency.offsets, adjacency.targets, self._state, step, nodes, values
         )
         self._count = 0
-        if step and rows and (values.min() < step - 2**63 or values.max() == _UNREACHED):  # it went round
-            raise _too_great(f"a value grows beyond 2**63 - 2 by a step of {step}")
+        if step and rows and values.min() < step - 2**63:  # it went round
+            raise UsageError(f"by a step of {step} a value grows beyond 2**63 - 1: seed smaller ones")
         return Batch.wrap(NODE_VALUE, (nodes, values), rows)
 
     def outcome(self) -> Batch:
         """Each node that was reached, and its value."""
         nodes = self.adjacency.keys.words(0)
-        values = self._state[: len(nodes), 0]  # slots beyond have edges only: no value has come to them
-        reached = np.flatnonzero(values != _UNREACHED)
+        values, told = self._state[: len(nodes)].T  # slots beyond have edges only: no value has come to them
+        reached = np.flatnonzero(told != _UNREACHED)
         return Batch.wrap(NODE_VALUE, (nodes[reached], values[reached]), len(reached))
-
-
-def _too_great(said: str) -> UsageError:
-    return UsageError(f"{said}: values go up to 2**63 - 2, since the next one stands for none; use smaller ones")
 
 
 def _require_int64(name: str, what: str, stream: AnyStream) -> None:
@@ -176,8 +170,8 @@ def least_values(edges: AnyStream, seeds: AnyStream, step: int = 0, name: str = 
     the number of their bits, small ones first; when no round has anything under way, the time's outcome leaves.
     Exchanged by node. Memory: the edges and nodes of open times.
     After Naiad's connected components (its section 6) and differential dataflow's `propagate_at`.
-    SchemaError for rows of other columns; UsageError for a step below 0, and (as OperatorError) for values above
-    2**63 - 2.
+    SchemaError for rows of other columns; UsageError for a step below 0, and (as OperatorError) for values that grow
+    beyond 64 bits.
     """
     _require_int64(name, "edges (from, to)", edges)
     _require_int64(name, "seeds (node, value)", seeds)

@@ -198,6 +198,12 @@ def test_least_values_are_of_two_columns() -> None:
         pass
 
 
+def test_the_greatest_number_is_a_node() -> None:
+    assert outcomes(connected_components, [[(2**63 - 1, 2**63 - 1), (-(2**63), 3)]], 2) == [
+        {2**63 - 1: 2**63 - 1, -(2**63): -(2**63), 3: -(2**63)}
+    ]
+
+
 @pytest.mark.parametrize("step", [-1, 0.5, True])
 def test_values_do_not_sink(step: Any) -> None:
     with raises(UsageError, "'least_values'", "step", f"not {step!r}"), bench(
@@ -209,17 +215,17 @@ def test_values_do_not_sink(step: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "step", "fails"),
     [
-        (2**63 - 1, 0, True), (2**63 - 2, 0, False), (2**63 - 2, 1, True), (2**63 - 4, 1, False), (2**63 - 3, 1, True),
-        (2**63 - 3, 5, True), (-(2**63), 2**40, False), (2**62 + 2**61, 2**61, True),
+        (2**63 - 1, 0, False), (2**63 - 1, 1, True), (2**63 - 2, 1, True), (2**63 - 3, 1, False), (2**63 - 3, 5, True),
+        (-(2**63), 2**40, False), (2**62 + 2**61, 2**61, True),
     ],
 )  # fmt: skip
-def test_values_end_below_what_stands_for_none(value: int, step: int, fails: bool) -> None:
+def test_values_are_of_64_bits(value: int, step: int, fails: bool) -> None:
     """Two edges lead from the seed: 0 to 1, and to 2."""
     with bench([EDGE, NODE_VALUE], lambda edges, seeds: least_values(edges, seeds, step)) as made:
         made.send({"src": [0, 1], "dst": [1, 2]})
         made.send({"node": [0], "value": [value]}, to=1)
         if fails:
-            with raises(OperatorError, "least_values/improve", "UsageError", "2**63 - 2"):
+            with raises(OperatorError, "least_values/improve", "UsageError", "2**63 - 1"):
                 made.close()
                 made.sent()
         else:
