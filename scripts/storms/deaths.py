@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from examples.nexmark_views.queries import QUERIES
+from scripts.benchmarks.references.processes import Files
 from scripts.benchmarks.road_programs import PROGRAMS, Events
 from scripts.storms.setting import WATCHDOG_S, Setting
 from tests.crash.group import ROOT
@@ -80,7 +81,7 @@ class TimedEvents(Events):
 
     def _timed(self, stream: str, columns: str) -> Stream:
         read = [*dict.fromkeys([*columns.split(), "date_time"])]
-        rows = self.scope.read_parquet(self.folder / f"{stream}.parquet", columns=read, time="date_time", batch_rows=64)
+        rows = self.scope.read_parquet(self.files.of(stream), columns=read, time="date_time", batch_rows=64)
         return rows.inspect(self._pause) if self.pause_s else rows
 
     def _pause(self, batch: Batch, at: int) -> None:
@@ -278,7 +279,7 @@ def _results(query: str, events: TimedEvents) -> Stream:
 def _difference(query: str, staged: Path, sink: str, out: Path, is_whole: bool = True) -> str:
     """What was written beside the answer of a run that nobody disturbed. is_whole: whether all of it is to be there."""
     if query not in _ANSWERS:
-        answer = run(lambda scope: _results(query, TimedEvents(scope, staged)).collect(), workers=1)
+        answer = run(lambda scope: _results(query, TimedEvents(scope, Files(staged))).collect(), workers=1)
         _ANSWERS[query] = answer.to_pylist()
     found = _SINKS[sink].rows(out)
     if sink == _BY_KEY:
@@ -375,7 +376,7 @@ _SINKS = {
 def _dying(query: str, staged: str, job: str, out: str, sink: str, commit: str, bins: str, workers: str) -> None:
     def program(worker: Worker) -> None:
         with worker.dataflow(query, bins=int(bins)) as scope:
-            events = TimedEvents(scope, Path(staged), _MESSAGE_S * (4 if query == _INSTALLED else 1))
+            events = TimedEvents(scope, Files(Path(staged)), _MESSAGE_S * (4 if query == _INSTALLED else 1))
             if query == _INSTALLED:
                 _bids_of_auctions(events).arrange("auction").export("kept")
             else:
