@@ -15,7 +15,9 @@ from scripts.storms.setting import Setting
 TAKES_S = 30
 
 
-@pytest.mark.parametrize(("kind", "cases"), [("files", 8), ("options", 10), ("kills", 2), ("deaths", 2), ("migration", 2)])
+@pytest.mark.parametrize(
+    ("kind", "cases"), [("files", 8), ("options", 10), ("kills", 2), ("deaths", 2), ("migration", 2)]
+)
 def test_a_few_cases_hold(kind: str, cases: int) -> None:
     assert storm([kind], seed=0, cases=cases) == []
 

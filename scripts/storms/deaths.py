@@ -266,7 +266,7 @@ def _damage(job: Path, random: Random) -> str:
 def _results(query: str, events: TimedEvents) -> Stream:
     """What is written: answers, or how a view changes."""
     if query == _LIVE:
-        return _of_logs(events.scope, events.folder)
+        return _of_logs(events.scope, events.files.folder)
     if query in _QUERIES:
         return _QUERIES[query](events)
     if query == _INSTALLED:
