@@ -71,10 +71,8 @@ def as_time(value: Any, depth: int) -> AnyTime:
             return tuple([_operator.index(coordinate) for coordinate in value])
     except TypeError:
         pass
-    a_time = "a time is an integer, such as ns since 1970" if depth == 1 else (
-        f"a time in this scope is a tuple of {depth} integers"
-    )  # fmt: skip
-    raise TypeError(f"{a_time}, not {value!r}")
+    said = "is an integer, such as ns since 1970" if depth == 1 else f"in this scope is a tuple of {depth} integers"
+    raise TypeError(f"a time {said}, not {value!r}")
 
 
 def representable(time: AnyTime) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ import click
 
 from tokenring import __version__
 from tokenring.tools.errors import CommandError
-from tokenring.tools.system import Ended, ending_signals_exit, put_back
+from tokenring.tools.system import Ended, ending_signals_exit, lose_output, put_back
 
 _SUBCOMMANDS: Final = {
     "stage": ("nexmark.commands.stage", "stage", "Stage a table of yours, or NEXMark events: raw columns, mapped."),
@@ -132,9 +131,7 @@ def _is_output_lost() -> bool:
     try:
         click.echo()  # what could not be written need not wait any more, so that a flush alone may succeed
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        lose_output()
         return True
     return False
 

@@ -31,16 +31,12 @@ def _recovery() -> Any:
     return recovery
 
 
-def _installing(worker: "Worker") -> Any:
-    from tokenring.engine.install import Installing
+def _answers(kind: str, worker: "Worker", *asked: Any) -> Any:
+    """Installing or Removing; where the run keeps snapshots, that which sees to these."""
+    from tokenring.engine import install
 
-    return Installing if worker.saving is None else _recovery().InstallingSaved
-
-
-def _removing(worker: "Worker") -> Any:
-    from tokenring.engine.install import Removing
-
-    return Removing if worker.saving is None else _recovery().RemovingSaved
+    answers = getattr(install, kind) if worker.saving is None else getattr(_recovery(), f"{kind}Saved")
+    return answers(worker, *asked)
 
 
 class Worker(engine.Worker):
@@ -59,8 +55,8 @@ class Worker(engine.Worker):
         "migrate": lambda *asked: migrate.Migrating(*asked),
         "snapshot": lambda *asked: _recovery().Taking(*asked),
         "end": lambda *asked: leaving.Leaving(*asked),
-        "install": lambda worker, *asked: _installing(worker)(worker, *asked),
-        "remove": lambda worker, *asked: _removing(worker)(worker, *asked),
+        "install": lambda *asked: _answers("Installing", *asked),
+        "remove": lambda *asked: _answers("Removing", *asked),
     }
 
     @contextmanager

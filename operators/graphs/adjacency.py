@@ -16,9 +16,7 @@ def edges_of(operator: str, stream: AnyStream) -> AnyStream:
     unless both columns are there, and int64."""
     require_rows(operator, stream)
     schema = stream.schema
-    if not all([name in schema.positions and schema.kind(name).name == "int64" for name in EDGE.names]) or any(
-        [schema.kind(name).nullable for name in EDGE.names]
-    ):
+    if not all([name in schema.positions and str(schema.kind(name)) == "int64" for name in EDGE.names]):
         raise SchemaError(
             f"operator {operator!r}: edges have nodes in columns 'src' and 'dst', both int64 and without nulls, not "
             f"{schema!r}: select them so, and give nodes that are no numbers one each (collections' graphs take texts)"

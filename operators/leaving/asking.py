@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from tokenring.engine import UsageError, WorkerError
-from tokenring.engine.ask import Group, requested
+from tokenring.engine.ask import Group, requested, state_of
 from tokenring.operators.leaving.answering import PROGRESS
 
 _PART_S = 0.25  # that workers get of the time, beyond what nothing moves for
@@ -69,9 +69,7 @@ def _sound(said: list[dict[str, Any]]) -> None:
 
 def _lives(process: int) -> bool:
     """Whether there is such a process that has not ended, whether its parent has seen that or not."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
-    return False
+    return state_of(process) not in ("", "Z", "X")
 
 
 def _progress(folder: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from it on.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system import STANDARD_OUTPUT, Ended, ending_signals_raise, json_lines, json_option, write_json
+from tokenring.tools.system import (
+    STANDARD_OUTPUT,
+    Ended,
+    ending_signals_raise,
+    json_lines,
+    json_option,
+    lose_output,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from tokenring.operators.collections import Answer
@@ -138,10 +145,11 @@ def _follow(
     from tokenring.engine.ask import group_of
     from tokenring.operators.collections import subscribe
 
-    with asking():
-        told = subscribe(group_of(process), view, at, key, timeout)
     try:
-        with ending_signals_raise(), asking(), json_lines(json_file) as write, closing(told):
+        with (
+            ending_signals_raise(), asking(), closing(subscribe(group_of(process), view, at, key, timeout)) as told,
+            json_lines(json_file) as write,
+        ):  # fmt: skip
             for number, answer in enumerate(told):
                 write(_as_json(view, answer))
                 if json_file != STANDARD_OUTPUT:
@@ -151,7 +159,7 @@ def _follow(
             raise
         return ended.exit_status
     except BrokenPipeError:  # whoever read it has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is written in the end
+        lose_output()
         return _NOBODY_READS
     return 0
 

@@ -8,6 +8,7 @@ import errno
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +64,13 @@ def require_writable(path: Path, option: str = "--json", json_file: Path | None 
         fault = getattr(error, "strerror", None) or str(error)
     if fault:
         raise OptionError(f"{option} {path}: {fault}")
+
+
+def lose_output() -> None:
+    """What is still to be written to standard output goes nowhere, lest the exit fail on it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def is_special(path: Path) -> bool:
