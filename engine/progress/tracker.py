@@ -106,8 +106,7 @@ class Tracker:
         always = (owners["policy"] == NOTIFY_CODES[Notify.ALWAYS]) & (port >= 0) & (port < owners["inputs"])
         kept = np.flatnonzero(always) + first
         if len(kept) * graph.size > _FEW_WORDS and has_edges(graph):
-            mine["frontier"] = 0
-            self._go_along_edges(number)
+            self._go_along_edges(number, is_new=True)
         else:
             for location in kept.tolist():
                 self._be_interested(location, is_new=True)
@@ -137,8 +136,9 @@ class Tracker:
 
     # Paths
 
-    def _go_along_edges(self, number: int) -> None:
-        """Keep every frontier of a dataflow from now on: so many are asked for that rows of paths would be too many."""
+    def _go_along_edges(self, number: int, is_new: bool) -> None:
+        """Keep every frontier of a dataflow from now on: so many are asked for that rows of paths would be too many.
+        is_new: it has no counts yet. All are 0 then; the first `propagate` looks at each location."""
         graph = self.tables.graphs_used[number]
         edges = graph.edges = graph.reachability.edges(graph.size)
         assert edges is not None
@@ -146,8 +146,12 @@ class Tracker:
         words = self.tables.graphs[number]
         words["edges_address"], words["edges_links"] = address_of(edges), edges[graph.size]
         words["heap_address"], words["eager_count"] = address_of(graph.heap), 0
+        if is_new:
+            self.tables.locations["frontier"][graph.first : graph.first + graph.size] = 0
+        else:
+            self._run(begin_along_edges, number)
 
-    def _keeps_all(self, target: int) -> bool:
+    def _keeps_all(self, target: int, is_new: bool) -> bool:
         """Whether the frontiers of the target's dataflow go along its edges; from now on, if rows are too many."""
         graph = self.tables.graph_of(target)
         if graph.edges is not None:
@@ -155,13 +159,12 @@ class Tracker:
         if graph.is_nested or graph.reachability.row_words <= _MANY_WORDS or not has_edges(graph):
             return False
         number = int(self.tables.locations["graph"][graph.first])
-        self._go_along_edges(number)
-        self._run(begin_along_edges, number)
+        self._go_along_edges(number, is_new)
         return True
 
     def _be_interested(self, target: int, is_new: bool = False) -> None:
         """Keep the target's frontier up to date from now on."""
-        if not self._keeps_all(target):
+        if not self._keeps_all(target, is_new):
             self.paths.compile_row(target)
             self._run(become_eager, target, is_new)
 
@@ -215,14 +218,14 @@ class Tracker:
 
     def _compute_frontier(self, target: int) -> Time:
         """The frontier of a target that is not kept up to date."""
-        if self.tables.locations["row"][target] or not self._keeps_all(target):
+        if self.tables.locations["row"][target] or not self._keeps_all(target, is_new=False):
             self.paths.compile_row(target)
             self._run(current_frontier, target)
         return int(self.tables.locations["reached_frontier"][target])
 
     def prepare_frontier(self, target: int) -> None:
-        """Let kernels find out a frontier that is not kept up to date."""
-        if not self._keeps_all(target):
+        """Let kernels find out a frontier of a dataflow without counts yet, which is not kept up to date."""
+        if not self._keeps_all(target, is_new=True):
             self.paths.compile_row(target)
 
     def nested_frontier(self, target: int) -> list[Any]:
