@@ -22,7 +22,7 @@ from tokenring.nexmark.measure.verdict import DNF, Backlog, Verdict, judge
 from tokenring.nexmark.run.pace import Pace
 from tokenring.nexmark.run.runner import Plan
 from tokenring.nexmark.staging.staged import StagedEvents
-from tokenring.shm.kernels import COLUMN, TABLE, WORDS, int64, kernel, void, words_at
+from tokenring.shm.kernels import COLUMN, TABLE, WORDS, Words, int64, kernel, void, words_at
 from tokenring.shm.queues.data_queue import (
     CAPACITY,
     DATA_ADDRESS,
@@ -64,7 +64,7 @@ _partition = partition_for(2)
 
 
 @kernel(void(WORDS, WORDS, int64, int64, int64))
-def log_change(changes, used, location, delta, stamp):  # type: ignore[no-untyped-def]
+def log_change(changes: Words, used: Words, location: int, delta: int, stamp: int) -> None:
     """Add a change to the batch to publish; changes at one pointstamp become one, or none."""
     end = CHANGE_WORDS * used[0]
     for at in range(0, end, CHANGE_WORDS):
@@ -80,7 +80,10 @@ def log_change(changes, used, location, delta, stamp):  # type: ignore[no-untype
 
 
 @kernel(int64(COLUMN, COLUMN, int64, int64, TABLE, WORDS, TABLE, int64, int64, WORDS, WORDS))
-def send(keys, values, start, stop, outgoing, routes, counts, stamp, later, changes, used):  # type: ignore[no-untyped-def]
+def send(
+    keys: Words, values: Words, start: int, stop: int, outgoing: Words, routes: Words, counts: Words, stamp: int,
+    later: int, changes: Words, used: Words,
+) -> int:  # fmt: skip
     """Exchange rows at time `stamp` and move the token to `later`; the number of messages, or -1 if a queue is full."""
     sent = _partition((keys, values), 0, start, stop, outgoing, routes, counts, 0, stamp)
     if sent >= 0:
@@ -92,7 +95,7 @@ def send(keys, values, start, stop, outgoing, routes, counts, stamp, later, chan
 
 
 @kernel(int64(TABLE, WORDS, TABLE, WORDS, WORDS))
-def take(incoming, inbox, best, changes, used):  # type: ignore[no-untyped-def]
+def take(incoming: Words, inbox: Words, best: Words, changes: Words, used: Words) -> int:
     """Take in every message that has arrived, its rows into the keyed maximum; returns the number of messages."""
     found = receive(incoming, inbox)
     mask = best.shape[0] - 1
@@ -117,7 +120,7 @@ def take(incoming, inbox, best, changes, used):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count(table, used, stamp, delta):  # type: ignore[no-untyped-def]
+def count(table: Words, used: int, stamp: int, delta: int) -> int:
     """Apply one change to a location's unsorted (time, count) pairs; returns how many pairs there are now."""
     i = 0
     while i < used and table[i, 0] != stamp:
@@ -133,7 +136,7 @@ def count(table, used, stamp, delta):  # type: ignore[no-untyped-def]
 
 
 @kernel(int64(WORDS, WORDS, WORDS, int64[:, :, ::1], WORDS, int64))
-def exchange(ring, changes, used, tables, sizes, before):  # type: ignore[no-untyped-def]
+def exchange(ring: Words, changes: Words, used: Words, tables: Words, sizes: Words, before: int) -> int:
     """Publish the logged changes as one batch, apply every published one; returns the least time still counted."""
     if used[0] > 0 and publish(ring, changes, 0, used[0]):
         used[0] = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokenring.engine import GraphError, Loop, Notify, Pipeline, Schema, SchemaError, Stream
+from tokenring.engine import GraphError, Loop, Notify, Pipeline, Schema, SchemaError
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import build_arranging, spread_by_key
 from tokenring.operators.collections.functions import Function
@@ -317,9 +317,10 @@ class Collection(Rows):
 
     # Out
 
-    def changes(self, time: str = "time", times: str = "times", name: str = "changes") -> Stream:
-        """The updates as rows, with their time and multiplicity in these columns: of each row and time one, all that
-        came added up, once the time is finished; on each worker in order of times, all of a row on the same one.
+    def changes(self, time: str = "time", times: str = "times", name: str = "changes") -> Any:
+        """The updates as rows, a stream of the scope's class, with their time and multiplicity in these columns: of
+        each row and time one, all that came added up, once the time is finished; on each worker in order of times, all
+        of a row on the same one.
         Nothing of them is kept. Where times have several coordinates, each is a column of its name, in place of `time`.
         Under recovery each change is told once, whatever dies: what stands behind says what comes of it.
 
@@ -344,10 +345,10 @@ class Collection(Rows):
 
     def to_upserts(
         self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"
-    ) -> Stream:
-        """For each time at which the row of a key changes, the new one; or the key and nulls, where there is none any
-        more, which the column `deleted` says. Under recovery each is told once, as `changes` are. UsageError (as
-        OperatorError) for a key of several rows, naming it."""
+    ) -> Any:
+        """For each time at which the row of a key changes, the new one, in a stream of the scope's class; or the key
+        and nulls, where there is none any more, which the column `deleted` says. Under recovery each is told once, as
+        `changes` are. UsageError (as OperatorError) for a key of several rows, naming it."""
         require_integer_times(self.stream.scope, "upserts are told", "leave() the loop first")
         made = to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)
         return self.rejected.is_handed_out(handed_out_once(made, time, name))

@@ -103,7 +103,7 @@ def _measure(case: Case) -> dict[str, Any]:
 def _row(case: Case, without: list[dict[str, Any]], within: list[dict[str, Any]]) -> Row:
     rates = [[run["events_per_second"] for run in runs] for runs in (without, within)]
     snapshots = [one for run in within for one in run["snapshots"]]
-    row = {
+    row: Row = {
         "query": case.query, "workers": case.workers, "rate": case.rate,
         "events_per_second": {"without": spread(rates[0]), "within": spread(rates[1])},
         "ratio": paired(rates[1], rates[0]),
@@ -198,8 +198,10 @@ def _program(case: Case, worker: Worker) -> dict[str, Any]:
     sent = 0
     worker.save("sent", lambda: sent)
     with worker.dataflow(case.query) as scope:
-        inputs, streams = zip(scope.new_input(_AUCTION, "auctions"), scope.new_input(_BID, "bids"), strict=True)
-        probe = _QUERIES[case.query](*streams)
+        (auctions, of_auctions), (bids, of_bids) = (
+            scope.new_input(schema, name) for schema, name in ((_AUCTION, "auctions"), (_BID, "bids"))
+        )
+        inputs, probe = (auctions, bids), _QUERIES[case.query](of_auctions, of_bids)
     rows = int(case.rate * _TICK_NS / 1e9 * 46 / 50) if case.rate else _BLOCK_ROWS  # 46 of 50 events are bids
     blocks = _Source(case.query, rows).blocks()
     worker.barrier()

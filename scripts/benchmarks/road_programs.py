@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -70,19 +71,19 @@ RANKS = {
 }
 
 
-def bids_of_each_rank() -> dict[str, Count]:
+def bids_of_each_rank() -> list[Any]:
     """How many bids there are, all and by rank of price."""
-    return {f"{rank}_bids": Count(where=where) for rank, where in RANKS.items()}
+    return [Count(where=where).alias(f"{rank}_bids") for rank, where in RANKS.items()]
 
 
-def counts_of_each_rank() -> dict[str, Count | CountDistinct]:
+def counts_of_each_rank() -> list[Any]:
     """How many bids, different bidders and different auctions there are, all and by rank of price."""
-    different = {
-        f"{rank}_{what}s": CountDistinct(what, where=where)
+    different = [
+        CountDistinct(what, where=where).alias(f"{rank}_{what}s")
         for what in ("bidder", "auction")
         for rank, where in RANKS.items()
-    }
-    return bids_of_each_rank() | different
+    ]
+    return bids_of_each_rank() + different
 
 
 def winners(events: Events, columns: str, by: str) -> Stream:
@@ -211,21 +212,21 @@ def q14(events: Events) -> Stream:
 def q15(events: Events) -> Stream:
     """Bids, bidders and auctions of each day, all and by rank of price."""
     bids = events.bids("auction bidder price date_time")
-    return bids.aggregate((col("date_time") // DAY).alias("day"), **counts_of_each_rank(), emit="final")
+    return bids.aggregate((col("date_time") // DAY).alias("day"), *counts_of_each_rank(), emit="final")
 
 
 def q16(events: Events) -> Stream:
     """The same of each channel and day, and the last minute of the day with a bid."""
     bids = events.bids("channel auction bidder price date_time")
     dated = bids.with_columns(day=col("date_time") // DAY, minute=col("date_time") // MINUTE % 1440)
-    return dated.aggregate("channel day", minute=Max("minute"), **counts_of_each_rank(), emit="final")
+    return dated.aggregate("channel day", Max("minute").alias("minute"), *counts_of_each_rank(), emit="final")
 
 
 def q17(events: Events) -> Stream:
     """How many bids each auction has on each day, by rank of price, and what their prices are."""
     dated = events.bids("auction price date_time").with_columns(day=col("date_time") // DAY)
-    prices = {"min_price": Min("price"), "max_price": Max("price"), "sum_price": Sum("price")}
-    figures = dated.aggregate("auction day", **bids_of_each_rank(), **prices, emit="final")
+    prices = Min("price").alias("min_price"), Max("price").alias("max_price"), Sum("price").alias("sum_price")
+    figures = dated.aggregate("auction day", *bids_of_each_rank(), *prices, emit="final")
     return figures.with_columns(avg_price=col("sum_price") // col("total_bids"))
 
 

@@ -91,7 +91,7 @@ def _work(worker: Worker, trips: int, pause_us: int) -> tuple[np.ndarray, float,
             sent_ns = time.monotonic_ns()
             handle.send({"key": [key]})
             handle.advance_to(trip + 1)
-            worker.step_while(lambda until=trip + 1: probe.less_than(until))
+            worker.step_while(partial(probe.less_than, trip + 1))
             taken_us[trip] = (time.monotonic_ns() - sent_ns) / 1e3
     handle.close()
     worker.step_while(lambda: not probe.done())

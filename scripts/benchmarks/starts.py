@@ -58,7 +58,8 @@ def _programs(folder: Path | None, scratch: Path) -> dict[str, list[str]]:
 
 def _run(program: list[str], library: str) -> Done:
     """One process."""
-    return child(" ".join(program), *program, **({"TOKENRING_KERNELS": library} if library else {}))
+    environment: dict[str, Any] = {"TOKENRING_KERNELS": library} if library else {}
+    return child(" ".join(program), *program, **environment)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ def _rounds(worker: Worker) -> dict[str, float]:
     wall_ns, cpu_ns = time.monotonic_ns(), time.process_time_ns()
     for number in range(1, _ROUNDS + 1):
         handle.advance_to(number)
-        worker.step_while(lambda until=number: probe.less_than(until))
+        worker.step_while(partial(probe.less_than, number))
     wall_ns, cpu_ns = time.monotonic_ns() - wall_ns, time.process_time_ns() - cpu_ns
     handle.close()
     memory_mb = {"own_mb": anonymous_mb(), "mapped_mb": touched_mb()}

@@ -158,7 +158,7 @@ def undrawn_rooms(page: Path, rooms: Mapping[str, Sequence[str]]) -> Iterator[Fi
     text = page.read_text()
     start = text.index(f"```\n{[*rooms][-1]}")
     drawn = text[start:].split("```")[1].split()
-    there = [word for package in reversed(rooms) for word in (package, *rooms[package])]
+    there = [word for package in reversed([*rooms]) for word in (package, *rooms[package])]
     if drawn != there:
         first = next((new or old for old, new in zip_longest(drawn, there) if old != new), "")
         yield Finding(page, line_of(text, start) + 1, f"the drawing is not of the rooms there are, from {first!r} on")

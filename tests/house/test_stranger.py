@@ -85,6 +85,8 @@ reveal_type(tr.Tumbling)
 reveal_type(tr.Schema("a") == Schema("a"))
 def program(worker: tr.Worker) -> int:
     return worker.indx
+def kept(changed: tr.Collection) -> None:
+    changed.changes().to_parquet("changes")
 tr.Tumblng
 tr.graphs.page_rank(3)
 """
@@ -107,3 +109,4 @@ def test_a_user_s_checker_sees_its_types(installed: Path, tmp_path: Path, how: s
         ' "page_rank"',
     ):
         assert any(expected in line for line in said), done.stdout
+    assert not any("to_parquet" in line for line in said), "what a collection tells is a stream with all methods"
