@@ -4,27 +4,57 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 
 from tokenring.engine.errors import GraphError
-from tokenring.engine.graph.reachability import Link, no_later
-from tokenring.engine.times import Antichain, PathSummary, identity
+from tokenring.engine.graph.reachability import Link
 
 
-def require_advancing_cycles(links: Iterable[Link], name: Callable[[int], str], depths: Mapping[int, int]) -> None:
+def require_advancing_cycles(links: Iterable[Link], name: Callable[[int], str]) -> None:
     """Raise GraphError naming a cycle that does not strictly advance time (docs/concurrency.md, A4), if there is one.
 
     A cycle must add something to a coordinate that it keeps. Then no time that comes back is less or equal to the one
     that set out, and none can come back twice, since all grow lexicographically; what could result in what is a partial
-    order. A way around an outer loop may well set an inner counter back to 0. name and depths (numbers of
-    coordinates): by location.
+    order. A way around an outer loop may well set an inner counter back to 0. name: of a location.
+
+    Coordinate by coordinate, links that add to it are left out: whatever cycle they are in advances. Where a cycle is
+    left with a link that does not keep the coordinate, none of those that it does keep are advanced by it.
     """
-    following: dict[int, list[tuple[int, PathSummary]]] = defaultdict(list)
-    for origin, destination, summary in links:
-        following[origin].append((destination, summary))
-    for component in _cyclic_components(following):
-        for start in component:
-            _check_cycles_through(start, component, following, name, depths[start])
+    left, at = list(links), 0
+    while left:
+        following: dict[int, list[int]] = defaultdict(list)
+        for origin, destination, _ in left:
+            following[origin].append(destination)
+        component_of = {each: number for number, found in enumerate(_cyclic_components(following)) for each in found}
+        left = [link for link in left if link[0] in component_of and component_of[link[0]] == component_of.get(link[1])]
+        if losing := [(origin, destination) for origin, destination, summary in left if len(summary.delays) <= at]:
+            origin, destination = min(losing)
+            cycle = " -> ".join(map(name, (origin, *_shortest_way(destination, origin, left))))
+            raise GraphError(
+                f"the graph has a cycle that does not advance time: {cycle}; lead it through the feedback of a "
+                f"loop that it does not leave"
+            )
+        left = [link for link in left if not link[2].delays[at]]
+        at += 1
 
 
-def _cyclic_components(following: Mapping[int, list[tuple[int, PathSummary]]]) -> list[set[int]]:
+def _shortest_way(start: int, end: int, links: Iterable[Link]) -> list[int]:
+    """The locations from one to another, along links by which it can be reached."""
+    following: dict[int, list[int]] = defaultdict(list)
+    for origin, destination, _ in links:
+        following[origin].append(destination)
+    before = {start: start}
+    worklist = deque([start])
+    while end not in before:
+        location = worklist.popleft()
+        for successor in following[location]:
+            if successor not in before:
+                before[successor] = location
+                worklist.append(successor)
+    way = [end]
+    while way[-1] != start:
+        way.append(before[way[-1]])
+    return way[::-1]
+
+
+def _cyclic_components(following: Mapping[int, list[int]]) -> list[set[int]]:
     """The strongly connected components that have an edge (Tarjan, with a stack of our own)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
@@ -43,10 +73,10 @@ def _cyclic_components(following: Mapping[int, list[tuple[int, PathSummary]]]) -
                 on_path.add(at)
             successors = following.get(at, [])
             if position:
-                low[at] = min(low[at], low[successors[position - 1][0]])
+                low[at] = min(low[at], low[successors[position - 1]])
             descended = False
             while position < len(successors):
-                successor = successors[position][0]
+                successor = successors[position]
                 position += 1
                 if successor not in index:
                     work += [(at, position), (successor, 0)]
@@ -60,32 +90,6 @@ def _cyclic_components(following: Mapping[int, list[tuple[int, PathSummary]]]) -
             while not component or at not in component:
                 component.add(path.pop())
             on_path -= component
-            if len(component) > 1 or any(successor == at for successor, _ in successors):
+            if len(component) > 1 or at in successors:
                 found.append(component)
     return found
-
-
-def _check_cycles_through(
-    start: int,
-    component: set[int],
-    following: Mapping[int, list[tuple[int, PathSummary]]],
-    name: Callable[[int], str],
-    depth: int,
-) -> None:
-    """Raise if some way from `start` back to it could bring a time back that is less or equal."""
-    nothing = identity(depth)
-    found: dict[int, Antichain[PathSummary]] = {}
-    worklist: deque[tuple[int, PathSummary, tuple[int, ...]]] = deque([(start, nothing, (start,))])
-    while worklist:
-        at, so_far, way = worklist.popleft()
-        for successor, summary in following.get(at, ()):
-            path = so_far.followed_by(summary) if successor in component else None
-            if path is None or not found.setdefault(successor, Antichain((), no_later)).insert(path):
-                continue
-            if successor == start and not any(path.delays):
-                cycle = " -> ".join(name(location) for location in (*way, start))
-                raise GraphError(
-                    f"the graph has a cycle that does not advance time: {cycle}; lead it through the feedback of a "
-                    f"loop that it does not leave"
-                )
-            worklist.append((successor, path, (*way, successor)))

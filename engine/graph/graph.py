@@ -139,8 +139,8 @@ class Graph:
                 )
             if operator.constructor is None and operator.manual is None and operator.relay is None:
                 raise GraphError(f"operator {operator.name!r} was never built; call build(constructor) on its builder")
-        self._compiled = links, depths = self._compile()
-        require_advancing_cycles(links, self._name, dict(enumerate(depths)))
+        self._compiled = self._compile()
+        require_advancing_cycles(self._compiled[0], self._name)
 
     def _name(self, number: int) -> str:
         """A location in words; of hubs no more than that."""

@@ -29,7 +29,9 @@ class Reachability:
 
     def __init__(self, links: Iterable[Link], depths: Iterable[int] = ()) -> None:
         """depths: the number of coordinates of each location's times (default: one)."""
-        self.links = list(links)
+        self._one_of: dict[PathSummary, PathSummary] = {}
+        self._joined: dict[tuple[int, int], PathSummary | None] = {}
+        self.links = [(origin, destination, self._known(summary)) for origin, destination, summary in links]
         self.depths = list(depths)
         self._into: dict[int, list[tuple[int, PathSummary]]] = {}
         self._found: dict[int, dict[int, Antichain[PathSummary]]] = {}
@@ -37,6 +39,19 @@ class Reachability:
         self.row_words = 0
         """How many words the rows take that were asked for so far."""
         self._edges: dict[int, np.ndarray | None] = {}
+
+    def _known(self, summary: PathSummary) -> PathSummary:
+        """The one object for all summaries that are equal to this: few occur, and in as many paths as there are pairs
+        of locations."""
+        return self._one_of.setdefault(summary, summary)
+
+    def _followed_by(self, summary: PathSummary, rest: PathSummary) -> PathSummary | None:
+        """As their own method, of known ones."""
+        pair = id(summary), id(rest)
+        if pair not in self._joined:
+            path = summary.followed_by(rest)
+            self._joined[pair] = None if path is None else self._known(path)
+        return self._joined[pair]
 
     def _links_into(self, location: int) -> list[tuple[int, PathSummary]]:
         if not self._into:
@@ -57,17 +72,19 @@ class Reachability:
 
     def _search(self, target: int) -> dict[int, Antichain[PathSummary]]:
         """Backwards from `target`, by a worklist."""
-        nothing = identity(self.depths[target] if self.depths else 1)
+        nothing = self._known(identity(self.depths[target] if self.depths else 1))
         found: dict[int, Antichain[PathSummary]] = {target: Antichain([nothing], no_later)}
         worklist = deque([(target, nothing)])
+        tried: set[tuple[int, int]] = set()
         while worklist:
             location, rest = worklist.popleft()
-            if not any(summary == rest for summary in found[location]):
+            if not any(summary is rest for summary in found[location]):
                 continue  # a better path came by meanwhile
             for origin, summary in self._links_into(location):
-                path = summary.followed_by(rest)
-                if path is None:
+                path = self._followed_by(summary, rest)
+                if path is None or (origin, id(path)) in tried:
                     continue
+                tried.add((origin, id(path)))
                 if found.setdefault(origin, Antichain((), no_later)).insert(path):
                     worklist.append((origin, path))
         return found
