@@ -43,11 +43,15 @@ def without_null_words(plan: JoinedColumns, sides: tuple[AnyStream, Stream]) -> 
     """The sides, where numbers of columns that may be null in the result, and are not here, are not the one that stands
     for null: that is an error at its row."""
     made: list[Any] = list(sides)
+    shown = [*zip(plan.sources, plan.schema.kinds, strict=True)]
+    if plan.how.alone[RIGHT]:  # whose keys are shown where the left side has no row
+        keys = dict(zip(plan.on[LEFT], plan.on[RIGHT], strict=True))
+        shown += [((RIGHT, keys[name]), kind) for (side, name), kind in shown if side == LEFT and name in keys]
     for side in (LEFT, RIGHT):
         stream: Stream = sides[side]
         checked = {
             source: not_null_word(col(source))
-            for (where, source), kind in zip(plan.sources, plan.schema.kinds, strict=True)
+            for (where, source), kind in shown
             if where == side and kind.nullable > stream.schema.kind(source).nullable and kind.null_is_a_number
         }
         if checked:

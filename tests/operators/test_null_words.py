@@ -184,6 +184,27 @@ JOINS: dict[str, tuple[Callable[[Stream, Stream], Stream], str]] = {
 """Outer joins, and the sides whose columns become nullable in them."""
 
 
+_KEYS: dict[str, Any] = {"left_on": "a", "right_on": "b", "columns": "a"}
+OF_KEYS: dict[str, Callable[[Stream, Stream], Stream]] = {
+    "right": partial(join, **_KEYS, how="right"),
+    "full": partial(join, **_KEYS, how="full"),
+    "right, in windows": partial(join, **_KEYS, how="right", window=Tumbling("at", 10)),
+    "right, in stretches": partial(
+        interval_join, **_KEYS, how="right", left_time="at", right_time="at", upper=5
+    ),
+}  # fmt: skip
+"""Joins whose key is the right side's where the left one has no row, in a column that may be null."""
+
+
+@pytest.mark.parametrize("kind", NULLS)
+@pytest.mark.parametrize("name", OF_KEYS)
+def test_of_a_key_that_the_right_side_shows(name: str, kind: str) -> None:
+    schemas = [Schema.of({"a": f"{kind}?", "at": "int64"}), Schema.of({"b": kind, "at": "int64"})]
+    with bench(schemas, OF_KEYS[name]) as made:
+        with raises(OperatorError, "b, row 0", "stands for null", "leave such rows out"):
+            made.send({"b": [NULLS[kind]], "at": [3]}, to=1)
+
+
 @pytest.mark.parametrize("kind", NULLS)
 @pytest.mark.parametrize("name", JOINS)
 def test_of_outer_joins(name: str, kind: str) -> None:
