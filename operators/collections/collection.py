@@ -183,10 +183,10 @@ class Collection(Rows):
         """
         return self.concat(Meeting(name, self, other, on, left_on, right_on).met().negate())
 
-    def aggregate(self, /, key: str | Sequence[str], name: str = "aggregate", **folds: Any) -> Collection:
+    def aggregate(self, /, key: str | Sequence[str] = "", name: str = "aggregate", **folds: Any) -> Collection:
         """For each key that is there, one row of it and of totals: Count(), CountDistinct, Sum, Mean, Min, Max,
         Variance, StdDev, ArgMax, ArgMin, ApproxQuantile and those of an OwnAggregate, of columns or expressions, of all
-        rows or of some (where=). With "" for a key, of all rows, if there are any."""
+        rows or of some (where=). Without a key, of all rows, if there are any."""
         if not isinstance(name, str):
             raise SchemaError(
                 "operator 'aggregate': name= is the operator's, as text; call a total otherwise, and then so, by "

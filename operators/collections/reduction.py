@@ -122,7 +122,7 @@ class KeyFaults:
                 f"{at} has rows at which a function of aggregate {' or '.join(self._called)} raised, or its finalize "
                 f"gave what the result's kind cannot hold: None where there is no null, a negative number of uint64"
             )
-        return ValueError(f"{at} has a sum beyond what its kind holds")
+        return ValueError(f"{at} has a sum beyond what its kind holds; divide the column first, or cast it to float64")
 
 
 def build_reducing(

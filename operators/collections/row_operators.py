@@ -14,7 +14,7 @@ from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import Alias, Expression, col, greatest
 from tokenring.operators.migrate import saving_of
-from tokenring.operators.rows import drop_columns, rename, select, union
+from tokenring.operators.rows import drop_columns, new_names, rename, select, union
 from tokenring.operators.rows import filter as filter_rows
 from tokenring.operators.time import require_integer_times
 
@@ -45,8 +45,9 @@ class Rows:
 
     def rename(self, columns: Mapping[str, str] | None = None, /, **renamed: str) -> Self:
         """Other names for columns: `rename(price="euro")`, or a mapping of old names to new ones."""
-        require_none_of([*(columns or {}).values(), *renamed.values()], self._hidden, "rename")
-        return self._of(rename(self.stream, columns, **renamed))
+        names = new_names(columns, renamed)
+        require_none_of(names.values(), self._hidden, "rename")
+        return self._of(rename(self.stream, names))
 
     def drop_columns(self, *dropped: str) -> Self:
         """All columns but these."""

@@ -27,6 +27,8 @@ _MEANT = {
 
 MOST_WITHIN = 500
 """How many operations may stand within each other: beyond, making a program of them takes seconds."""
+MOST_IN_ALL = 200_000
+"""How many operations an expression may have, one that is used twice counted twice: likewise."""
 _CALLS = 10_000
 """How deep Python's stack may then be: what walks through an expression calls itself for each, several times."""
 
@@ -60,13 +62,19 @@ def with_aliased(operator: str, aliased: tuple[Any, ...], columns: dict[str, Any
 class Node:
     """A tree over columns ("column", with the name as value) and constants ("constant", with the value)."""
 
-    __slots__ = ("_depth", "arguments", "operation", "value")
+    __slots__ = ("_depth", "_size", "arguments", "operation", "value")
 
     def __init__(self, operation: str, arguments: "tuple[Node, ...]" = (), value: Any = None) -> None:
         self.operation = operation
         self.arguments = arguments
         self.value = value
         self._depth: int = 1 + max([argument._depth for argument in arguments], default=0)
+        self._size: int = 1 + sum([argument._size for argument in arguments])
+        if self._size > MOST_IN_ALL:
+            raise SchemaError(
+                f"an expression has more than {MOST_IN_ALL:,} operations, the last {operation!r}, where one that is "
+                f"used twice counts twice; compute what is used several times before, by with_columns"
+            )
         if self._depth > MOST_WITHIN // 10 and sys.getrecursionlimit() < _CALLS:
             sys.setrecursionlimit(_CALLS)
         if self._depth > MOST_WITHIN:

@@ -229,10 +229,10 @@ def _mark_rows(row: ValueSet, slots: Words, values: Words, asked: Words, state: 
 @kernel
 def fold_sets(world: int, folded: Folds, message: int, start: int, slots: Words) -> bool:
     """Add the values of a message's rows from `start` on to the sets of their slots; count those that are new there.
-    False if there was no room: what was added then is not new the next time."""
+    False if there was no room in some: what was added then is not new the next time."""
     folds, state, sets = folds_of(folded), accumulated(folded), sets_of(folded)
     scratch = table_at(folded.set_scratch, SET_SCRATCH_ROWS, BLOCK)
-    rows = len(slots)
+    rows, had_room = len(slots), True
     asked = scratch[_ASKED][:rows]
     for number in range(len(sets)):
         row = sets[number]
@@ -240,10 +240,10 @@ def fold_sets(world: int, folded: Folds, message: int, start: int, slots: Words)
         _ask(folds, number, message, start, values, asked)
         made = word_column(world, row.what, values, True)
         if made == 0 and rows > 0:
-            return False
-        if not _mark_rows(row, slots, words_at(made, rows), asked, state, scratch):
-            return False
-    return True
+            had_room = False
+        elif not _mark_rows(row, slots, words_at(made, rows), asked, state, scratch):
+            had_room = False
+    return had_room
 
 
 @kernel

@@ -31,7 +31,15 @@ with later(__name__):
     )
     from tokenring.operators.rows.on_error import ERROR, OnError, gives_failed, with_errors
     from tokenring.operators.rows.passed_on import passing_on
-    from tokenring.operators.rows.projection import all_columns, computed, drop_columns, rename, select, with_columns
+    from tokenring.operators.rows.projection import (
+        all_columns,
+        computed,
+        drop_columns,
+        new_names,
+        rename,
+        select,
+        with_columns,
+    )
     from tokenring.operators.rows.rowwise import (
         Row,
         RowwiseWarning,
@@ -78,6 +86,7 @@ __all__ = [
     "partition",
     "passing_on",
     "read_first",
+    "new_names",
     "rename",
     "rows_of",
     "rows_known",

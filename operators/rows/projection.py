@@ -75,12 +75,24 @@ def rename(
     two of one name.
     """
     name, schema = "rename", stream.schema
-    changes = {**(names or {}), **columns}
+    changes = new_names(names, columns)
     _kept(schema, tuple(changes), name)
     after = [changes.get(each, each) for each in schema.names]
     if len(set(after)) != len(after):
         raise SchemaError(f"operator {name!r}: two columns would be called the same: {', '.join(after)}")
     return computed(stream, name, {new: col(old) for old, new in zip(schema.names, after, strict=True)})
+
+
+def new_names(names: Mapping[str, str] | None, columns: Mapping[str, str]) -> dict[str, str]:
+    """What `rename` was given, new names by old ones. SchemaError for a name that is no text."""
+    changes = {**(names or {}), **columns}
+    for old, new in changes.items():
+        if not isinstance(new, str):
+            raise SchemaError(
+                f"operator 'rename': the new name of {old!r} is text, as in rename({old}='other'), not {new!r}; for a "
+                f"column that is computed say select(...) or with_columns(...)"
+            )
+    return changes
 
 
 def drop_columns(stream: AnyStream, *dropped: str, name: str = "drop_columns") -> AnyStream:

@@ -110,7 +110,7 @@ PROGRAMS: dict[str, tuple[Callable[[Collection], Collection], Callable[[Rows], R
         ),
     ),
     "all": (
-        lambda rows: rows.aggregate("", n=tr.Count(), m=tr.Mean("v")),
+        lambda rows: rows.aggregate(n=tr.Count(), m=tr.Mean("v")),
         lambda rows: Counter([(rows.total(), np.mean([v for _, v in rows.elements()]))]) if rows else Counter(),
     ),
 }  # fmt: skip

@@ -442,6 +442,14 @@ def test_hundreds_of_operations_may_stand_within_each_other_and_more_are_refused
         reduce(two, terms)
 
 
+def test_what_is_used_in_itself_again_and_again_is_refused() -> None:
+    """It would take more memory than there is, however few objects it is made of."""
+    clamped: Any = col("n")
+    with raises(SchemaError, "more than 200,000 operations", "'case'", "counts twice", "with_columns"):
+        for _ in range(30):
+            clamped = when(clamped > 100).then(clamped // 2).otherwise(clamped + 1)
+
+
 def test_one_of_many_texts_stands_not_within_as_many_operations() -> None:
     batch = Batch(Schema(s="string?"), {"s": ["0", "1998", "2000", None]})
     values = [str(n) for n in range(1999)]

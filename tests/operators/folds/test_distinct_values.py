@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import patch
+
 import numpy as np
 
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, Schema, Stream
 from tokenring.operators import CountDistinct, Tumbling, aggregate
+from tokenring.operators.folds import FoldState
 from tokenring.operators.folds.sets import MOST_FLAGS
 
 SETS = 7 * MOST_FLAGS + 3
@@ -47,3 +51,16 @@ def test_a_slot_that_is_used_again_starts_with_empty_sets() -> None:
             made.advance(end)
         made.close()
         assert [row[5:] for row in made.rows] == [_expected([(1, 5), (1, end)], 1) for end in (10, 20, 30)]
+
+
+def test_sets_of_many_columns_find_room_together() -> None:
+    """All of them are looked at each time that one lacks some."""
+    names = [f"c{at}" for at in range(50)]
+    counts: Any = {f"n{at}": CountDistinct(name) for at, name in enumerate(names)}
+    made_room, schema = FoldState.make_room, Schema(" ".join(["key", *names]))
+    with patch.object(FoldState, "make_room", autospec=True, side_effect=made_room) as asked:
+        with bench([schema], lambda stream: aggregate(stream, "key", **counts)) as made:
+            made.send({"key": [1] * 300} | {name: np.arange(300) * at for at, name in enumerate(names)})
+            made.close()
+            assert made.rows[-1][3:] == (1, *[300] * 49)
+    assert asked.call_count < 20

@@ -169,6 +169,7 @@ def test_columns_may_be_replaced_by_each_other() -> None:
         (lambda s: with_columns(s, x=[1]), ("[1]", "constant")),
         (lambda s: select(s, "prise"), ("operator 'select'", "column 'prise'", "did you mean 'price'")),
         (lambda s: select(s), ("operator 'select'", "no column")),
+        (lambda s: rename(s, price=col("auction")), ("operator 'rename'", "'price' is text", "select(...)")),
         (lambda s: rename(s, price="auction"), ("operator 'rename'", "two columns", "auction, auction")),
     ],
 )
