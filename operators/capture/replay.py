@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from tokenring.engine import (
     COMPLETE,
     AnyStream,
@@ -16,10 +18,11 @@ from tokenring.engine import (
     ScopeOf,
     Time,
     Token,
+    Updates,
     UsageError,
 )
 from tokenring.engine.whole_files import leftovers
-from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME
+from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME, UPDATES
 from tokenring.operators.time import require_root
 
 
@@ -27,7 +30,7 @@ def replay(
     scope: ScopeOf[AnyStream], folder: str | Path, *, unfinished: bool = False, name: str = "replay"
 ) -> AnyStream:
     """The stream that `capture` wrote to `folder`: the same messages at the same times, and no frontier that the
-    captured stream did not have.
+    captured stream did not have. What were updates are updates again.
 
     Captured parts, one of each worker of that time, are dealt to the workers of now, however many; a worker that has
     several goes on with the slowest of them. The stream's frontier is that of the slowest part. Frontiers come as fast
@@ -38,7 +41,7 @@ def replay(
     """
     require_root(scope, f"source {name!r}")
     parts = _parts(name, Path(os.path.abspath(folder)), unfinished)
-    schema = _schema(name, parts)
+    schema, updates = _schema(name, parts)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
         mine = parts[context.worker_index :: context.sharing] if context.worker_index < context.sharing else []
@@ -66,6 +69,7 @@ def replay(
         return logic
 
     (stream,) = scope.source(name, schema, construct)
+    stream.updates = updates
     return stream
 
 
@@ -122,10 +126,15 @@ def _parts(name: str, folder: Path, unfinished: bool) -> list[Path]:
     return found
 
 
-def _schema(name: str, parts: list[Path]) -> Schema:
+def _schema(name: str, parts: list[Path]) -> tuple[Schema, Updates | None]:
+    """The schema of the rows, and what is known of them where they are updates."""
     import pyarrow as pa
 
     for path in parts:
         with suppress(pa.ArrowInvalid, OSError), pa.memory_map(str(path)) as mapped:
-            return Schema.from_arrow(pa.ipc.open_stream(mapped).schema)
+            written = pa.ipc.open_stream(mapped).schema
+            said = orjson.loads((written.metadata or {}).get(UPDATES, b"null"))
+            if said is not None and said["by"] is not None:
+                said["by"] = tuple(said["by"])
+            return Schema.from_arrow(written), None if said is None else Updates(**said)
     raise UsageError(f"source {name!r}: {parts[0]} does not begin as a capture does; capture again")

@@ -239,9 +239,7 @@ def fold_sets(world: int, folded: Folds, message: int, start: int, slots: Words)
         values = column_of(message, row.column)[start : start + rows]
         _ask(folds, number, message, start, values, asked)
         made = word_column(world, row.what, values, True)
-        if made == 0 and rows > 0:
-            had_room = False
-        elif not _mark_rows(row, slots, words_at(made, rows), asked, state, scratch):
+        if (made == 0 and rows > 0) or not _mark_rows(row, slots, words_at(made, rows), asked, state, scratch):
             had_room = False
     return had_room
 

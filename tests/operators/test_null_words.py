@@ -200,9 +200,9 @@ OF_KEYS: dict[str, Callable[[Stream, Stream], Stream]] = {
 @pytest.mark.parametrize("name", OF_KEYS)
 def test_of_a_key_that_the_right_side_shows(name: str, kind: str) -> None:
     schemas = [Schema.of({"a": f"{kind}?", "at": "int64"}), Schema.of({"b": kind, "at": "int64"})]
-    with bench(schemas, OF_KEYS[name]) as made:
-        with raises(OperatorError, "b, row 0", "stands for null", "leave such rows out"):
-            made.send({"b": [NULLS[kind]], "at": [3]}, to=1)
+    said = "b, row 0", "stands for null", "leave such rows out"
+    with bench(schemas, OF_KEYS[name]) as made, raises(OperatorError, *said):
+        made.send({"b": [NULLS[kind]], "at": [3]}, to=1)
 
 
 @pytest.mark.parametrize("kind", NULLS)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.engine.helpers import build, settle, simulated
 from tests.errors import raises
 from tests.long_form import examples
+from tests.operators.helpers import bench
 from tokenring.engine import (
     COMPLETE,
     GraphError,
@@ -23,13 +24,14 @@ from tokenring.engine import (
     Schema,
     Scope,
     Stream,
+    Updates,
     UsageError,
     Worker,
     WorkerError,
     execute,
 )
 from tokenring.engine.whole_files import hidden
-from tokenring.operators import capture, replay
+from tokenring.operators import Count, Sum, aggregate, capture, replay
 from tokenring.operators.capture.replay import _events
 
 SCHEMA = Schema("value", name="string?")
@@ -215,3 +217,27 @@ def test_a_run_that_fails_when_all_was_captured_publishes_nothing(tmp_path: Path
         build(group, lambda worker, scope: watch(replay(scope, tmp_path / "it", unfinished=True), seen))
         group.run()
     assert messages([seen]) == [(0, [(0, None)]), (0, [(1, None)])]
+
+
+def test_updates_are_updates_again(tmp_path: Path) -> None:
+    """Rows of which each takes the place of one before: what takes each for a new one refuses them."""
+    folder = tmp_path / "counts"
+    with bench([SCHEMA], lambda stream: _told(aggregate(stream, "value", n=Count()), folder)) as made:
+        made.send({"value": [7, 7], "name": ["a", None]})
+        made.close()
+
+    def again(worker: Worker, scope: Scope) -> None:
+        stream = replay(scope, folder)
+        assert stream.updates == Updates("aggregate", ("value",))
+        with raises(GraphError, "are updates", "'aggregate'"):
+            aggregate(stream, "value", total=Sum("n"), name="sums")
+        stream.sink("rest", lambda context: lambda port: None)
+
+    with simulated() as group:
+        build(group, again)
+        settle(group)
+
+
+def _told(stream: Stream, folder: Path) -> Stream:
+    capture(stream, folder)
+    return stream

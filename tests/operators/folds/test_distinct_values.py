@@ -57,10 +57,10 @@ def test_sets_of_many_columns_find_room_together() -> None:
     """All of them are looked at each time that one lacks some."""
     names = [f"c{at}" for at in range(50)]
     counts: Any = {f"n{at}": CountDistinct(name) for at, name in enumerate(names)}
-    made_room, schema = FoldState.make_room, Schema(" ".join(["key", *names]))
-    with patch.object(FoldState, "make_room", autospec=True, side_effect=made_room) as asked:
-        with bench([schema], lambda stream: aggregate(stream, "key", **counts)) as made:
-            made.send({"key": [1] * 300} | {name: np.arange(300) * at for at, name in enumerate(names)})
-            made.close()
-            assert made.rows[-1][3:] == (1, *[300] * 49)
-    assert asked.call_count < 20
+    schema, made_room = Schema(" ".join(["key", *names])), FoldState.make_room
+    looked_at = patch.object(FoldState, "make_room", autospec=True, side_effect=made_room)
+    with looked_at as asked, bench([schema], lambda stream: aggregate(stream, "key", **counts)) as made:
+        made.send({"key": [1] * 300} | {name: np.arange(300) * at for at, name in enumerate(names)})
+        made.close()
+        assert made.rows[-1][3:] == (1, *[300] * 49)
+        assert asked.call_count < 20
