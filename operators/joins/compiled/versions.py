@@ -53,6 +53,7 @@ from tokenring.operators.joins.compiled.waiting import (
 from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
+    VERSION_WORDS,
     JoinedColumns,
     MovingVersions,
     Side,
@@ -122,7 +123,7 @@ def _add(world: int, me: int, state: Versions, message: int, horizon: int) -> in
     if not number_keys(world, state.keys, RIGHT, message, slots):
         state.wanted = 0
         return NEEDS_ROOM
-    add_versions(heads_of(at), links_of(at), free_of(at), meta_of(at), slots, times, horizon, places)
+    add_versions(heads_of(at), links_of(at), free_of(at), meta_of(at), slots, times, horizon, horizon, places)
     keep_rows(at, message, rows_but(world, len(slots), slots[:0]), places)
     return DONE
 
@@ -224,7 +225,7 @@ class _State:
         outer: bool,
         has_due: bool,
     ) -> None:
-        self.versions = Side(columns.store(RIGHT), False)
+        self.versions = Side(columns.store(RIGHT), False, VERSION_WORDS)
         self.waiting = LinkedWaiting(arriving[LEFT])
         self._keys = LinkedKeys(columns, arriving)
         self._results = LinkedResults(

@@ -68,7 +68,7 @@ with later(__name__):
         meet_at_slots,
         time_at,
     )
-    from tokenring.operators.joins.kept.versions import add_versions, find_versions, known
+    from tokenring.operators.joins.kept.versions import VERSION_WORDS, add_versions, find_versions, known
 
 __all__ = [
     "AT_ONCE",
@@ -103,6 +103,7 @@ __all__ = [
     "Side",
     "TIME",
     "UniqueSide",
+    "VERSION_WORDS",
     "WAITS",
     "add",
     "add_at_slots",

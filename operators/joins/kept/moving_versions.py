@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tokenring.engine import Batch, Schema, Time
+from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import RIGHT, JoinedColumns
 from tokenring.operators.joins.kept.kernels import TIME
 from tokenring.operators.joins.kept.moved_columns import MovedColumns, rows_table, said_of, waiting_table
@@ -73,7 +73,8 @@ class MovingVersions:
         heads, links, free, meta, _ = side.tables
         places = np.empty(versions.rows, np.int64)
         times = np.ascontiguousarray(versions.words("time"))
-        add_versions(heads, links, free, meta, slots, times, LEAST, places)
+        gone = COMPLETE if heads[slots].any() else LEAST
+        add_versions(heads, links, free, meta, slots, times, LEAST, gone, places)
         self._moved.put(places, versions, len(links))
         least = self._waiting.put_in(rows)
         self._changed()

@@ -12,16 +12,17 @@ AT_ONCE = 16_384
 
 class Side:
     """Rows by place: links between those of a key, and the columns that results need. Memory: 16 bytes a row and 8 for
-    each column, and texts; 88 where rows expire. Places of rows that went are used again.
+    each column, and texts; 88 where rows expire, 40 of versions. Places of rows that went are used again.
     """
 
     __slots__ = ("_counts", "_expiring", "_free", "_meta", "bounded", "heads", "links", "store")
 
-    def __init__(self, store: RowStore | None, bounded: bool) -> None:
+    def __init__(self, store: RowStore | None, bounded: bool, link_words: int = UNBOUNDED_WORDS) -> None:
+        """link_words: of each row's links, where rows are not bounded."""
         self.store = store
         self.bounded = bounded
         self.heads = np.zeros(_FIRST_PLACES, np.int64)
-        self.links = np.empty((_FIRST_PLACES, BOUNDED_WORDS if bounded else UNBOUNDED_WORDS), np.int64)
+        self.links = np.empty((_FIRST_PLACES, BOUNDED_WORDS if bounded else link_words), np.int64)
         self._free = np.empty(_FIRST_PLACES, np.int64)
         self._expiring = np.empty((_FIRST_PLACES if bounded else 0, 2), np.int64)
         self._meta = np.zeros(SideCounts.size, np.int64)

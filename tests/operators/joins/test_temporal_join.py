@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +31,10 @@ from tests.operators.joins.reference import (
 )
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import Tumbling, enrich, interval_join, join, temporal_join
+from tokenring.operators.joins.kept.kernels import NEXT, TIME
+from tokenring.operators.joins.kept.side import Side
+from tokenring.operators.joins.kept.versions import JUMP, JUMP_TIME, VERSION_WORDS, add_versions, find_versions
+from tokenring.operators.state import LEAST
 
 OURS = COLUMNS | {"code": "left.key"}
 A, B = Schema("at k a"), Schema("since k b", name="string")
@@ -213,3 +220,40 @@ def test_not_in_loops() -> None:
 
     with bench([A, B], refused):
         pass
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1, 3, 50, 10_000]))
+def test_versions_come_in_any_order_and_go_behind_a_horizon(seed: int, spread: int) -> None:
+    """Kernels' chains of one key against a sorted list."""
+    rng, side, horizon = np.random.default_rng(seed), Side(None, False, VERSION_WORDS), 0
+    model: list[tuple[int, int]] = []  # (time, place), of equal times the last to come behind the others
+    for _ in range(12):
+        times = horizon + np.sort(rng.integers(0, spread, 40))
+        times[rng.random(40) < 0.2] = horizon + rng.integers(-spread, spread)
+        side.reserve(len(times))
+        heads, links, free, meta, _ = side.tables
+        slots, places = np.zeros(40, np.int64), np.empty(40, np.int64)
+        add_versions(heads, links, free, meta, slots, times, horizon, horizon, places)
+        for time, place in zip(times.tolist(), places.tolist(), strict=True):
+            model.insert(bisect_right(model, time, key=itemgetter(0)), (time, place))
+        model = model[max(bisect_right(model, horizon, key=itemgetter(0)) - 1, 0) :]
+        assert len(side) == len(model)
+        asked = horizon + rng.integers(0, spread + 1, 40)
+        find_versions(heads, links, slots, asked, places)
+        before = [bisect_right(model, time, key=itemgetter(0)) - 1 for time in asked.tolist()]
+        assert places.tolist() == [-1 if at < 0 else model[at][1] for at in before]
+        horizon += int(rng.integers(0, spread))
+
+
+def test_a_version_among_many_is_found_in_few_steps() -> None:
+    count = 5000
+    side, times, places = Side(None, False, VERSION_WORDS), np.arange(count), np.empty(count, np.int64)
+    side.reserve(count)
+    heads, links, free, meta, _ = side.tables
+    add_versions(heads, links, free, meta, np.zeros(count, np.int64), times, LEAST, LEAST, places)
+    for time in range(0, count, 7):
+        at, steps = int(heads[0]) - 1, 0
+        while links[at, TIME] > time:
+            at, steps = int(links[at, JUMP if links[at, JUMP_TIME] > time else NEXT]), steps + 1
+        assert links[at, TIME] == time
+        assert steps < 3 * count.bit_length()
