@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+import tokenring as tr
 from tests.errors import Fact, assert_named, raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import COMPLETE, MAX_TIME, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
@@ -133,6 +135,21 @@ def test_timestamps_of_any_unit_are_times_in_ns(tmp_path: Path) -> None:
     pq.write_table(pa.table({"at": pa.array([30], pa.date32())}), tmp_path / "t.parquet")
     with raises(SchemaError, "'at' is date", "timestamp", "schema="):
         run(lambda scope: read_parquet(scope, tmp_path, time="at"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "beyond"), [("timestamp?", "9999-12-31"), ("timestamp?", "0001-01-01"), ("date?", "2300-01-01")]
+)
+def test_times_of_96_bits_are_what_they_are_or_an_error(tmp_path: Path, kind: str, beyond: str) -> None:
+    instants = [None, -1, 2**63 - 1, -(2**63) + 1, 0, -1_000_001]
+    written = partial(pq.write_table, where=tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
+    written(pa.table({"at": pa.array(instants, pa.timestamp("ns"))}))
+    collected = tr.run(lambda scope: scope.read_parquet(tmp_path).collect(), workers=1)
+    assert collected["at"].cast(pa.int64()).to_pylist() == instants
+    fits = np.datetime64("2024-01-01", "us")
+    written(pa.table({"at": pa.array([None, fits, np.datetime64(beyond, "us"), fits])}), row_group_size=2)
+    with raises(OperatorError, "t.parquet row 2", "column 'at'", f"{beyond}T00:00:00.000", "1677 to 2262"):
+        run(lambda scope: read_parquet(scope, tmp_path, schema=Schema(at=kind)))
 
 
 def test_without_statistics_order_is_asked_for(tmp_path: Path) -> None:
