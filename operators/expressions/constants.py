@@ -9,7 +9,7 @@ import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
 from tokenring.engine.columns import instant_of
-from tokenring.operators.durations import DAY
+from tokenring.operators.durations import DAY, nanoseconds_in
 
 DAY_NS = int(DAY)
 _KINDS: dict[str, Kind] = {}
@@ -96,15 +96,16 @@ def _whole(value: int, beside: str | None) -> tuple[str, int]:
 
 def _span(value: np.timedelta64 | timedelta, beside: str | None) -> int:
     """The ns of a difference of times; beside a date, its days."""
-    if isinstance(value, timedelta):
-        span = (value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds) * 1_000
-    else:
-        span = int(value.astype("timedelta64[ns]").astype(np.int64))
-    if beside != "date":
-        return span
-    if span % DAY_NS:
-        raise SchemaError(f'{value!r} is no number of days; say .cast("timestamp") of the date')
-    return span // DAY_NS
+    span = nanoseconds_in(value)
+    if span is None:
+        raise SchemaError(f"{value!r} is no whole number of ns; give it in ns, us, ms, s, m, h, D or W")
+    if beside == "date":
+        if span % DAY_NS:
+            raise SchemaError(f'{value!r} is no number of days; say .cast("timestamp") of the date')
+        span //= DAY_NS
+    if not -(2**63) <= span < 2**63:
+        raise SchemaError(f"{value!r} is beyond the 292 years that ns reach; a date takes longer ones, of whole days")
+    return span
 
 
 def _day(given: date | str) -> int:

@@ -536,7 +536,7 @@ def test_real_numbers_are_divided_down_as_python_does() -> None:
         assert b == 0 or math.isnan(found) or math.copysign(1, found) == math.copysign(1, expected), (a, b)
 
 
-@pytest.mark.parametrize("width", [0, -5, -0.5, timedelta(0)])
+@pytest.mark.parametrize("width", [0, -5, -0.5, timedelta(0), np.timedelta64(0, "D"), np.int64(-5)])
 def test_a_width_is_above_0(width: Any) -> None:
     """Of -5 there would be a multiple above."""
     with raises(SchemaError, "truncate", "above 0", repr(width)):
