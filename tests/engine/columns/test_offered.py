@@ -75,6 +75,8 @@ def test_a_decimal_of_many_digits_is_asked_for() -> None:
         Batch.from_arrow(Schema("price"), prices)
     with raises(SchemaError, "column 'price'", "row 1", "0.12345678901234567", "string", "pyarrow.compute.cast"):
         Batch(Schema(price="float64"), {"price": pa.array([Decimal(1), Decimal("0.12345678901234567")])})
+    small = {"price": pa.array([Decimal(0), Decimal("-0.0000001"), None], pa.decimal128(38, 7))}
+    assert Batch(Schema(price="string?"), small)["price"].tolist() == ["0.0000000", "-0.0000001", None]
 
 
 SLICED = {
