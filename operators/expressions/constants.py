@@ -33,6 +33,14 @@ def bits(value: float) -> int:
     return word
 
 
+def octets_of(text: str) -> bytes:
+    """The UTF-8 of a text; SchemaError for one that has none."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise SchemaError(f"{text!r} is no text: half of a surrogate pair is no character; leave it out") from None
+
+
 def constant(value: Any, beside: str | None) -> tuple[str, Any]:
     """The kind of a constant and its word (of text, its bytes), where `beside` is the kind of what it is used with: a
     whole number fits all kinds of numbers, text that reads so a timestamp or a date, a date a timestamp; a timedelta of
@@ -61,11 +69,12 @@ def constant(value: Any, beside: str | None) -> tuple[str, Any]:
     if isinstance(value, float):
         return "float64", bits(value)
     if isinstance(value, str):
+        octets = octets_of(value)
         if beside == "timestamp":
             return "timestamp", _instant(value)
         if beside == "date":
             return "date", _day(value)
-        return "string", value.encode()
+        return "string", octets
     if isinstance(value, bytes):
         return "bytes", value
     raise SchemaError(f"{value!r} is no constant that a column could hold")
