@@ -274,7 +274,7 @@ def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:
     refused(SchemaError, then, lambda scope: arrow(scope, files, time="then"))
     text = (of_arrow, "int64, uint64, timestamp", "'name' is string?")
     refused(SchemaError, text, lambda scope: arrow(scope, files, time="name"))
-    nulls = ("column 'name'", "143 null", "string?")
+    nulls = ("row 0", "column 'name'", "null", "string?")
     refused(OperatorError, nulls, lambda scope: read_arrow(scope, TABLE, schema=Schema(name="string")))
     short = ("source 'read_columns'", "short.i64", "3 bytes", "words of 8")
     refused(UsageError, short, lambda scope: read_columns(scope, Schema("id at"), columns))
@@ -303,15 +303,18 @@ def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
         (998, None, Schema("a"), {"time": "a"}, ("null", "int64?")),
     ],
 )
-def test_the_row_of_parquet_that_does_not_fit_is_named(
+def test_the_row_that_does_not_fit_is_named(
     tmp_path: Path, row: int, value: Any, schema: Schema, more: dict[str, Any], said: Fact
 ) -> None:
     values = [7] * ROWS
     values[row] = value
     values[999] = None
-    pq.write_table(pa.table({"a": values}), tmp_path / "t.parquet", row_group_size=600)
+    table = pa.table({"a": values})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=600)
     with raises(OperatorError, f"t.parquet row {row}", "column 'a'", said):
         run(lambda scope: read_parquet(scope, tmp_path, schema=schema, **more))
+    with raises(OperatorError, "'read_arrow'", f"row {row}: column 'a'", said):
+        run(lambda scope: read_arrow(scope, table, schema=schema, **{"batch_rows": 300} | more))
 
 
 def test_a_zone_that_is_lost_is_said(tmp_path: Path) -> None:
