@@ -22,6 +22,13 @@ _PAIR = np.dtype([("low", np.int64), ("high", np.int64)])
 """A decimal as Arrow has it: where it has up to 18 digits, the lower half says all."""
 _EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
 
+_CURES = {
+    "out of bounds timestamp": "times are of the years 1677 to 2262; make others null first, or clip them",
+    "Rescaling Decimal": "round it first (pyarrow.compute.round), or declare a decimal of a larger scale",
+    "was truncated": "round it first, and make NaN null (pyarrow.compute), or declare it float64",
+}
+"""What to do about what Arrow says of a value that it does not convert."""
+
 
 class Dictionaries:
     """The dictionaries that one reader's columns of text had last, as words and a heap into which nobody writes. One
@@ -194,7 +201,8 @@ def _converted(kind: Kind, values: Any) -> Any:
             _require_few_digits(values)
         return cast(values, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
+        cures = [cure for said, cure in _CURES.items() if said in str(error)]
+        raise SchemaError("; ".join([f"Arrow's {given} is not {kind}: {error}", *cures])) from None
 
 
 def _days(instants: Any) -> Any:
