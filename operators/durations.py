@@ -66,7 +66,7 @@ def span_of(value: Any, kind: str, what: str) -> int:
             raise SchemaError(f"{what} is {value} of a timestamp: {value} what? Say '{value}s', '1h', or 10 * SECOND")
         return _within(int(value), value, what)
     if isinstance(value, str | timedelta | np.timedelta64):
-        found = _parsed(value) if isinstance(value, str) else _of_delta(value)
+        found = _parsed(value) if isinstance(value, str) else nanoseconds_in(value)
         if found is None:
             units = ", ".join(_UNITS)
             raise SchemaError(f"{what} is a whole number and one of {units}, such as '1h', not {value!r}")
@@ -79,6 +79,14 @@ def span_of(value: Any, kind: str, what: str) -> int:
     if isinstance(value, np.integer):  # which timedelta64 is one of
         return span_of(int(value), kind, what)
     raise SchemaError(f"{what} is a duration such as '1h', or an integer in an integer column's unit, not {value!r}")
+
+
+def nanoseconds_in(value: timedelta | np.timedelta64) -> int | None:
+    """The ns of a difference; None where it has none (months, or no time at all), or is told by less than ns."""
+    if isinstance(value, timedelta):
+        return (value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds) * 1_000
+    unit, count = np.datetime_data(value.dtype)
+    return None if np.isnat(value) or unit not in _NUMPYS else int(value.astype(np.int64)) * count * _NUMPYS[unit]
 
 
 def duration_of(nanoseconds: int) -> str:
@@ -101,11 +109,3 @@ def _within(span: int, value: Any, what: str) -> int:
 def _parsed(text: str) -> int | None:
     found = _DURATION.fullmatch(text)
     return int(found[1]) * int(_UNITS[found[2]]) if found is not None and found[2] in _UNITS else None
-
-
-def _of_delta(value: timedelta | np.timedelta64) -> int | None:
-    """The ns of a difference; None where it has none (months, or no time at all)."""
-    if isinstance(value, timedelta):
-        return (value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds) * 1_000
-    unit, count = np.datetime_data(value.dtype)
-    return None if np.isnat(value) or unit not in _NUMPYS else int(value.astype(np.int64)) * count * _NUMPYS[unit]

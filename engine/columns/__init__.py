@@ -5,7 +5,7 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.engine.columns.arrow import ArrowRows, arrow_type, heap_addresses
     from tokenring.engine.columns.batch import Batch, Heaps, batch_from_arrow
-    from tokenring.engine.columns.exact import day_in, day_of, decimal_in, holding, shown, word_of
+    from tokenring.engine.columns.exact import as_text, day_in, day_of, decimal_in, holding, shown, word_of
     from tokenring.engine.columns.from_arrow import Dictionaries, require_values
     from tokenring.engine.columns.instants import instant_of, instants_of
     from tokenring.engine.columns.kinds import (
@@ -50,6 +50,7 @@ __all__ = [
     "Schema",
     "Strings",
     "arrow_type",
+    "as_text",
     "batch_from_arrow",
     "columns_of",
     "is_masked",

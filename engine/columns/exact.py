@@ -34,6 +34,11 @@ def shown(kind: Kind, word: int) -> str:
     return str(np.datetime64(word, "D")) if kind.is_date else format(_decimal(kind, word), "f")
 
 
+def as_text(value: Any) -> str:
+    """A value as text, a decimal with all its digits behind the point: `str` gives small ones an exponent, 0E-7."""
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
+
+
 def word_of(kind: Kind, value: Decimal | int) -> int:
     """The word of a number in a column of decimals; SchemaError if the kind does not hold all its digits."""
     number = Decimal(value)

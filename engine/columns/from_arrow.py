@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string
+from tokenring.engine.columns.exact import as_text, shown
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
 from tokenring.engine.columns.offered import arrow_of, is_masked
@@ -20,6 +21,13 @@ _SHORT = 1 << 14
 _PAIR = np.dtype([("low", np.int64), ("high", np.int64)])
 """A decimal as Arrow has it: where it has up to 18 digits, the lower half says all."""
 _EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
+
+_CURES = {
+    "out of bounds timestamp": "times are of the years 1677 to 2262; make others null first, or clip them",
+    "Rescaling Decimal": "round it first (pyarrow.compute.round), or declare a decimal of a larger scale",
+    "was truncated": "round it first, and make NaN null (pyarrow.compute), or declare it float64",
+}
+"""What to do about what Arrow says of a value that it does not convert."""
 
 
 class Dictionaries:
@@ -143,8 +151,6 @@ def require_values(kind: Kind, words: np.ndarray) -> None:
             raise SchemaError(f"row {row} holds {words[row]}, the word that stands for null in {kind}; {cure}")
     beyond = kind.beyond(words)
     if beyond is not None and beyond.any():
-        from tokenring.engine.columns.exact import shown
-
         row = int(np.flatnonzero(beyond)[0])
         cure = "dates are of the years 1 to 9999" if kind.is_date else "give a kind with more digits"
         raise SchemaError(f"row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; {cure}")
@@ -195,7 +201,8 @@ def _converted(kind: Kind, values: Any) -> Any:
             _require_few_digits(values)
         return cast(values, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(f"Arrow's {given} is not {kind}: {error}") from None
+        cures = [cure for said, cure in _CURES.items() if said in str(error)]
+        raise SchemaError("; ".join([f"Arrow's {given} is not {kind}: {error}", *cures])) from None
 
 
 def _days(instants: Any) -> Any:
@@ -273,6 +280,8 @@ def _text_column(kind: Kind, values: Any, of_dictionary: OfDictionary = _diction
             return np.ascontiguousarray(chosen), heap
         if not (is_string(given) or is_binary(given) or pa.types.is_null(given) or pa.types.is_decimal(given)):
             raise SchemaError(f"Arrow's {given} is not {kind}; cast it first (pyarrow.compute.cast)")
+        if pa.types.is_decimal(given) and is_string(wanted):  # which Arrow writes with an exponent where it is small
+            return text_from([None if value is None else as_text(value) for value in values.to_pylist()], True)
         is_short = given in (pa.string(), pa.binary()) and is_string(given) == is_string(wanted)
         values = values if given == wanted or is_short else cast(values, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

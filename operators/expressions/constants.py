@@ -9,7 +9,7 @@ import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
 from tokenring.engine.columns import instant_of
-from tokenring.operators.durations import DAY
+from tokenring.operators.durations import DAY, nanoseconds_in
 
 DAY_NS = int(DAY)
 _KINDS: dict[str, Kind] = {}
@@ -31,6 +31,14 @@ def bits(value: float) -> int:
     """The bits of a float as an int64."""
     word: int = unpack("=q", pack("=d", value))[0]
     return word
+
+
+def octets_of(text: str) -> bytes:
+    """The UTF-8 of a text; SchemaError for one that has none."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise SchemaError(f"{text!r} is no text: half of a surrogate pair is no character; leave it out") from None
 
 
 def constant(value: Any, beside: str | None) -> tuple[str, Any]:
@@ -61,11 +69,12 @@ def constant(value: Any, beside: str | None) -> tuple[str, Any]:
     if isinstance(value, float):
         return "float64", bits(value)
     if isinstance(value, str):
+        octets = octets_of(value)
         if beside == "timestamp":
             return "timestamp", _instant(value)
         if beside == "date":
             return "date", _day(value)
-        return "string", value.encode()
+        return "string", octets
     if isinstance(value, bytes):
         return "bytes", value
     raise SchemaError(f"{value!r} is no constant that a column could hold")
@@ -96,15 +105,16 @@ def _whole(value: int, beside: str | None) -> tuple[str, int]:
 
 def _span(value: np.timedelta64 | timedelta, beside: str | None) -> int:
     """The ns of a difference of times; beside a date, its days."""
-    if isinstance(value, timedelta):
-        span = (value.days * 86_400_000_000 + value.seconds * 1_000_000 + value.microseconds) * 1_000
-    else:
-        span = int(value.astype("timedelta64[ns]").astype(np.int64))
-    if beside != "date":
-        return span
-    if span % DAY_NS:
-        raise SchemaError(f'{value!r} is no number of days; say .cast("timestamp") of the date')
-    return span // DAY_NS
+    span = nanoseconds_in(value)
+    if span is None:
+        raise SchemaError(f"{value!r} is no whole number of ns; give it in ns, us, ms, s, m, h, D or W")
+    if beside == "date":
+        if span % DAY_NS:
+            raise SchemaError(f'{value!r} is no number of days; say .cast("timestamp") of the date')
+        span //= DAY_NS
+    if not -(2**63) <= span < 2**63:
+        raise SchemaError(f"{value!r} is beyond the 292 years that ns reach; a date takes longer ones, of whole days")
+    return span
 
 
 def _day(given: date | str) -> int:

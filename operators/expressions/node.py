@@ -62,12 +62,13 @@ def with_aliased(operator: str, aliased: tuple[Any, ...], columns: dict[str, Any
 class Node:
     """A tree over columns ("column", with the name as value) and constants ("constant", with the value)."""
 
-    __slots__ = ("_depth", "_size", "arguments", "operation", "value")
+    __slots__ = ("_depth", "_said", "_size", "arguments", "operation", "value")
 
     def __init__(self, operation: str, arguments: "tuple[Node, ...]" = (), value: Any = None) -> None:
         self.operation = operation
         self.arguments = arguments
         self.value = value
+        self._said: str | None = None
         self._depth: int = 1 + max([argument._depth for argument in arguments], default=0)
         self._size: int = 1 + sum([argument._size for argument in arguments])
         if self._size > MOST_IN_ALL:
@@ -108,6 +109,11 @@ class Node:
             yield from argument._columns()
 
     def __repr__(self) -> str:
+        if self._said is None:  # said once, however many terms are made of it
+            self._said = self._say()
+        return self._said
+
+    def _say(self) -> str:
         operation, arguments = self.operation, self.arguments
         if operation == "column":
             return str(self.value)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, SchemaError, UsageError
-from tokenring.operators.durations import nanoseconds_of
+from tokenring.operators.durations import Span, nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
 from tokenring.operators.expressions.node import Node
 
@@ -153,7 +153,8 @@ class Expression(Node):
         "string". Fractions are cut off towards zero in whole numbers, and rounded in a decimal, halves away from zero;
         a number that does not fit is an error. So is text that is no number: for whole numbers a sign or none and the
         digits 0 to 9, for decimals also a point and an exponent, but no more digits than the kind has, for float64 inf
-        and nan too, and nothing else, no blanks either.
+        and nan too, and nothing else, no blanks either; the least int64 and the greatest uint64, which stand for null,
+        are none as text.
         """
         return Expression("cast", (self,), kind)
 
@@ -167,12 +168,13 @@ class Expression(Node):
             raise SchemaError(f"round is to a number of digits behind the point, 0 or more, not {digits!r}")
         return Expression("round", (self,), digits)
 
-    def truncate(self, width: int | str | timedelta) -> "Expression":
+    def truncate(self, width: Span) -> "Expression":
         """The greatest multiple of `width` ("1h", a timedelta, or ns, for timestamps) up to this; the kind stays."""
         length: Any = nanoseconds_of(width, "truncate") if isinstance(width, str) else width
-        nothing: Any = timedelta(0) if isinstance(length, timedelta) else 0
-        if isinstance(length, int | float | timedelta) and not length > nothing:
-            raise SchemaError(f"truncate is to multiples of a width above 0, not {width!r}")
+        if isinstance(length, int | float | timedelta | np.integer):
+            nothing: Any = type(length)(0)
+            if not length > nothing:
+                raise SchemaError(f"truncate is to multiples of a width above 0, not {width!r}")
         return Expression("truncate", (self, lit(length)), width)
 
     def year(self) -> "Expression":

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tokenring.engine import Schema, SchemaError
 from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED
-from tokenring.operators.expressions.constants import DAY_NS, bits, constant, kind_named
+from tokenring.operators.expressions.constants import DAY_NS, bits, constant, kind_named, octets_of
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.patterns import fault_of
 from tokenring.operators.expressions.terms import CHOOSE, TEXTS, Term, column_term, fitting
@@ -190,6 +190,11 @@ class _Typing:
         wanted = "timestamp" if name == "format_time" else "string"
         if kind != wanted and not (name == "format_time" and kind == "date"):
             raise self._refuse(f"{name} is for {wanted}, not {kind}{_by_cast(argument, wanted)}")
+        for given in tree.value[1:]:
+            if isinstance(given, str):
+                self._told(partial(octets_of, given))
+        if kind == "date" and (zones := [zone for zone in ("%z", "%Z") if zone in tree.value[1]]):
+            raise self._refuse(f'{zones[0]} tells a zone, and a date has none; say .cast("timestamp") of the date')
         if name in ("matches", "extract") and (fault := fault_of(*tree.value[1:])):
             raise self._refuse(fault)
         if name == "count_of" and not tree.value[1]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import OperatorError, Schema, SchemaError, TokenRingError, UsageError, did_you_mean
+from tokenring.engine.columns import as_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -228,7 +229,7 @@ class DatabaseTable:
         if kind.is_instant:
             texts = np.datetime_as_string(column.to_numpy().astype("datetime64[ns]"), unit="ns").tolist()
             return [None if text == "NaT" else text.replace("T", " ") for text in texts]
-        return [None if value is None else str(value) for value in column.to_pylist()]
+        return [None if value is None else as_text(value) for value in column.to_pylist()]
 
 
 def _in_microseconds(kind: "pa.DataType") -> "pa.DataType":

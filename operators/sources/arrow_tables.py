@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,8 @@ def read_arrow(
     uint64 or timestamp (ns); rows may be in any order, since all times are looked at first; or one time for all rows.
     Memory: the times; files are mapped, not read.
 
-    Raises SchemaError for columns that no kind holds or that do not fit, naming them; UsageError for a file that is
-    missing or not Arrow's.
+    Raises SchemaError for columns that no kind holds, and for values that do not fit, naming column and row; UsageError
+    for a file that is missing or not Arrow's.
     """
     require_positive(name, batch_rows=batch_rows)
     if isinstance(table, str | Path | list | tuple):
@@ -61,17 +62,18 @@ def read_arrow(
         starts = range(first, whole.num_rows, batch_rows * shares)
         floors: list[Time | None] = [None] * len(starts)
         if timing.column is not None:
-            times = Batch.from_arrow(chosen.select([timing.column]), whole.slice(first)).columns[0]
+            times = fitting(chosen.select([timing.column]), whole.slice(first), partial(_row_of, first)).columns[0]
             floors = [*floors_after(block_minima(times, batch_rows)[::shares])]
         for start, floor in zip(starts, floors, strict=True):
-
-            def place(row: int, start: int = start) -> str:
-                return f"row {start + row}"
-
-            batch = read.batch_of(read.least, whole.slice(start, batch_rows))
+            place = partial(_row_of, start)
+            batch = fitting(read.least, whole.slice(start, batch_rows), place, read.batch_of)
             yield Piece(read.whole(parts_of(batch), batch.rows), floor, place, start + batch_rows * shares)
 
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=whole.num_rows)
+
+
+def _row_of(start: int, row: int) -> str:
+    return f"row {start + row}"
 
 
 class ZoneWarning(UserWarning):

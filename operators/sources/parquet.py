@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 import orjson
 
-from tokenring.engine import AnyStream, Schema, SchemaError, ScopeOf, Time, UsageError
+from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.arrow_tables import fitting, schema_of
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 class _RowGroup(NamedTuple):
-    """One row group: where it is, its first row's number in its file, the least time in it, if that is known, and the
-    columns of which each different value is there once."""
+    """One row group: where it is, its first row's number in its file, the least time in it, if that is known, the
+    columns of which each different value is there once, and those of INT96, which are times."""
 
     file: str
     number: int
@@ -42,6 +42,7 @@ class _RowGroup(NamedTuple):
     rows: int
     least: Time | None
     dictionaries: list[str]
+    of_96_bits: list[str]
 
 
 @overload
@@ -157,14 +158,12 @@ def _read(
 ) -> Iterator[Piece]:  # fmt: skip
     """The pieces of the row group of that number of all, behind so many rows, which are decoded and dropped: pages of
     different columns end at different rows. `floor` is the least time behind the group."""
-    import pyarrow.parquet as pq
-
     schema = columns.schema
-    # No threads: this worker has one core. And the footer is not read once more, which tells of all row groups.
-    with pq.ParquetFile(
-        group.file, metadata=footer, memory_map=True, pre_buffer=False, page_checksum_verification=True,
-        read_dictionary=[name for name in columns.names if name in group.dictionaries and schema.kind(name).is_text],
-    ) as file:  # fmt: skip
+    dictionaries = [name for name in columns.names if name in group.dictionaries and schema.kind(name).is_text]
+    # No threads: this worker has one core.
+    with _opened(group, footer, read_dictionary=dictionaries) as file:
+        for name in set(columns.names).intersection(group.of_96_bits):
+            _require_instants(group, footer, name)
         ahead, times, names = None, None, [*columns.names]
         if time is not None and floor is not None:
             # Times are read before all else: the frontier need not stand still for as long as a row group lasts.
@@ -201,6 +200,36 @@ def _read(
             raise SchemaError(
                 f"{group.file} is damaged in row group {group.number}: {start} rows where {group.rows} are promised"
             )
+
+
+def _opened(group: _RowGroup, footer: "pq.FileMetaData", **more: Any) -> "pq.ParquetFile":
+    """The group's file. Its footer is not read once more, which tells of all row groups."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(
+        group.file, metadata=footer, memory_map=True, pre_buffer=False, page_checksum_verification=True, **more
+    )
+
+
+def _require_instants(group: _RowGroup, footer: "pq.FileMetaData", name: str) -> None:
+    """SchemaError for a time of INT96 that 64 bits of ns do not hold: Arrow, which reads it as that, wraps around."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    def numbers(unit: str) -> np.ndarray:
+        """The column's times in this unit, the least number where they are null."""
+        with _opened(group, footer, coerce_int96_timestamp_unit=unit) as file:
+            whole = file.read_row_group(group.number, columns=[name], use_threads=False)
+        return Batch(Schema.of({name: "int64?"}), {name: compute.cast(whole.column(0), pa.int64())}).columns[0]
+
+    instants, milliseconds = numbers("ns"), numbers("ms")
+    beyond = np.flatnonzero((instants // 10**6 != milliseconds) & (instants != milliseconds))
+    if len(beyond):
+        instant = np.datetime64(int(milliseconds[beyond[0]]), "ms")
+        raise SchemaError(
+            f"{_row_of(group, 0, int(beyond[0]))}: column {name!r}: {instant} is no time within 1677 to 2262; make it "
+            f"null or clip it before the file is written, or leave the column out (columns=)"
+        )
 
 
 def _row_of(group: _RowGroup, start: int, row: int) -> str:
@@ -242,12 +271,13 @@ def _nullable(footer: "pq.FileMetaData", columns: Mapping[str, int]) -> Iterator
 def _row_groups(
     file: str, footer: "pq.FileMetaData", columns: Mapping[str, int], time: str | None
 ) -> Iterator[_RowGroup]:
+    of_96_bits = [name for name, at in columns.items() if footer.schema.column(at).physical_type == "INT96"]
     first_row = 0
     for number in _row_groups_with_rows(footer):
         group = footer.row_group(number)
         least = None if time is None else _least(group.column(columns[time]).statistics)
         dictionaries = [name for name, at in columns.items() if _has_dictionary(group.column(at))]
-        yield _RowGroup(file, number, first_row, group.num_rows, least, dictionaries)
+        yield _RowGroup(file, number, first_row, group.num_rows, least, dictionaries, of_96_bits)
         first_row += group.num_rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tests.engine.columns.columns_of_others import KINDS, OFFERED, check
-from tests.errors import raises
+from tests.errors import Fact, raises
 from tokenring.engine import Batch, Schema, SchemaError
 
 
@@ -75,6 +76,21 @@ def test_a_decimal_of_many_digits_is_asked_for() -> None:
         Batch.from_arrow(Schema("price"), prices)
     with raises(SchemaError, "column 'price'", "row 1", "0.12345678901234567", "string", "pyarrow.compute.cast"):
         Batch(Schema(price="float64"), {"price": pa.array([Decimal(1), Decimal("0.12345678901234567")])})
+    small = {"price": pa.array([Decimal(0), Decimal("-0.0000001"), None], pa.decimal128(38, 7))}
+    assert Batch(Schema(price="string?"), small)["price"].tolist() == ["0.0000000", "-0.0000001", None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "cure"),
+    [
+        ("timestamp", pa.array([10**10], pa.timestamp("s")), "1677 to 2262"),
+        ("decimal(18, 1)", pa.array([Decimal("1.25")], pa.decimal128(38, 2)), "pyarrow.compute.round"),
+        ("int64?", pa.array([math.nan]), ("NaN null", "declare it float64")),
+    ],
+)
+def test_what_arrow_refuses_has_a_cure(kind: str, values: Any, cure: Fact) -> None:
+    with raises(SchemaError, "column 'x'", kind, cure):
+        Batch(Schema.of({"x": kind}), {"x": values})
 
 
 SLICED = {

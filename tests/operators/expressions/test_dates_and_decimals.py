@@ -228,7 +228,7 @@ def test_dates_are_calculated_with_in_days() -> None:
         assert [value - (name == "weekday") for (value,) in told] == expected
     assert values_of(col("d") - date(2024, 2, 28), d=days) == [*[(day - date(2024, 2, 28)).days for day in there], None]
     inside = ("date", DAYS[1:-1])
-    for span in (1, -1, 366, timedelta(days=-366), np.timedelta64(7, "D")):
+    for span in (1, -1, 366, timedelta(days=-366), np.timedelta64(7, "D"), timedelta(days=200_000)):
         length = (
             span
             if isinstance(span, timedelta)
@@ -291,6 +291,21 @@ def test_what_dates_do_not_do_is_said_with_the_cure() -> None:
     ):  # fmt: skip
         with raises(SchemaError, said):
             values_of(wrong, d=("date", [date(2024, 2, 29)]), t=("timestamp", [0]))
+
+
+@pytest.mark.parametrize(
+    ("span", "said"),
+    [
+        (np.timedelta64("NaT"), "no whole number of ns"),
+        (np.timedelta64(1, "M"), "no whole number of ns"),
+        (np.timedelta64(1000, "ps"), "no whole number of ns"),
+        (np.timedelta64(300_000, "D"), "292 years"),
+        (timedelta(days=200_000), "292 years"),
+    ],
+)
+def test_a_difference_is_whole_ns_within_64_bits(span: Any, said: str) -> None:
+    with raises(SchemaError, "operator '", repr(span), said):
+        values_of(col("t") + span, t=("timestamp", [0]))
 
 
 @pytest.mark.parametrize("fill", [0, Decimal("0.1"), Decimal("0.125")])

@@ -457,6 +457,19 @@ def test_one_of_many_texts_stands_not_within_as_many_operations() -> None:
     assert listed(found, ["a"]) == [(True,), (True,), (False,), (None,)]
 
 
+def test_what_is_said_of_many_constants_is_said_once() -> None:
+    said = []
+
+    class Told(str):
+        def __repr__(self) -> str:
+            said.append(self)
+            return super().__repr__()
+
+    _, stream = Scope("many").new_input(Schema(s="string"))
+    filter(stream, col("s").is_in([Told(at) for at in range(500)]))
+    assert len(said) < 5 * 500
+
+
 @pytest.mark.parametrize(("kind", "some"), [
     ("int64", 1), ("uint64", 1), ("float64", 1.0), ("bool", True), ("string", "a"), ("bytes", b"a"), ("timestamp", 1),
     ("date", "2024-02-29"), ("decimal(9, 2)", 1),
@@ -544,7 +557,7 @@ def test_real_numbers_are_divided_down_as_python_does() -> None:
         assert b == 0 or math.isnan(found) or math.copysign(1, found) == math.copysign(1, expected), (a, b)
 
 
-@pytest.mark.parametrize("width", [0, -5, -0.5, timedelta(0)])
+@pytest.mark.parametrize("width", [0, -5, -0.5, timedelta(0), np.timedelta64(0, "D"), np.int64(-5)])
 def test_a_width_is_above_0(width: Any) -> None:
     """Of -5 there would be a multiple above."""
     with raises(SchemaError, "truncate", "above 0", repr(width)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.duck import answer
 from tests.errors import Fact, raises
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream, execute
-from tokenring.operators import Expression, col, collect, distinct, filter, select, when
+from tokenring.operators import Expression, col, collect, distinct, filter, lit, select, when
 
 TEXT = Schema(text="string?")
 
@@ -94,6 +94,18 @@ def test_groups_are_found_as_re2_finds_them(pattern: str, group: int) -> None:
         (-col("text"), ("in (-text)", "numbers", "not string")),
         (abs(col("text") == "a"), ("abs((text == 'a'))", "numbers", '.cast("int64")')),
         (col("text").split_part("/", 2) + 1, ("text.split_part('/', 2) is string",)),
+        *[(lit(date(2024, 2, 29)).format_time(f"%Y{zone}"), (zone, '.cast("timestamp")')) for zone in ("%z", "%Z")],
+        *[
+            (expression, (r"'\ud800'", "no text"))
+            for expression in (
+                lit("\ud800"),
+                col("text").is_in(["\ud800"]),
+                col("text").matches("\ud800"),
+                col("text").split_part("\ud800", 1),
+                lit(datetime(2024, 2, 29)).format_time("\ud800"),
+                lit(datetime(2024, 2, 29)) < "\ud800",
+            )
+        ],
     ],
 )
 def test_what_cannot_be_is_refused_at_once(expression: Expression, says: Fact) -> None:

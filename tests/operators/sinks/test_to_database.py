@@ -64,6 +64,11 @@ def run(declare: Callable[[Any], Any]) -> None:
             group.workers[0].step()
 
 
+def test_small_decimals_have_no_exponent_in_sqlite(tmp_path: Path) -> None:
+    write(Schema.of({"x": "decimal(10, 7)"}), tmp_path / "it.db", {"x": [0, Decimal("0.0000001")]})
+    assert in_sqlite(tmp_path / "it.db", "SELECT x FROM rows") == [("0.0000000",), ("0.0000001",)]
+
+
 def test_values_of_all_kinds_in_sqlite(tmp_path: Path) -> None:
     path = tmp_path / "it.db"
     write(KINDS, path, MANY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+import tokenring as tr
 from tests.errors import Fact, assert_named, raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import COMPLETE, MAX_TIME, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
@@ -133,6 +135,21 @@ def test_timestamps_of_any_unit_are_times_in_ns(tmp_path: Path) -> None:
     pq.write_table(pa.table({"at": pa.array([30], pa.date32())}), tmp_path / "t.parquet")
     with raises(SchemaError, "'at' is date", "timestamp", "schema="):
         run(lambda scope: read_parquet(scope, tmp_path, time="at"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "beyond"), [("timestamp?", "9999-12-31"), ("timestamp?", "0001-01-01"), ("date?", "2300-01-01")]
+)
+def test_times_of_96_bits_are_what_they_are_or_an_error(tmp_path: Path, kind: str, beyond: str) -> None:
+    instants = [None, -1, 2**63 - 1, -(2**63) + 1, 0, -1_000_001]
+    written = partial(pq.write_table, where=tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
+    written(pa.table({"at": pa.array(instants, pa.timestamp("ns"))}))
+    collected = tr.run(lambda scope: scope.read_parquet(tmp_path).collect(), workers=1)
+    assert collected["at"].cast(pa.int64()).to_pylist() == instants
+    fits = np.datetime64("2024-01-01", "us")
+    written(pa.table({"at": pa.array([None, fits, np.datetime64(beyond, "us"), fits])}), row_group_size=2)
+    with raises(OperatorError, "t.parquet row 2", "column 'at'", f"{beyond}T00:00:00.000", "1677 to 2262"):
+        run(lambda scope: read_parquet(scope, tmp_path, schema=Schema(at=kind)))
 
 
 def test_without_statistics_order_is_asked_for(tmp_path: Path) -> None:
@@ -257,7 +274,7 @@ def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:
     refused(SchemaError, then, lambda scope: arrow(scope, files, time="then"))
     text = (of_arrow, "int64, uint64, timestamp", "'name' is string?")
     refused(SchemaError, text, lambda scope: arrow(scope, files, time="name"))
-    nulls = ("column 'name'", "143 null", "string?")
+    nulls = ("row 0", "column 'name'", "null", "string?")
     refused(OperatorError, nulls, lambda scope: read_arrow(scope, TABLE, schema=Schema(name="string")))
     short = ("source 'read_columns'", "short.i64", "3 bytes", "words of 8")
     refused(UsageError, short, lambda scope: read_columns(scope, Schema("id at"), columns))
@@ -286,15 +303,18 @@ def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
         (998, None, Schema("a"), {"time": "a"}, ("null", "int64?")),
     ],
 )
-def test_the_row_of_parquet_that_does_not_fit_is_named(
+def test_the_row_that_does_not_fit_is_named(
     tmp_path: Path, row: int, value: Any, schema: Schema, more: dict[str, Any], said: Fact
 ) -> None:
     values = [7] * ROWS
     values[row] = value
     values[999] = None
-    pq.write_table(pa.table({"a": values}), tmp_path / "t.parquet", row_group_size=600)
+    table = pa.table({"a": values})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=600)
     with raises(OperatorError, f"t.parquet row {row}", "column 'a'", said):
         run(lambda scope: read_parquet(scope, tmp_path, schema=schema, **more))
+    with raises(OperatorError, "'read_arrow'", f"row {row}: column 'a'", said):
+        run(lambda scope: read_arrow(scope, table, schema=schema, **{"batch_rows": 300} | more))
 
 
 def test_a_zone_that_is_lost_is_said(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tokenring.nexmark.commands import main
 
 PROGRAM = """
 import sys
+from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import tokenring as tr
@@ -40,6 +41,9 @@ def scoped(scope: "tr.Scope"):
 
 def named(scope):
     return scoped(scope).schema.names
+
+def small(scope):
+    return scoped(scope).select(fee=tr.lit(Decimal("0E-7")))
 
 def told(worker):
     return worker.index, worker.peers, sys.argv
@@ -127,6 +131,7 @@ def test_rows_into_a_pipe(folder: Path, start: str) -> None:
     [
         (["my:told", "--workers", "1", "--", "a", "--b"], "(0, 1, ['my', 'a', '--b'])\n"),
         (["my.py:scoped", "--workers", "1"], '{"n":4}\n{"n":5}\n'),
+        (["my.py:small", "--workers", "1"], '{"fee":"0.0000000"}\n' * 2),
         (["methods.py:kept", "--workers", "1"], '{"shop":1,"price":2}\n{"shop":2,"price":3}\n'),
         (["methods.py:streamed", "--workers", "1", "--start", "spawn"], '{"price":3}\n'),
         (["methods.py:written", "--workers", "1"], ""),

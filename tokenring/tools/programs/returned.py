@@ -45,19 +45,22 @@ def _print_table(table: pa.Table) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from tokenring.engine.columns import as_text
     from tokenring.tools.system import console_of, print_table
 
     shown = Table(caption=f"the first {_MOST_ROWS} of {table.num_rows:,} rows" if table.num_rows > _MOST_ROWS else None)
     for name, kind in zip(table.schema.names, table.schema.types, strict=True):
         shown.add_column(name, justify="left" if str(kind) in ("string", "large_string", "binary") else "right")
     for row in zip(*[column.slice(0, _MOST_ROWS).to_pylist() for column in table.columns], strict=True):
-        shown.add_row(*[Text("" if value is None else str(value)) for value in row])
+        shown.add_row(*[Text("" if value is None else as_text(value)) for value in row])
     print_table(shown, console_of())
 
 
 def _print_lines(table: pa.Table) -> None:
     import orjson
 
+    from tokenring.engine.columns import as_text
+
     for batch in table.to_batches(_BATCH_ROWS):
-        rows = [orjson.dumps(row, default=str, option=orjson.OPT_APPEND_NEWLINE) for row in batch.to_pylist()]
+        rows = [orjson.dumps(row, default=as_text, option=orjson.OPT_APPEND_NEWLINE) for row in batch.to_pylist()]
         sys.stdout.buffer.write(b"".join(rows))
