@@ -118,7 +118,9 @@ class CsvRows:
         for part in parts:
             self._look_at_quotes(file, part)
         data = b"".join([part.data for part in parts])
-        longest = max([len(part.data) for part in parts])  # no line is longer
+        if not data.endswith(b"\n"):  # where Arrow takes an empty last value for quoted if the one before it is
+            data += b"\n"
+        longest = max([len(part.data) for part in parts]) + 1  # no line is longer
         reading = ReadOptions(use_threads=False, column_names=columns, block_size=longest)
         parsing = ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted_newlines)
         if self._converting is None:

@@ -109,6 +109,13 @@ def test_times_of_a_format_are_of_days_that_there_are(tmp_path: Path, wrong: str
     assert len(_rows(tmp_path, "t\n1677628829\n", Schema(t="timestamp"), time_formats=["%s"])) == 1
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_an_empty_last_value_is_null_however_the_file_ends(tmp_path: Path, end: str) -> None:
+    for line in ('"x",', '1,2\n"x",'):
+        rows = _rows(tmp_path, f"s,v\n{line}{end}", Schema(s="string", v="string?"))
+        assert rows[-1] == {"s": "x", "v": None}
+
+
 def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
     """Only where the empty text alone stands for null is it a text like any other where null is none."""
     text = "s,n\nNA,1\n,2\n"
