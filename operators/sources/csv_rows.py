@@ -21,6 +21,8 @@ _BEYOND: Final = re.compile(r"Error converting '(.*)' to decimal", re.DOTALL)
 _LATE_DAY: Final = "29|30|31"
 _NUMBER: Final = re.compile(r"\d+")
 _NS_A_DAY: Final = 86_400_000_000_000
+_LF, _CR = ord("\n"), ord("\r")
+_END_IN_LF: Final = "end lines in LF (tr '\\r' '\\n')"
 _VALUE: Final = re.compile(r"(?:invalid value|The string) '(.*)'", re.DOTALL)
 
 
@@ -86,7 +88,7 @@ class CsvRows:
             if isinstance(error, UnicodeDecodeError):
                 fault = not_utf_8(file)
             elif b"\r" in line.rstrip(b"\r\n"):
-                fault = "lines end in CR alone; end them in LF (tr '\\r' '\\n')"
+                fault = f"a CR ends no line; {_END_IN_LF}"
             raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns: {fault}") from None
         if not found:
             raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns; an empty file has no header")
@@ -117,6 +119,7 @@ class CsvRows:
 
         for part in parts:
             self._look_at_quotes(file, part)
+            self._look_at_returns(file, part)
         data = b"".join([part.data for part in parts])
         if not data.endswith(b"\n"):  # where Arrow takes an empty last value for quoted if the one before it is
             data += b"\n"
@@ -265,23 +268,43 @@ class CsvRows:
 
     def _look_at_quotes(self, file: str, lines: Lines) -> None:
         """Refuse quoted values that go across lines, unless they may: blocks of lines would be cut within them."""
-        at, data = lines
+        data = lines.data
         octets = np.frombuffer(data, np.uint8)
         found = faulty_quote(address_of(octets), len(data), ord(self._delimiter), int(self._quoted_newlines))
         if found >= 0:
-            line = lines_before(file, at) + data.count(b"\n", 0, found) + 1
             option = "quoted_newlines=True (--quoted-newlines)" if self._is_staging else "quoted_newlines=True"
             what = f"does not end on it; give {option} if it goes on"
             if self._quoted_newlines:
                 what = "has no end: the file is cut off"
-            raise SchemaError(f"source {self._name!r}: {file} line {line}: a quoted value {what}")
+            raise self._at_fault(file, lines, found, f"a quoted value {what}")
+
+    def _look_at_returns(self, file: str, lines: Lines) -> None:
+        """Refuse a CR that is in no quotes and before no LF: Arrow's reader ends rows there, and lines are no rows."""
+        data = lines.data
+        if b"\r" not in data:
+            return
+        octets = np.frombuffer(data, np.uint8)
+        behind = octets[1:][octets[:-1] == _CR]
+        if ((behind == _LF) | (behind == _CR)).all():
+            return
+        delimiter = re.escape(self._delimiter.encode())
+        quoted_or_alone = rb'(?<![^\r\n%b])"[^"]*(?:""[^"]*)*"|\r(?![\r\n]|\Z)' % delimiter
+        alone = [found.start() for found in re.finditer(quoted_or_alone, data) if found[0] == b"\r"]
+        if alone:
+            fault = f"a CR ends no line; quote the value that it is in, or {_END_IN_LF}"
+            raise self._at_fault(file, lines, alone[0], fault)
+
+    def _at_fault(self, file: str, lines: Lines, octet: int, fault: str) -> SchemaError:
+        """What is wrong in the line that one of the bytes of lines is in."""
+        line = lines_before(file, lines.at) + lines.data.count(b"\n", 0, octet) + 1
+        return SchemaError(f"source {self._name!r}: {file} line {line}: {fault}")
 
     def _place(self, file: str, parts: Sequence[Lines], row: int) -> str:
         """Blank lines are no rows, so the row's line is found by counting the others."""
         if self._quoted_newlines:
             return f"{file} row {row}"
         lines = b"".join([part.data for part in parts]).split(b"\n")
-        return place_of(file, parts, [number for number, line in enumerate(lines) if line not in (b"", b"\r")][row])
+        return place_of(file, parts, [number for number, line in enumerate(lines) if line.strip(b"\r")][row])
 
     def _refuse(self, said: str, columns: list[str], file: str, place: RowOrigin) -> NoReturn:
         """Say in our words what Arrow's reader says."""

@@ -109,10 +109,10 @@ def test_times_of_a_format_are_of_days_that_there_are(tmp_path: Path, wrong: str
     assert len(_rows(tmp_path, "t\n1677628829\n", Schema(t="timestamp"), time_formats=["%s"])) == 1
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\r\r\n"])
 def test_an_empty_last_value_is_null_however_the_file_ends(tmp_path: Path, end: str) -> None:
-    for line in ('"x",', '1,2\n"x",'):
-        rows = _rows(tmp_path, f"s,v\n{line}{end}", Schema(s="string", v="string?"))
+    for lines in ('"x",', '"a\r""",2\n"x",'):
+        rows = _rows(tmp_path, f"s,v\n{lines}{end}", Schema(s="string", v="string?"))
         assert rows[-1] == {"s": "x", "v": None}
 
 
@@ -150,6 +150,10 @@ def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
         ("a\nyes\n", {"a": "bool"}, ("line 2", "column 'a'", "'yes'", "bool", "nulls=")),
         ("a,s\n1,x\n2,\"y\n", {"a": "int64"}, ("line 3", "quoted", "quoted_newlines=True")),
         ('a,s\n1,"x\ny"\n', {"a": "int64"}, ("line 2", "quoted", "quoted_newlines=True")),
+        ("a,s\n1,two\rlines\n", {"a": "int64"}, ("line 2", "CR", "quote the value", "end lines in LF")),
+        ('s\n"\r"\n\n"a""\r"\r\nb\rc\n', {"s": "string"}, ("line 5", "CR", "quote the value", "end lines in LF")),
+        ("a\n1\r\n2\r3\r4", {"a": "int64"}, ("line 3", "CR", "quote the value", "end lines in LF")),
+        ("a\n\r\r\n1\r\r\nx\r\r\n", {"a": "int64"}, ("line 4", "column 'a'", "'x'", "int64", "nulls=")),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, text: str, kinds: dict[str, str], said: Fact) -> None:
@@ -181,6 +185,10 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, "s\n1\n".encode("utf-16"), Schema("s"))
     with raises(SchemaError, "rows.csv", "line 1", "CR", "LF"):
         _rows(tmp_path, b"s\r1\r", Schema("s"))
+    with raises(OperatorError, "rows.csv", "line 1", "CR", "LF"):
+        _rows(tmp_path, b'"s"\r1\r', Schema(s="string"), header=False)
+    with raises(OperatorError, "rows.csv", "line 3", "CR", "LF"):
+        _rows(tmp_path, b's\n"a\nb"\r1\n', Schema(s="string"), quoted_newlines=True)
     with raises(SchemaError, "source 'read_csv'", "column 's'", "bytes", "string"):
         _rows(tmp_path, "s\n", Schema(s="bytes"))
     with raises(UsageError, "source 'read_csv'", "delimiter", "one ASCII character", "'||'"):
