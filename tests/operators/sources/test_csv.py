@@ -109,6 +109,38 @@ def test_times_of_a_format_are_of_days_that_there_are(tmp_path: Path, wrong: str
     assert len(_rows(tmp_path, "t\n1677628829\n", Schema(t="timestamp"), time_formats=["%s"])) == 1
 
 
+_WITH_OFFSETS = ("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M %z", "%Y-%j")
+
+
+def test_offsets_are_applied_whatever_the_formats(tmp_path: Path) -> None:
+    """Also near days that a month may lack, and on the days before and after them in UTC."""
+    expected = {
+        "2026-01-01T10:00+02:00": "2026-01-01 08:00", "2026-01-01 10:00:00Z": "2026-01-01 10:00",
+        "2026-01-01 10:00": "2026-01-01 10:00", "01.01.2026 10:00:00": "2026-01-01 10:00",
+        "01.01.2026 10:00 +0230": "2026-01-01 07:30", "01.03.2026 00:30+02": "2026-02-28 22:30",
+        "1.3.2026 23:30 -02:30": "2026-03-02 02:00", "28.02.2026 23:29 -0031": "2026-03-01 00:00",
+        "30.01.2026 10:30 Z": "2026-01-30 10:30", "2024-366": "2024-12-31 00:00",
+    }  # fmt: skip
+    text = "t,n\n" + "".join([f"{time},1\n" for time in expected])
+    rows = _rows(tmp_path, text, Schema(t="timestamp", n="int64"), time_formats=_WITH_OFFSETS)
+    assert [f"{row['t']:%Y-%m-%d %H:%M}" for row in rows] == [*expected.values()]
+    with raises(UsageError, "source 'read_csv'", "time_formats", "%z", "end", "'%z %Y'"):
+        _rows(tmp_path, text, Schema(t="timestamp"), time_formats=["%z %Y"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "01.02.2026 23:59:60", "01.02.2026 23:59:61", "2025-366", "30.02.2026 00:30 +0200", "31.04.2026 23:30 -0200",
+        "01.02.2026 10:00 +02:0", "01.02.1500 10:00:00",
+    ],
+)  # fmt: skip
+def test_times_of_a_format_that_are_none_are_refused(tmp_path: Path, wrong: str) -> None:
+    text = f"t,n\n01.02.2026 10:00:00,1\n{wrong},1\n"
+    with raises(OperatorError, "rows.csv", "line 3", "column 't'", repr(wrong), "timestamp"):
+        _rows(tmp_path, text, Schema(t="timestamp", n="int64"), time_formats=_WITH_OFFSETS)
+
+
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\r\r\n"])
 def test_an_empty_last_value_is_null_however_the_file_ends(tmp_path: Path, end: str) -> None:
     for lines in ('"x",', '"a\r""",2\n"x",'):
