@@ -12,7 +12,7 @@ import numpy as np
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
 from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of, instants_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, not_utf_8, place_of
+from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, no_text, not_utf_8, place_of
 from tokenring.operators.sources.octets import faulty_quote, may_be_hexadecimal
 from tokenring.operators.time import RowOrigin
 
@@ -79,7 +79,9 @@ class CsvRows:
         )
 
     def columns(self, file: str, header: bool) -> list[str]:
-        """The names of a file's columns in its order; SchemaError if one of the schema's is not there."""
+        """The names of a file's columns in its order; SchemaError if one of the schema's is not there, or no text."""
+        if not header and (fault := no_text(file)):
+            raise SchemaError(f"source {self._name!r}: {file}: {fault}")
         if not header:
             return list(self._schema.names)
         with open(file, "rb") as opened:

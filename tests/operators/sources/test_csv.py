@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import re
 from datetime import date
 from decimal import Decimal
@@ -211,10 +213,6 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, 'a,s\n1,x\n2,"y', Schema("a"), quoted_newlines=True)
     with raises(OperatorError, "rows.csv", "line 2", "column 's'", "UTF-8", "latin-1", "iconv"):
         _rows(tmp_path, b"s\n\xff\n", Schema(s="string"))
-    with raises(SchemaError, "rows.csv", "line 1", "gzip", "unpack"):
-        _rows(tmp_path, gzip.compress(b"s\n1\n"), Schema("s"))
-    with raises(SchemaError, "rows.csv", "line 1", "UTF-16", "iconv"):
-        _rows(tmp_path, "s\n1\n".encode("utf-16"), Schema("s"))
     with raises(SchemaError, "rows.csv", "line 1", "CR", "LF"):
         _rows(tmp_path, b"s\r1\r", Schema("s"))
     with raises(OperatorError, "rows.csv", "line 1", "CR", "LF"):
@@ -227,6 +225,25 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, "s\n", Schema(s="string"), delimiter="||")
     with raises(UsageError, "source 'read_csv'", str(tmp_path / "none.csv")), simulated(1) as group:
         build(group, lambda worker, scope: read_csv(scope, tmp_path / "none.csv", Schema("a")))
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (gzip.compress(b"s\n1\n"), ("gzip", "unpack")),
+        (bz2.compress(b"s\n1\n"), ("bzip2", "unpack")),
+        (lzma.compress(b"s\n1\n"), ("xz", "unpack")),
+        ("s\n1\n".encode("utf-16"), ("UTF-16", "iconv")),
+    ],
+    ids=("gzip", "bzip2", "xz", "utf-16"),
+)
+def test_files_that_are_no_text_are_named_before_the_run(
+    tmp_path: Path, data: bytes, said: tuple[str, ...], header: bool
+) -> None:
+    with raises(SchemaError, "source 'read_csv'", "rows.csv", said):
+        _rows(tmp_path, data, Schema("s"), header=header)
+    assert len(_rows(tmp_path, "BZh\n", Schema(s="string"), header=False)) == 1
 
 
 def test_blanks_and_signs_before_numbers(tmp_path: Path) -> None:
