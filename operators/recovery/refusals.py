@@ -10,18 +10,21 @@ from tokenring.engine import OperatorError, RecoveryError
 
 _RIGHTS = {errno.EACCES, errno.EPERM}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_TOO_LARGE = {errno.EFBIG}
 _NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
 _NOTHING_LOST = "nothing of the job is lost, so remove nothing of it"
 
 
-def refusal(error: OSError, place: Path) -> RecoveryError:
-    """What to raise for it. place: what is named where the error names no file."""
+def refusal(error: OSError, place: Path, then: str = _NOTHING_LOST) -> RecoveryError:
+    """What to raise for it. place: what is named where the error names no file. then: what comes behind the cure."""
     why, cure = error.strerror or str(error), "mend that"
     if error.errno in _RIGHTS:
         why += f" to user {os.geteuid()}"
-        cure = f"let that user read and write there (chown, chmod); {_NOTHING_LOST}"
+        cure = f"let that user read and write there (chown, chmod); {then}"
     elif error.errno in _FULL:
-        cure = f"make room there; {_NOTHING_LOST}"
+        cure = f"make room there; {then}"
+    elif error.errno in _TOO_LARGE:
+        cure = f"allow larger files (ulimit -f); {then}"
     elif error.errno in _NO_FOLDER:
         cure = "name a folder"
     return RecoveryError(f"{error.filename2 or error.filename or place}: {why}: {cure}")
@@ -37,11 +40,13 @@ def in_one_line(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def refused_to(operator: str, worker: int, place: Path) -> Iterator[None]:
+def refused_to(operator: str, worker: int, place: Path, then: str = _NOTHING_LOST) -> Iterator[None]:
     """Within the block, what the system refuses an operator of its files is an OperatorError that names it, as the
-    program calls it, and their folder: files are hidden, and some operators have others beside them."""
+    program calls it, and their folder: files are hidden, and some operators have others beside them. then: see
+    `refusal`."""
     try:
         yield
     except OSError as error:
-        why = refusal(OSError(error.errno, error.strerror or str(error)), place)
+        said = os.strerror(error.errno) if error.errno else str(error)  # pyarrow's own tells where in pyarrow it was
+        why = refusal(OSError(error.errno, said), place, then)
         raise OperatorError(f"operator {operator!r} on worker {worker}: {type(error).__name__}: {why}") from error

@@ -33,9 +33,11 @@ from tokenring.engine import (
 )
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.migrate import Leaving, Table, offer, state_moves
+from tokenring.operators.recovery import refused_to
 
 _PART = Schema("publisher worker", path="string")
 _FINISHED = "finished"
+_NOTHING_SHOWN = "nothing has appeared, so run it again then"
 Commit = Literal["snapshot", "finished"]
 """When results under recovery appear."""
 
@@ -89,14 +91,15 @@ def publish(
 def write_parts(stream: Stream, target: Path, name: str, writer: Callable[[Path, Schema], PartWriter]) -> Stream:
     """Write the stream's rows to parts under names hidden beside `target`. The stream that is returned has a row of
     each, `path`, once it is whole and on the disk."""
-    schema = stream.schema
+    schema, beside = stream.schema, target.parent
 
     def write(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         remove_leftovers(target)
         context.when_stopped(WhenStopped.ENDS)
         path = hidden(target, context.worker_index)
         keep(path, made=False)
-        part = writer(path, schema)
+        with refused_to(name, context.worker_index, beside, _NOTHING_SHOWN):
+            part = writer(path, schema)
         seen: Time = 0
         is_whole = False
 
@@ -108,6 +111,10 @@ def write_parts(stream: Stream, target: Path, name: str, writer: Callable[[Path,
         context.when_released(let_go)
 
         def logic(rows: InputPort, parts: OutputPort) -> None:
+            with refused_to(name, context.worker_index, beside, _NOTHING_SHOWN):
+                go_on(rows, parts)
+
+        def go_on(rows: InputPort, parts: OutputPort) -> None:
             nonlocal seen, is_whole
             for reference, batch in rows:
                 part.write(reference.time, batch)

@@ -33,6 +33,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
+from tokenring.operators.recovery import refused_to
 from tokenring.operators.sinks.publication import PartWriter, require_outside_loops, require_own
 from tokenring.operators.time import position_of
 
@@ -169,6 +170,10 @@ def roll_files(
         held: Token | None = None
 
         def logic(rows: InputPort, output: OutputPort) -> None:
+            with refused_to(name, context.worker_index, target, "what has appeared stays"):
+                go_on(rows)
+
+        def go_on(rows: InputPort) -> None:
             nonlocal held
             for reference, batch in rows:
                 if held is None or reference.time < held.time:

@@ -55,9 +55,9 @@ def read_csv(
     The first line of each file names its columns, in any order, of which those that the schema does not name are left
     out; with header=False a file has the schema's columns and no such line. nulls: the texts, not quoted, that are null
     in a column that may be (`?`); in a `string` the empty text is itself. Timestamps and dates are ISO 8601, or of one
-    of `time_formats` (strptime's, to the second); times are in UTC unless they end in an offset, which is applied and
-    then forgotten. Numbers are decimal, of fractions the nearest double is taken; booleans are true, false, 1 or 0.
-    Columns at which no operator looks are neither read nor checked.
+    of `time_formats` (strptime's, to the second, %z at the end); times are in UTC unless they end in an offset, which
+    is applied and then forgotten. Numbers are decimal, of fractions the nearest double is taken; booleans are true,
+    false, 1 or 0. Columns at which no operator looks are neither read nor checked.
 
     Blocks of `block_bytes` are dealt to workers in turn, one message each; of 256 KiB, as they are if nothing is said,
     up to four. time: a column of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one
@@ -76,6 +76,9 @@ def read_csv(
     for what, texts in (("nulls", nulls), ("time_formats", time_formats)):
         if isinstance(texts, str):
             raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({texts!r},), not one text")
+    for form in time_formats:
+        if "%z" in form.removesuffix("%z"):
+            raise UsageError(f"source {name!r}: time_formats: %z is read at the end of a format only, not in {form!r}")
     timing = Timing(name, schema, time, disorder, late)
     lines = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
     files = files_of(name, path, (".csv", ".tsv"))

@@ -10,17 +10,22 @@ from typing import Any, Final, NoReturn, Self
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
-from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of
+from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of, instants_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, not_utf_8, place_of
+from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, no_text, not_utf_8, place_of
 from tokenring.operators.sources.octets import faulty_quote, may_be_hexadecimal
 from tokenring.operators.time import RowOrigin
 
 _ROW: Final = re.compile(r"Row #(\d+): ")
 _BEYOND: Final = re.compile(r"Error converting '(.*)' to decimal", re.DOTALL)
 _LATE_DAY: Final = "29|30|31"
+_LATE_SECOND: Final = "6[01]"
+_HAS_SECONDS: Final = re.compile("%[EO]?[STXcr]")
+_OFFSET: Final = re.compile(r"(?:([+-]\d\d):?(\d\d)?|Z)$")
 _NUMBER: Final = re.compile(r"\d+")
 _NS_A_DAY: Final = 86_400_000_000_000
+_LF, _CR = ord("\n"), ord("\r")
+_END_IN_LF: Final = "end lines in LF (tr '\\r' '\\n')"
 _VALUE: Final = re.compile(r"(?:invalid value|The string) '(.*)'", re.DOTALL)
 
 
@@ -74,7 +79,9 @@ class CsvRows:
         )
 
     def columns(self, file: str, header: bool) -> list[str]:
-        """The names of a file's columns in its order; SchemaError if one of the schema's is not there."""
+        """The names of a file's columns in its order; SchemaError if one of the schema's is not there, or no text."""
+        if not header and (fault := no_text(file)):
+            raise SchemaError(f"source {self._name!r}: {file}: {fault}")
         if not header:
             return list(self._schema.names)
         with open(file, "rb") as opened:
@@ -86,7 +93,7 @@ class CsvRows:
             if isinstance(error, UnicodeDecodeError):
                 fault = not_utf_8(file)
             elif b"\r" in line.rstrip(b"\r\n"):
-                fault = "lines end in CR alone; end them in LF (tr '\\r' '\\n')"
+                fault = f"a CR ends no line; {_END_IN_LF}"
             raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns: {fault}") from None
         if not found:
             raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns; an empty file has no header")
@@ -117,8 +124,11 @@ class CsvRows:
 
         for part in parts:
             self._look_at_quotes(file, part)
+            self._look_at_returns(file, part)
         data = b"".join([part.data for part in parts])
-        longest = max([len(part.data) for part in parts])  # no line is longer
+        if not data.endswith(b"\n"):  # where Arrow takes an empty last value for quoted if the one before it is
+            data += b"\n"
+        longest = max([len(part.data) for part in parts]) + 1  # no line is longer
         reading = ReadOptions(use_threads=False, column_names=columns, block_size=longest)
         parsing = ParseOptions(delimiter=self._delimiter, newlines_in_values=self._quoted_newlines)
         if self._converting is None:
@@ -140,8 +150,9 @@ class CsvRows:
                 raise SchemaError(
                     f"{place(row)}, column {name!r}: null where the kind is {kind}; make it {kind}? or fill it"
                 )
+        written = table
         if self._time_formats:
-            table = self._with_dates(table, place)
+            table = self._with_times(self._with_dates(table, place), place)
         try:
             batch = Batch.from_arrow(self._schema, table)
         except SchemaError as error:
@@ -156,11 +167,11 @@ class CsvRows:
                     raise SchemaError(f"{place(row)}, {fault}") from None
             raise SchemaError(f"{place(0)} and those after it: {error}") from None
         if self._time_formats:
-            self._look_for_missing_days(batch, data, reading, parsing, place)
+            self._look_for_missing_times(batch, written, place)
         return batch, place
 
     def _how_to_convert(self, types: dict[str, Any]) -> Any:
-        from pyarrow.csv import ISO8601, ConvertOptions
+        from pyarrow.csv import ConvertOptions
 
         return ConvertOptions(
             column_types=types,
@@ -168,16 +179,13 @@ class CsvRows:
             null_values=[*self._nulls],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
-            timestamp_parsers=[*self._time_formats, ISO8601],
         )
 
     def _type_of(self, kind: Kind) -> Any:
-        """What Arrow's reader makes of a column's text. Converted behind it are times of ISO 8601, with or without an
-        offset, and dates of other formats."""
+        """What Arrow's reader makes of a column's text. Converted behind it are times, with or without an offset, and
+        dates of other formats than ISO 8601."""
         import pyarrow as pa
 
-        if kind.is_instant and self._time_formats:
-            return pa.timestamp("ns")
         is_later = kind.is_instant or (kind.is_date and self._time_formats)
         return pa.string() if kind.is_text or is_later else arrow_type(kind)
 
@@ -199,6 +207,43 @@ class CsvRows:
             made = compute.take(pa.Array.from_buffers(pa.date32(), len(days), [None, words]), coded.indices)
             table = table.set_column(table.schema.get_field_index(name), name, made)
         return table
+
+    def _with_times(self, table: Any, place: RowOrigin) -> Any:
+        """Texts of times as times, of which there may be some that no calendar has."""
+        import pyarrow as pa
+
+        for name, kind in self._kinds:
+            if not kind.is_instant:
+                continue
+            texts = table.column(name)
+            try:
+                made = self._times(texts)
+            except pa.ArrowInvalid:
+                row = next(row for row in range(len(texts)) if not self._are_times(texts.slice(row, 1)))
+                raise self._no_value(texts[row].as_py(), name, place(row)) from None
+            table = table.set_column(table.schema.get_field_index(name), name, made)
+        return table
+
+    def _times(self, texts: Any) -> Any:
+        """Texts as times of ns in UTC, each by the first of the formats that it has, or else by ISO 8601. ArrowInvalid
+        if one is none of them, or beyond what 64 bits of ns reach."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        seconds = pa.timestamp("s", "UTC")
+        read = [compute.strptime(texts, format=form, unit="s", error_is_null=True) for form in self._time_formats]
+        found = compute.coalesce(*[compute.cast(times, seconds) for times in read])
+        others = compute.if_else(compute.is_valid(found), pa.scalar(None, texts.type), texts)
+        return compute.coalesce(compute.cast(found, pa.timestamp("ns", "UTC")), instants_of(others))
+
+    def _are_times(self, texts: Any) -> bool:
+        import pyarrow as pa
+
+        try:
+            self._times(texts)
+        except pa.ArrowInvalid:
+            return False
+        return True
 
     def _day(self, text: str) -> int | None:
         """The day of a date that is written as a format has it, or as ISO 8601 has it; None if it is none."""
@@ -223,35 +268,56 @@ class CsvRows:
                 row = found.index(True)
                 raise self._no_value(texts.column(name)[row].as_py(), name, place(row))
 
-    def _look_for_missing_days(self, batch: Batch, data: bytes, reading: Any, parsing: Any, place: RowOrigin) -> None:
-        """Refuse the 31st of February in a time, which Arrow's reader takes for the 3rd of March."""
-        import pyarrow.compute as compute
+    def _look_for_missing_times(self, batch: Batch, written: Any, place: RowOrigin) -> None:
+        """Refuse the 31st of February in a time, which Arrow takes for the 3rd of March, and the second 60.
 
-        times = {name: ns for (name, kind), ns in zip(self._kinds, batch.columns, strict=True) if kind.is_instant}
-        doubtful = {name: _after_short_months(ns // _NS_A_DAY).tolist() for name, ns in times.items()}
-        names = [name for name, rows in doubtful.items() if rows]
-        if not names:
-            return
-        texts = self._texts(names, data, reading, parsing)
-        for name in names:
-            column = texts.column(name)
-            is_late = compute.match_substring_regex(column, _LATE_DAY).to_pylist()
-            rows = [row for row in doubtful[name] if is_late[row]]
-            for row, *forms in zip(rows, *self._written(times[name][rows]), strict=True):
-                text = column[row].as_py()
-                if text in forms or _numbers(text) in map(_numbers, forms) or "%" in "".join(forms):
+        written: a table of the texts.
+        """
+        for (name, kind), ns in zip(self._kinds, batch.columns, strict=True):
+            if not kind.is_instant:
+                continue
+            column = written.column(name)
+            rows = self._doubtful(ns, column)
+            texts = [column[row].as_py() for row in rows]
+            for row, text, *forms in zip(rows, texts, *self._written(ns[rows], texts), strict=True):
+                numbers = (_numbers(text), _numbers(_OFFSET.sub("", text)))
+                if text in forms or any(_numbers(form) in numbers for form in forms) or "%" in "".join(forms):
                     continue  # what cannot be written, %s, stays as it is
                 if not _is_instant(text):
                     raise self._no_value(text, name, place(row))
 
-    def _written(self, ns: np.ndarray) -> list[list[str]]:
-        """Times in each of the formats."""
+    def _doubtful(self, ns: np.ndarray, texts: Any) -> list[int]:
+        """The rows whose texts may be of a day or of a second that there is not."""
+        import pyarrow.compute as compute
+
+        days, forms = ns // _NS_A_DAY, "".join(self._time_formats)
+        near = (-1, 0, 1) if "%z" in forms else (0,)  # a day there may be another one in UTC
+        suspects = {_LATE_DAY: [_after_short_months(days + shift) for shift in near]}
+        if _HAS_SECONDS.search(forms):
+            suspects[_LATE_SECOND] = [np.flatnonzero(ns // 10**9 % 60 < 2)]
+        if "%j" in forms:
+            suspects["366"] = [np.arange(len(ns))]
+        found: set[int] = set()
+        for pattern, rows in suspects.items():
+            at = np.concatenate(rows).tolist()
+            if at:
+                is_late = compute.match_substring_regex(texts, pattern).to_pylist()
+                found.update(row for row in at if is_late[row])
+        return sorted(found)
+
+    def _written(self, ns: np.ndarray, texts: Sequence[str]) -> list[list[str]]:
+        """Times in each of the formats; with the offset of its text, without writing it, where a format has one."""
         import pyarrow as pa
         import pyarrow.compute as compute
 
-        words = pa.py_buffer(ns // 10**9)  # of other units fractions would be written
-        seconds = pa.Array.from_buffers(pa.timestamp("s"), len(ns), [None, words])
-        return [compute.strftime(seconds, format=form).to_pylist() for form in self._time_formats]
+        def seconds(form: str) -> Any:
+            offsets = np.array([_offset_s(text) if form.endswith("%z") else 0 for text in texts], np.int64)
+            words = pa.py_buffer(ns // 10**9 + offsets)  # of other units fractions would be written
+            return pa.Array.from_buffers(pa.timestamp("s"), len(ns), [None, words])
+
+        return [
+            compute.strftime(seconds(form), format=form.removesuffix("%z")).to_pylist() for form in self._time_formats
+        ]
 
     def _texts(self, names: Sequence[str], data: bytes, reading: Any, parsing: Any) -> Any:
         """Columns as they are written."""
@@ -263,23 +329,43 @@ class CsvRows:
 
     def _look_at_quotes(self, file: str, lines: Lines) -> None:
         """Refuse quoted values that go across lines, unless they may: blocks of lines would be cut within them."""
-        at, data = lines
+        data = lines.data
         octets = np.frombuffer(data, np.uint8)
         found = faulty_quote(address_of(octets), len(data), ord(self._delimiter), int(self._quoted_newlines))
         if found >= 0:
-            line = lines_before(file, at) + data.count(b"\n", 0, found) + 1
             option = "quoted_newlines=True (--quoted-newlines)" if self._is_staging else "quoted_newlines=True"
             what = f"does not end on it; give {option} if it goes on"
             if self._quoted_newlines:
                 what = "has no end: the file is cut off"
-            raise SchemaError(f"source {self._name!r}: {file} line {line}: a quoted value {what}")
+            raise self._at_fault(file, lines, found, f"a quoted value {what}")
+
+    def _look_at_returns(self, file: str, lines: Lines) -> None:
+        """Refuse a CR that is in no quotes and before no LF: Arrow's reader ends rows there, and lines are no rows."""
+        data = lines.data
+        if b"\r" not in data:
+            return
+        octets = np.frombuffer(data, np.uint8)
+        behind = octets[1:][octets[:-1] == _CR]
+        if ((behind == _LF) | (behind == _CR)).all():
+            return
+        delimiter = re.escape(self._delimiter.encode())
+        quoted_or_alone = rb'(?<![^\r\n%b])"[^"]*(?:""[^"]*)*"|\r(?![\r\n]|\Z)' % delimiter
+        alone = [found.start() for found in re.finditer(quoted_or_alone, data) if found[0] == b"\r"]
+        if alone:
+            fault = f"a CR ends no line; quote the value that it is in, or {_END_IN_LF}"
+            raise self._at_fault(file, lines, alone[0], fault)
+
+    def _at_fault(self, file: str, lines: Lines, octet: int, fault: str) -> SchemaError:
+        """What is wrong in the line that one of the bytes of lines is in."""
+        line = lines_before(file, lines.at) + lines.data.count(b"\n", 0, octet) + 1
+        return SchemaError(f"source {self._name!r}: {file} line {line}: {fault}")
 
     def _place(self, file: str, parts: Sequence[Lines], row: int) -> str:
         """Blank lines are no rows, so the row's line is found by counting the others."""
         if self._quoted_newlines:
             return f"{file} row {row}"
         lines = b"".join([part.data for part in parts]).split(b"\n")
-        return place_of(file, parts, [number for number, line in enumerate(lines) if line not in (b"", b"\r")][row])
+        return place_of(file, parts, [number for number, line in enumerate(lines) if line.strip(b"\r")][row])
 
     def _refuse(self, said: str, columns: list[str], file: str, place: RowOrigin) -> NoReturn:
         """Say in our words what Arrow's reader says."""
@@ -333,6 +419,14 @@ def _is_after_short_month(days: np.ndarray) -> np.ndarray:
 
 def _numbers(text: str) -> list[int]:
     return [int(digits) for digits in _NUMBER.findall(text)]
+
+
+def _offset_s(text: str) -> int:
+    """The seconds by which the offset that ends a text is before UTC."""
+    found = _OFFSET.search(text)
+    if found is None or found[1] is None:
+        return 0
+    return int(found[1]) * 3600 + int(f"{found[1][0]}{found[2] or 0}") * 60
 
 
 def _with_empty_texts(values: Any) -> Any:

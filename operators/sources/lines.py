@@ -14,11 +14,12 @@ _AT_ONCE: Final = 1 << 20
 asks for smaller blocks asks for small messages."""
 
 
-_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&": "bzip2", b"\xfd7zXZ": "xz"}
 
 
-def not_utf_8(path: str) -> str:
-    """What to say of a file whose bytes are no UTF-8: what it is, by its first ones, and the cure."""
+def no_text(path: str) -> str:
+    """Why a file is none of UTF-8, by its first bytes, which then are no UTF-8 themselves, and the cure; "" for others.
+    """
     with open(path, "rb") as file:
         first = file.read(8)
     for begin, how in _PACKED.items():
@@ -26,7 +27,12 @@ def not_utf_8(path: str) -> str:
             return f"the file is packed ({how}), and files are read at several places at once: unpack it"
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "the file is in UTF-16: convert it (iconv -f UTF-16 -t UTF-8)"
-    return "this is not in UTF-8: convert the file (from latin-1: iconv -f LATIN1 -t UTF-8)"
+    return ""
+
+
+def not_utf_8(path: str) -> str:
+    """What to say of a file whose bytes are no UTF-8: what it is, and the cure."""
+    return no_text(path) or "this is not in UTF-8: convert the file (from latin-1: iconv -f LATIN1 -t UTF-8)"
 
 
 class Block(NamedTuple):

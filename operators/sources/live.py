@@ -98,6 +98,8 @@ def from_callback(
         raise UsageError(f"source {name!r}: idle_ns must be a whole number of ns, above 0, not {idle_ns!r}")
     if stamp is not None:
         position_of(f"source {name!r}", schema, stamp)
+        if len(schema) == 1:
+            raise SchemaError(f"source {name!r}: stamp {stamp!r} is the only column; add those that the callback gives")
 
     behind = behind_source(scope)
 
@@ -169,8 +171,8 @@ def _batch(name: str, schema: Schema, rows: Any, stamp: str | None, arrived_ns: 
         ) from None
     if stamp is None:
         return Batch(schema, rows)
-    count = len(next(iter(rows.values()), ()))
-    arrived = np.full(count, arrived_ns, schema.kind(stamp).dtype)
-    if schema.kind(stamp).is_instant:
-        arrived = arrived.view("datetime64[ns]")
-    return Batch(schema, {**rows, stamp: arrived})
+    given = Batch(schema.select([column for column in schema.names if column != stamp]), rows)
+    at = schema.position(stamp)
+    arrived = np.full(given.rows, arrived_ns, schema.dtypes[at])
+    heaps = (*given.heaps[:at], None, *given.heaps[at:]) if schema.has_text else ()
+    return Batch.wrap(schema, (*given.columns[:at], arrived, *given.columns[at:]), given.rows, heaps)

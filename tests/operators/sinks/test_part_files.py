@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -197,3 +198,25 @@ def test_two_sinks_of_a_folder_are_refused(options: dict[str, Any], tmp_path: Pa
     with raises(GraphError, "'to_arrow_files'", "another sink", str(tmp_path / "out"), "folder of its own"):
         to_arrow_files(rows, tmp_path / "x" / ".." / "out", **options)
     to_arrow_files(rows, tmp_path / "other", **options)
+
+
+@pytest.mark.parametrize("sink", [to_parquet, to_arrow_files, to_json_lines])
+@pytest.mark.parametrize("roll", [None, Roll(rows=1)])
+@pytest.mark.parametrize("limit_bytes", [0, 1000])
+def test_a_disk_that_refuses_is_named(
+    sink: Callable[..., Any], roll: Roll | None, limit_bytes: int, tmp_path: Path
+) -> None:
+    """A limit of files stands for a full disk: from the first byte on, or later."""
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow("write") as scope:
+            handle, stream = scope.new_input(Schema("n", s="string"))
+            sink(stream, tmp_path / "out", roll=roll)
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        handle.send({"n": [1], "s": ["".join(map(chr, range(0x100, 0x3000)))]})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit))
+        handle.close()
+        worker.run()
+
+    with raises(OperatorError, f"operator {sink.__name__!r} on worker 0", str(tmp_path), "File too large", "ulimit -f"):
+        execute(program, workers=1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import re
 from datetime import date
 from decimal import Decimal
@@ -109,6 +111,45 @@ def test_times_of_a_format_are_of_days_that_there_are(tmp_path: Path, wrong: str
     assert len(_rows(tmp_path, "t\n1677628829\n", Schema(t="timestamp"), time_formats=["%s"])) == 1
 
 
+_WITH_OFFSETS = ("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M %z", "%Y-%j")
+
+
+def test_offsets_are_applied_whatever_the_formats(tmp_path: Path) -> None:
+    """Also near days that a month may lack, and on the days before and after them in UTC."""
+    expected = {
+        "2026-01-01T10:00+02:00": "2026-01-01 08:00", "2026-01-01 10:00:00Z": "2026-01-01 10:00",
+        "2026-01-01 10:00": "2026-01-01 10:00", "01.01.2026 10:00:00": "2026-01-01 10:00",
+        "01.01.2026 10:00 +0230": "2026-01-01 07:30", "01.03.2026 00:30+02": "2026-02-28 22:30",
+        "1.3.2026 23:30 -02:30": "2026-03-02 02:00", "28.02.2026 23:29 -0031": "2026-03-01 00:00",
+        "30.01.2026 10:30 Z": "2026-01-30 10:30", "2024-366": "2024-12-31 00:00",
+    }  # fmt: skip
+    text = "t,n\n" + "".join([f"{time},1\n" for time in expected])
+    rows = _rows(tmp_path, text, Schema(t="timestamp", n="int64"), time_formats=_WITH_OFFSETS)
+    assert [f"{row['t']:%Y-%m-%d %H:%M}" for row in rows] == [*expected.values()]
+    with raises(UsageError, "source 'read_csv'", "time_formats", "%z", "end", "'%z %Y'"):
+        _rows(tmp_path, text, Schema(t="timestamp"), time_formats=["%z %Y"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "01.02.2026 23:59:60", "01.02.2026 23:59:61", "2025-366", "30.02.2026 00:30 +0200", "31.04.2026 23:30 -0200",
+        "01.02.2026 10:00 +02:0", "01.02.1500 10:00:00",
+    ],
+)  # fmt: skip
+def test_times_of_a_format_that_are_none_are_refused(tmp_path: Path, wrong: str) -> None:
+    text = f"t,n\n01.02.2026 10:00:00,1\n{wrong},1\n"
+    with raises(OperatorError, "rows.csv", "line 3", "column 't'", repr(wrong), "timestamp"):
+        _rows(tmp_path, text, Schema(t="timestamp", n="int64"), time_formats=_WITH_OFFSETS)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r", "\r\r\n"])
+def test_an_empty_last_value_is_null_however_the_file_ends(tmp_path: Path, end: str) -> None:
+    for lines in ('"x",', '"a\r""",2\n"x",'):
+        rows = _rows(tmp_path, f"s,v\n{lines}{end}", Schema(s="string", v="string?"))
+        assert rows[-1] == {"s": "x", "v": None}
+
+
 def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
     """Only where the empty text alone stands for null is it a text like any other where null is none."""
     text = "s,n\nNA,1\n,2\n"
@@ -143,6 +184,10 @@ def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
         ("a\nyes\n", {"a": "bool"}, ("line 2", "column 'a'", "'yes'", "bool", "nulls=")),
         ("a,s\n1,x\n2,\"y\n", {"a": "int64"}, ("line 3", "quoted", "quoted_newlines=True")),
         ('a,s\n1,"x\ny"\n', {"a": "int64"}, ("line 2", "quoted", "quoted_newlines=True")),
+        ("a,s\n1,two\rlines\n", {"a": "int64"}, ("line 2", "CR", "quote the value", "end lines in LF")),
+        ('s\n"\r"\n\n"a""\r"\r\nb\rc\n', {"s": "string"}, ("line 5", "CR", "quote the value", "end lines in LF")),
+        ("a\n1\r\n2\r3\r4", {"a": "int64"}, ("line 3", "CR", "quote the value", "end lines in LF")),
+        ("a\n\r\r\n1\r\r\nx\r\r\n", {"a": "int64"}, ("line 4", "column 'a'", "'x'", "int64", "nulls=")),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, text: str, kinds: dict[str, str], said: Fact) -> None:
@@ -168,18 +213,37 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, 'a,s\n1,x\n2,"y', Schema("a"), quoted_newlines=True)
     with raises(OperatorError, "rows.csv", "line 2", "column 's'", "UTF-8", "latin-1", "iconv"):
         _rows(tmp_path, b"s\n\xff\n", Schema(s="string"))
-    with raises(SchemaError, "rows.csv", "line 1", "gzip", "unpack"):
-        _rows(tmp_path, gzip.compress(b"s\n1\n"), Schema("s"))
-    with raises(SchemaError, "rows.csv", "line 1", "UTF-16", "iconv"):
-        _rows(tmp_path, "s\n1\n".encode("utf-16"), Schema("s"))
     with raises(SchemaError, "rows.csv", "line 1", "CR", "LF"):
         _rows(tmp_path, b"s\r1\r", Schema("s"))
+    with raises(OperatorError, "rows.csv", "line 1", "CR", "LF"):
+        _rows(tmp_path, b'"s"\r1\r', Schema(s="string"), header=False)
+    with raises(OperatorError, "rows.csv", "line 3", "CR", "LF"):
+        _rows(tmp_path, b's\n"a\nb"\r1\n', Schema(s="string"), quoted_newlines=True)
     with raises(SchemaError, "source 'read_csv'", "column 's'", "bytes", "string"):
         _rows(tmp_path, "s\n", Schema(s="bytes"))
     with raises(UsageError, "source 'read_csv'", "delimiter", "one ASCII character", "'||'"):
         _rows(tmp_path, "s\n", Schema(s="string"), delimiter="||")
     with raises(UsageError, "source 'read_csv'", str(tmp_path / "none.csv")), simulated(1) as group:
         build(group, lambda worker, scope: read_csv(scope, tmp_path / "none.csv", Schema("a")))
+
+
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (gzip.compress(b"s\n1\n"), ("gzip", "unpack")),
+        (bz2.compress(b"s\n1\n"), ("bzip2", "unpack")),
+        (lzma.compress(b"s\n1\n"), ("xz", "unpack")),
+        ("s\n1\n".encode("utf-16"), ("UTF-16", "iconv")),
+    ],
+    ids=("gzip", "bzip2", "xz", "utf-16"),
+)
+def test_files_that_are_no_text_are_named_before_the_run(
+    tmp_path: Path, data: bytes, said: tuple[str, ...], header: bool
+) -> None:
+    with raises(SchemaError, "source 'read_csv'", "rows.csv", said):
+        _rows(tmp_path, data, Schema("s"), header=header)
+    assert len(_rows(tmp_path, "BZh\n", Schema(s="string"), header=False)) == 1
 
 
 def test_blanks_and_signs_before_numbers(tmp_path: Path) -> None:

@@ -94,6 +94,23 @@ def test_live_rows_may_have_times_of_their_own() -> None:
             run(lambda scope, idle_ns=idle_ns: from_callback(scope, SCHEMA, lambda: None, idle_ns=idle_ns))
 
 
+@pytest.mark.parametrize("stamp", [None, "at"])
+@pytest.mark.parametrize("values", [None, 3, iter([1]), np.array(3)], ids=str)
+def test_what_is_no_column_of_a_callback_is_named(values: Any, stamp: str | None) -> None:
+    rows = {"value": values} if stamp else {"at": [1], "value": values}
+    with raises(OperatorError, "operator 'from_callback'", "column 'value'", "(rows,)"):
+        run(lambda scope: from_callback(scope, SCHEMA, lambda: rows, stamp=stamp))
+
+
+def test_a_stamp_stands_where_the_schema_has_it() -> None:
+    schema, waiting = Schema("n", at="uint64", s="string?"), [{"s": ["x", None], "n": [1, 2]}, END_OF_STREAM]
+    sent = run(lambda scope: from_callback(scope, schema, lambda: waiting.pop(0), stamp="at"))
+    assert [(n, s) for n, _, s in sent.values] == [(1, "x"), (2, None)]
+    assert all(at > YEAR_2020_NS for _, at, _ in sent.values)
+    with raises(SchemaError, "source 'from_callback'", "stamp 'at'", "only column"):
+        run(lambda scope: from_callback(scope, Schema("at"), lambda: END_OF_STREAM, stamp="at"))
+
+
 def ten(first: int = 0, count: int = 10) -> Iterator[dict[str, Any]]:
     for at in range(first, first + count):
         yield {"at": [at], "value": [at]}
