@@ -21,6 +21,8 @@ from tokenring.shm.queues import ParkingLot
 
 STARTING = "TOKENRING_STARTING"
 """Set in the environment of a process until it has imported its program."""
+END = b"end"
+"""Asks the fork server to end. That its pipe ends does not: a process that the launcher forks has it too."""
 
 
 def worker(orders: int, index: int, pipe: int) -> NoReturn:
@@ -63,7 +65,7 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
         write_message(pipe, {"kind": "attached"})
         os.close(pipe)
     os.write(answers, b"".join([pid.to_bytes(8, "little") for pid in pids]))
-    while asked := os.read(requests, 8):
+    while (asked := os.read(requests, 8)) not in (END, b""):
         status = os.waitstatus_to_exitcode(os.waitpid(pids[int.from_bytes(asked, "little")], 0)[1])
         os.write(answers, status.to_bytes(8, "little", signed=True))
     os._exit(0)

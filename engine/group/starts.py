@@ -8,13 +8,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.processes import Process
-from tokenring.engine.group.spawned import STARTING
+from tokenring.engine.group.spawned import END, STARTING
 from tokenring.engine.worker import Config
 from tokenring.shm.kernels import ENDING_SIGNALS
 from tokenring.shm.memory import Segment
@@ -112,6 +113,8 @@ class Server:
 
     def close(self) -> None:
         """Let the server end, and see it end."""
+        with suppress(OSError):
+            os.write(self._requests, END)
         for descriptor in (self._requests, self._answers):
             if descriptor >= 0:
                 os.close(descriptor)
