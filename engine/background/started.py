@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tokenring.engine.ask import WITHIN_S, Health, health_of, running_groups
 from tokenring.engine.ask import Group as AskedGroup
 from tokenring.engine.errors import UsageError, WorkerError
-from tokenring.engine.group import Group, Interrupted, Interrupts, Program, Results, launched, warm_up
+from tokenring.engine.group import Group, Interrupted, Interrupts, Program, Results, launched, taken_by, warm_up
 from tokenring.engine.install import code_of, install, remove
 from tokenring.engine.worker import Config, Worker
 from tokenring.shm.memory import FINISH, STOP
@@ -43,6 +43,8 @@ class RunningGroup:
         DataflowFailedError, until it is removed.
         """
         code = code_of(function)
+        if callable(function):
+            taken_by(code.function, function)
         name = name or code.function
         warm_up()  # what the function's module brought is ready when workers load it
         install(self.asked(timeout_s), code, name, timeout_s, self.poll)

@@ -132,6 +132,17 @@ def test_an_error_in_the_block_ends_the_group() -> None:
     assert not any(process_start_ticks(pid) for pid in pids)
 
 
+def takes_nothing() -> None:
+    pass
+
+
+def test_what_takes_no_scope_is_not_installed() -> None:
+    with tr.start(serve, 1) as group:
+        with raises(tr.UsageError, "takes_nothing takes nothing", "a scope"):
+            group.install(takes_nothing)
+        group.stop()
+
+
 @contextmanager
 def started_pids() -> Iterator[tuple[int, ...]]:
     with tr.start(serve, 2) as group:
