@@ -15,7 +15,8 @@ from typing import Any
 from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.processes import Process
-from tokenring.engine.group.spawned import END, STARTING
+from tokenring.engine.group.spawned import END
+from tokenring.engine.install import IMPORTING
 from tokenring.engine.worker import Config
 from tokenring.shm.kernels import ENDING_SIGNALS
 from tokenring.shm.memory import Segment
@@ -27,7 +28,7 @@ _BOUND = "import ctypes, os; ctypes.CDLL(None).prctl(1, {kill}, 0, 0, 0); os.get
 
 def require_no_start_within() -> None:
     """Refuse to make a group while a worker imports the program, which a file without a guard would do without end."""
-    if STARTING in os.environ:
+    if IMPORTING in os.environ:
         raise UsageError(
             "execute was called while a worker imported the program: put the call below `if __name__ == '__main__':`"
         )
