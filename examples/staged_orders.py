@@ -20,7 +20,8 @@ PAYMENTS = "order,at,amount\n1,11,10\n2,25,20\n3,31,5\n9,40,1\n"
 
 def stage(file: Path, folder: Path, *options: str) -> None:
     """What one says in a shell: tokenring stage --from orders.csv --time at --out staged --unique id"""
-    command = [sys.executable, "-m", "tokenring", "stage", "--from", file, "--time", "at", "--out", folder, *options]
+    given = ["--from", str(file), "--time", "at", "--out", str(folder), *options]
+    command = [sys.executable, "-m", "tokenring", "stage", *given]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tokenring.engine.ask import WITHIN_S, Health, health_of, running_groups
 from tokenring.engine.ask import Group as AskedGroup
 from tokenring.engine.errors import UsageError, WorkerError
-from tokenring.engine.group import Group, Interrupted, Interrupts, Program, Results, launched, warm_up
+from tokenring.engine.group import Group, Interrupted, Interrupts, Program, Results, launched, taken_by, warm_up
 from tokenring.engine.install import code_of, install, remove
 from tokenring.engine.worker import Config, Worker
 from tokenring.shm.memory import FINISH, STOP
@@ -22,7 +22,8 @@ ANSWER_S = 10.0
 
 class RunningGroup:
     """A group that runs. What its workers report is taken in whenever it is asked something, and by `wait`. Once it has
-    ended, who asks it something gets a UsageError; to finish or to stop it is then nothing.
+    ended, who asks it something gets a UsageError; to finish or to stop it is then nothing. In a process that the
+    program forks within the block all of this is a UsageError, and to leave the block is nothing to the group.
     """
 
     def __init__(self, group: Group, interrupts: Interrupts) -> None:
@@ -42,6 +43,8 @@ class RunningGroup:
         DataflowFailedError, until it is removed.
         """
         code = code_of(function)
+        if callable(function):
+            taken_by(code.function, function)
         name = name or code.function
         warm_up()  # what the function's module brought is ready when workers load it
         install(self.asked(timeout_s), code, name, timeout_s, self.poll)
@@ -89,6 +92,7 @@ class RunningGroup:
         self._group.poll(0)
 
     def _require_running(self) -> None:
+        self._group.require_ours()
         if self._is_over or self._results is not None:
             raise UsageError("the group has ended: nothing can be asked of it any more")
 
@@ -98,6 +102,7 @@ class RunningGroup:
 
     def asked(self, timeout_s: float) -> AskedGroup:
         """The group as those see it who ask it something, once all workers take questions."""
+        self._require_running()
         deadline = time.monotonic() + timeout_s
         while self._known is None:
             self.poll()
@@ -134,15 +139,21 @@ def start(
         try:
             with interrupts.let_through(raises=True):
                 yield running
-                running.finish()
-                running.wait()
+                if group.is_ours:
+                    running.finish()
+                    running.wait()
         except (KeyboardInterrupt, Interrupted) as signalled:
-            group.poll_messages()
-            if group.ends_in_order:
-                is_stop = isinstance(signalled, Interrupted)
-                group.end_in_order(STOP if is_stop else FINISH)
-                group.wait()
-                interrupts.noted[:] = [signal.SIGTERM] if is_stop else []
+            if group.is_ours:
+                _end_in_order(group, interrupts, isinstance(signalled, Interrupted))
             raise
         finally:
             running._is_over = True
+
+
+def _end_in_order(group: Group, interrupts: Interrupts, is_stop: bool) -> None:
+    """A signal has left the block: wait for the group's end in order, where its sources heed that."""
+    group.poll_messages()
+    if group.ends_in_order:
+        group.end_in_order(STOP if is_stop else FINISH)
+        group.wait()
+        interrupts.noted[:] = [signal.SIGTERM] if is_stop else []

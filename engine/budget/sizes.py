@@ -1,6 +1,7 @@
 """Sizes of memory as people write them: 4G, 512M, 1.5GiB."""
 
 import re
+from decimal import Decimal
 
 from tokenring.engine.errors import ConfigError
 
@@ -14,7 +15,7 @@ def bytes_of(size: str) -> int:
     Raises ConfigError for all else, and for 0.
     """
     found = _SIZE.fullmatch(size.strip())
-    size_bytes = int(float(found[1]) * 1024 ** _POWERS[found[2].lower()]) if found else 0
+    size_bytes = int(Decimal(found[1]) * 1024 ** _POWERS[found[2].lower()]) if found else 0
     if size_bytes <= 0:
         raise ConfigError(f"{size!r} is no size of memory; write 4G, 512M, 1.5GiB or a number of bytes")
     return size_bytes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import budget as budgets
 from tokenring.engine import errors
-from tokenring.engine.errors import OperatorError, WorkerError
+from tokenring.engine.errors import OperatorError, UsageError, WorkerError
 from tokenring.engine.group.interrupts import Interrupts
 from tokenring.engine.group.processes import Process
 from tokenring.engine.group.stopped import LOOK_S, StoppedWatch
@@ -59,6 +59,7 @@ class Group:
         budget: "BudgetWatch | None" = None,
     ) -> None:
         self.processes: list[Process] = []
+        self._launcher = os.getpid()
         self._segment = segment
         self._lot = lot
         self._config = config
@@ -79,6 +80,20 @@ class Group:
         self._stopped = StoppedWatch()
 
     @property
+    def is_ours(self) -> bool:
+        """Whether this process launched it, and is not one that its launcher forked since."""
+        return os.getpid() == self._launcher
+
+    def require_ours(self) -> None:
+        """UsageError in a process that the launcher forked: the workers are not its children."""
+        if not self.is_ours:
+            raise UsageError(
+                f"process {os.getpid()} was forked by process {self._launcher}, the group's launcher, which goes on "
+                f"with the group itself: let such a process do its own work and end with os._exit(), or ask from "
+                f"outside, as by `tokenring query {self._launcher}`"
+            )
+
+    @property
     def running(self) -> list[Process]:
         """Those that have not ended."""
         return [self.processes[index] for index in sorted(self._running)]
@@ -95,6 +110,7 @@ class Group:
 
     def poll(self, limit_s: float) -> None:
         """Take in what workers tell, for so long if they tell nothing; raises for the first failure."""
+        self.require_ours()
         self._take_in(limit_s)
         self._stopped.look((index, self.processes[index].pid) for index in self._running)
         if self._interrupts.noted:
@@ -167,6 +183,7 @@ class Group:
             elif self._on_note is not None:
                 with nullcontext() if self.ends_in_order else self._interrupts.let_through():
                     self._on_note(index, message["value"])
+                self.require_ours()  # it may have forked
 
     def _interrupted(self) -> None:
         """A signal has come: the first asks for an end in order, where sources heed it, another ends the run at once.
@@ -196,6 +213,7 @@ class Group:
 
     def ask_to_end(self, how: int) -> None:
         """Ask for a FINISH or a STOP, where neither was asked for."""
+        self.require_ours()
         self._is_ending = True
         exchange_if(self._segment.address(self._segment.layout.ending), 0, how)
         wake_all(self._segment, self._lot)

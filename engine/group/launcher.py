@@ -91,9 +91,9 @@ def launched(
         told |= {"program": named(program, config.start), "worker_class": named(worker_class, config.start)}
     warm_up()
     reclaim()
-    with ExitStack() as undo:
+    with ExitStack() as signals, ExitStack() as undo:
         with starting(config.workers):
-            interrupts = undo.enter_context(Interrupts())
+            interrupts = signals.enter_context(Interrupts())
             claims = undo.enter_context(Claims())
             placement = place(config.workers, config.pin, config.spin_us, usable_cores(), claims)
             config = replace(config, spin_us=placement.spin_us)
@@ -125,7 +125,11 @@ def launched(
                 segment.unlink()
                 _fork(program, worker_class, group.processes, segment, lot, config, placement.cores, interrupts)
         group.watch()
-        yield group, interrupts
+        try:
+            yield group, interrupts
+        finally:
+            if not group.is_ours:
+                undo.pop_all()  # a process that the program forked leaves the block: the group goes on
 
 
 def _fork(

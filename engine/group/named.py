@@ -2,7 +2,6 @@
 """
 
 import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from tokenring.engine.errors import UsageError
+from tokenring.engine.install import file_of, module_of
 
 MAIN = "__tokenring_main__"
 """What the program's own file is called where a worker imports it; so `if __name__ == "__main__"` is not entered."""
@@ -56,11 +56,11 @@ def _file_or_module(main: ModuleType, start: str) -> str:
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name != MAIN:
         return str(spec.name)
-    path = getattr(main, "__file__", None)
+    path = file_of(main)
     if path is None:
         raise UsageError(
-            f"start={start!r} imports the program in each worker, and what is typed or given by -c is in no file: put "
-            f"it into one, or use start='fork'"
+            f"start={start!r} imports the program in each worker, and what is typed, given by -c or read from standard "
+            f"input is in no file: put it into one, or use start='fork'"
         )
     return f"file:{path}"
 
@@ -90,11 +90,9 @@ def _module(name: str) -> ModuleType:
 def import_program(path: str) -> ModuleType:
     """The program that is a file, imported once, under a name that is not `__main__`."""
     if MAIN not in sys.modules:
-        spec = importlib.util.spec_from_file_location(MAIN, path)
-        assert spec is not None and spec.loader is not None
-        sys.modules[MAIN] = importlib.util.module_from_spec(spec)
+        sys.modules[MAIN], run = module_of(MAIN, path)
         try:
-            spec.loader.exec_module(sys.modules[MAIN])
+            run()
         except BaseException:
             del sys.modules[MAIN]
             raise

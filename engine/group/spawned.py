@@ -14,13 +14,14 @@ from tokenring.engine.group.named import resolve
 from tokenring.engine.group.threads import has_polars_pool, refuse_polars
 from tokenring.engine.group.values import unpack
 from tokenring.engine.group.warm_up import warm_up
+from tokenring.engine.install import importing
 from tokenring.engine.worker import Config
 from tokenring.shm.kernels import ENDING_SIGNALS
 from tokenring.shm.memory import Segment
 from tokenring.shm.queues import ParkingLot
 
-STARTING = "TOKENRING_STARTING"
-"""Set in the environment of a process until it has imported its program."""
+END = b"end"
+"""Asks the fork server to end. That its pipe ends does not: a process that the launcher forks has it too."""
 
 
 def worker(orders: int, index: int, pipe: int) -> NoReturn:
@@ -63,7 +64,7 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
         write_message(pipe, {"kind": "attached"})
         os.close(pipe)
     os.write(answers, b"".join([pid.to_bytes(8, "little") for pid in pids]))
-    while asked := os.read(requests, 8):
+    while (asked := os.read(requests, 8)) not in (END, b""):
         status = os.waitstatus_to_exitcode(os.waitpid(pids[int.from_bytes(asked, "little")], 0)[1])
         os.write(answers, status.to_bytes(8, "little", signed=True))
     os._exit(0)
@@ -83,11 +84,10 @@ def _ordered(orders: int) -> Any:
 
 
 def _ready(order: Any) -> tuple[Any, Any, Segment, ParkingLot]:
-    os.environ[STARTING] = "1"
-    program, worker_class = resolve(order["program"]), resolve(order["worker_class"])
-    for module in order["modules"]:
-        importlib.import_module(module)
-    del os.environ[STARTING]
+    with importing():
+        program, worker_class = resolve(order["program"]), resolve(order["worker_class"])
+        for module in order["modules"]:
+            importlib.import_module(module)
     warm_up()
     segment = Segment.attach(order["segment"], Config(**order["config"]).layout)
     return program, worker_class, segment, ParkingLot.attach(order["semaphores"])

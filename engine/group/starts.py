@@ -8,13 +8,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.processes import Process
-from tokenring.engine.group.spawned import STARTING
+from tokenring.engine.group.spawned import END
+from tokenring.engine.install import IMPORTING
 from tokenring.engine.worker import Config
 from tokenring.shm.kernels import ENDING_SIGNALS
 from tokenring.shm.memory import Segment
@@ -26,7 +28,7 @@ _BOUND = "import ctypes, os; ctypes.CDLL(None).prctl(1, {kill}, 0, 0, 0); os.get
 
 def require_no_start_within() -> None:
     """Refuse to make a group while a worker imports the program, which a file without a guard would do without end."""
-    if STARTING in os.environ:
+    if IMPORTING in os.environ:
         raise UsageError(
             "execute was called while a worker imported the program: put the call below `if __name__ == '__main__':`"
         )
@@ -112,6 +114,8 @@ class Server:
 
     def close(self) -> None:
         """Let the server end, and see it end."""
+        with suppress(OSError):
+            os.write(self._requests, END)
         for descriptor in (self._requests, self._answers):
             if descriptor >= 0:
                 os.close(descriptor)

@@ -4,13 +4,14 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.install.asking import SAVED, install, remove
-    from tokenring.engine.install.code import Code, code_of
+    from tokenring.engine.install.code import IMPORTING, Code, code_of, file_of, importing, module_of
     from tokenring.engine.install.failing import Failing
     from tokenring.engine.install.installed import Installed
     from tokenring.engine.install.installing import Installing, Removing, install_here
     from tokenring.engine.install.together import Together
 
 __all__ = [
+    "IMPORTING",
     "SAVED",
     "Code",
     "Failing",
@@ -19,7 +20,10 @@ __all__ = [
     "Removing",
     "Together",
     "code_of",
+    "file_of",
+    "importing",
     "install",
     "install_here",
+    "module_of",
     "remove",
 ]

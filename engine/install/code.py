@@ -1,10 +1,13 @@
 """Code that is installed: a file or a module, and the name of a function in it, which each worker imports."""
 
 import importlib
-import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location, spec_from_loader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -13,10 +16,12 @@ from tokenring.engine.columns import did_you_mean
 from tokenring.engine.errors import UsageError
 
 _PREFIX = "__tokenring_installed_"
+IMPORTING = "TOKENRING_STARTING"
+"""Set in the environment of a process while it imports a program."""
 
 
 class Code(NamedTuple):
-    """A function of a file (`where` ends in .py, and is absolute) or of a module."""
+    """A function of a file (`where` is absolute) or of a module."""
 
     where: str
     function: str
@@ -27,7 +32,8 @@ class Code(NamedTuple):
     def load(self) -> Callable[[Any], Any]:
         """The function; a file is read anew each time. UsageError if it cannot be imported, or has none of the name."""
         try:
-            found: Any = _imported(Path(self.where)) if self.where.endswith(".py") else _module(self.where)
+            with importing():
+                found: Any = _imported(Path(self.where)) if os.path.isabs(self.where) else _module(self.where)
         except BaseException as error:  # SystemExit too: who asked hears of it, and the group goes on
             raise UsageError(f"{self.where} cannot be imported: {type(error).__name__}: {error}") from error
         for part in self.function.split("."):
@@ -48,18 +54,44 @@ def code_of(told: Callable[..., Any] | str) -> Code:
         if not where or not function:
             raise UsageError(f"{told!r} names no function; give my.py:function, or package.module:function")
         return Code(os.path.abspath(where) if where.endswith(".py") else where, function)
-    module, name = getattr(told, "__module__", None), getattr(told, "__qualname__", "?")
+    module, name = getattr(told, "__module__", None), getattr(told, "__qualname__", repr(told))
     found: Any = sys.modules.get(module or "")
-    path = getattr(found, "__file__", None)
     for part in name.split("."):
         found = getattr(found, part, None)
-    if found is not told or module is None or path is None:
+    path = module if module and "." in module else file_of(sys.modules.get(module or ""))
+    if found is not told or path is None:
         raise UsageError(
             f"{name} cannot be installed: workers that run already import what is installed by its name, so it is a "
-            f"function at the top level of a file or module (no lambda, no function within a function, nothing typed)"
+            f"function at the top level of a file or module (no lambda, no function within a function, nothing typed "
+            f"or read from standard input)"
         )
-    is_file = module in ("__main__", "__tokenring_main__") or "." not in module
-    return Code(os.path.abspath(path) if is_file else module, name)
+    return Code(path, name)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Within the block a program is imported, which may start no group: a file without a guard would do so without end.
+    """
+    os.environ[IMPORTING] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[IMPORTING]
+
+
+def file_of(module: ModuleType | None) -> str | None:
+    """The file that other processes can read a module from; None for what is typed, given by -c, or read from standard
+    input: what /dev holds is each process's own."""
+    path = getattr(module, "__file__", None)
+    return None if path is None or path.startswith("/dev/") or not os.path.exists(path) else os.path.abspath(path)
+
+
+def module_of(name: str, path: str) -> tuple[ModuleType, Callable[[], None]]:
+    """A new module of a file, whatever the file's name ends in, and what runs it."""
+    spec = spec_from_file_location(name, path) or spec_from_loader(name, SourceFileLoader(name, path))
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    return module, partial(spec.loader.exec_module, module)
 
 
 def _module(name: str) -> ModuleType:
@@ -72,12 +104,11 @@ def _module(name: str) -> ModuleType:
 def _imported(path: Path) -> ModuleType:
     """The module that a file is, under a name of its own, with its folder first on the path meanwhile."""
     name = f"{_PREFIX}{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    module, run = module_of(name, str(path))
+    sys.modules[name] = module
     sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        run()
     finally:
         sys.path.remove(str(path.parent))
     return module

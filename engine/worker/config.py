@@ -86,13 +86,15 @@ class Config:
         object.__setattr__(self, "_given", dict(vars(self)))
         if self.workers == 0 and self.workers.__class__ is int:
             object.__setattr__(self, "workers", default_workers())
+        if self.memory_bytes == 0 and os.environ.get("TOKENRING_MEMORY"):
+            object.__setattr__(self, "memory_bytes", bytes_of(os.environ["TOKENRING_MEMORY"]))
         for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us", "memory_bytes", "idle"):
             if not isinstance(getattr(self, name), int) or isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} must be a whole number, not {getattr(self, name)!r}")
+            if getattr(self, name) >= 2**63:
+                raise ConfigError(f"{name} must be less than 2**63: all counts have 64 bits")
         if not 1 <= self.workers <= MAX_WORKERS:
             raise ConfigError(f"workers must be between 1 and {MAX_WORKERS}, not {self.workers}")
-        if not self.memory_bytes and os.environ.get("TOKENRING_MEMORY"):
-            object.__setattr__(self, "memory_bytes", bytes_of(os.environ["TOKENRING_MEMORY"]))
         if not 0 <= self.idle < self.workers:
             raise ConfigError(f"idle is {self.idle} of {self.workers} workers; at least one is to have work")
         if self.queue_bytes == 0:

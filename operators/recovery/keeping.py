@@ -261,6 +261,8 @@ class Keeper:
         """Files of results that a snapshot has."""
         self._undelivered: Snapshot | None = None
         """The newest snapshot, where its results could not appear."""
+        self._why_not = ""
+        """Why the last one could not be taken, which has been said; "" if it was."""
         self.failure: BaseException | None = None
         self.leave_out: set[str] = set()
         """The operators, as errors call them, that can go on without rows that they fail at."""
@@ -383,9 +385,14 @@ class Keeper:
             if self._has_ended(processes):
                 return None
             why = str(refusal(error, self.folder.path) if isinstance(error, OSError) else error)
-            _say(f"snapshot {number} could not be taken: {why}; the next one is tried in time")
+            if why != self._why_not:
+                _say(f"snapshot {number} could not be taken: {why}; it is tried again in time")
+            self._why_not = why
             return {"error": why}
-        return None if taken is None else {
+        if taken is None:
+            return None
+        self._why_not = ""
+        return {
             "number": taken.number, "time": taken.manifest["time"], "rows": taken.rows, "bytes": taken.bytes,
             "seconds": round(time.monotonic() - began_s, 3),
         }  # fmt: skip

@@ -28,14 +28,17 @@ from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, position_of, require_root
 
 
-class _Word(Enum):
+class _Arrival(Enum):  # one for each word: a checker takes a choice of one word and others for one of their class
     ARRIVAL = "ARRIVAL"
+
+
+class _EndOfStream(Enum):
     END_OF_STREAM = "END_OF_STREAM"
 
 
-ARRIVAL: Final = _Word.ARRIVAL
+ARRIVAL: Final = _Arrival.ARRIVAL
 """As `time` of from_callback: rows are of the time at which they arrived."""
-END_OF_STREAM: Final = _Word.END_OF_STREAM
+END_OF_STREAM: Final = _EndOfStream.END_OF_STREAM
 """What a callback returns when this worker will get nothing more."""
 Poll = Callable[[], Any] | Callable[[int, int], Any]
 """poll() is asked on one worker; poll(worker_index, peers) on each."""
@@ -44,7 +47,7 @@ Poll = Callable[[], Any] | Callable[[int, int], Any]
 @overload
 def from_callback(
     scope: ScopeOf[AnyStream],
-    schema: Schema, poll: Poll, *, per_worker: bool = ..., time: str | Time | Literal[_Word.ARRIVAL] = ...,
+    schema: Schema, poll: Poll, *, per_worker: bool = ..., time: str | Time | _Arrival = ...,
     disorder: Span = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[False] = ...,
 ) -> AnyStream: ...  # fmt: skip
 
@@ -52,7 +55,7 @@ def from_callback(
 @overload
 def from_callback(
     scope: ScopeOf[AnyStream],
-    schema: Schema, poll: Poll, *, per_worker: bool = ..., time: str | Time | Literal[_Word.ARRIVAL] = ...,
+    schema: Schema, poll: Poll, *, per_worker: bool = ..., time: str | Time | _Arrival = ...,
     disorder: Span = ..., stamp: str | None = ..., idle_ns: int = ..., name: str = ..., late: Literal[True],
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
@@ -63,7 +66,7 @@ def from_callback(
     poll: Poll,
     *,
     per_worker: bool = False,
-    time: str | Time | Literal[_Word.ARRIVAL] = ARRIVAL,
+    time: str | Time | _Arrival = ARRIVAL,
     disorder: Span = 0,
     stamp: str | None = None,
     idle_ns: int = 1_000_000,

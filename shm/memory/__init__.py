@@ -60,7 +60,7 @@ with later(__name__):
         fitting_queue_words,
     )
     from tokenring.shm.memory.locks import alone, hold, is_held
-    from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, new_name, process_start_ticks
+    from tokenring.shm.memory.segment import NAME_PREFIX, SHM_FOLDER, Segment, cure_of, new_name, process_start_ticks
     from tokenring.shm.memory.text_space import COPIES_FROM, SPACE_BYTES, MappedFile, TextSpace, text_space
     from tokenring.shm.memory.untouched import untouched_zeros
 
@@ -98,6 +98,7 @@ __all__ = [
     "can_pack",
     "compare_exchange",
     "copy_bytes",
+    "cure_of",
     "deallocate",
     "exchange_if",
     "fence",

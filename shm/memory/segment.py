@@ -61,7 +61,7 @@ class Segment:
         try:
             memory = posix_ipc.SharedMemory(name, posix_ipc.O_CREX, mode=0o600)
         except (OSError, posix_ipc.Error) as error:
-            raise SegmentError(f"cannot create shared memory {name}: {error}{_cure(error)}") from error
+            raise SegmentError(f"cannot create shared memory {name}: {error}{cure_of(error)}") from error
         hold(memory.fd)
         try:
             os.ftruncate(memory.fd, layout.total_bytes)
@@ -75,7 +75,7 @@ class Segment:
             if error.errno in (errno.ENOSPC, errno.ENOMEM):
                 raise _too_little_room(layout.total_bytes, None) from error
             said = f"cannot size shared memory {name} to {layout.total_bytes} bytes: {error}"
-            raise SegmentError(said + _cure(error)) from error
+            raise SegmentError(said + cure_of(error)) from error
         segment = cls(layout, mapping, name, owned=True, descriptor=memory.fd)
         segment._initialise()
         return segment
@@ -213,8 +213,8 @@ def _mapped(descriptor: int, size_bytes: int) -> mmap.mmap:
         ) from error
 
 
-def _cure(error: Exception) -> str:
-    """What to do where the system refuses a segment; "" where nobody knows."""
+def cure_of(error: Exception) -> str:
+    """What to do where the system refuses a segment, or a semaphore; "" where nobody knows."""
     code = getattr(error, "errno", 0)
     if code == errno.EFBIG:
         limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -222,6 +222,11 @@ def _cure(error: Exception) -> str:
         return f"{said}: raise `ulimit -f`, or use fewer workers or smaller queues (queue_bytes)"
     if code in (errno.EROFS, errno.EACCES, errno.EPERM) or isinstance(error, posix_ipc.PermissionsError):
         return f" ({SHM_FOLDER}): let this user write to {SHM_FOLDER}, such as by mount -o remount,rw,mode=1777"
+    if code in (errno.EMFILE, errno.ENFILE, None):  # posix_ipc gives these no number, and all others one
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return f" (`ulimit -n` allows {files} open files): raise `ulimit -n`, or use fewer workers"
+    if code == errno.ENOSPC:
+        return f" ({SHM_FOLDER}): see `df -i {SHM_FOLDER}` too, and remove files that nobody needs there"
     return ""
 
 

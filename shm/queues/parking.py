@@ -15,7 +15,7 @@ import posix_ipc
 
 from tokenring.shm.errors import SegmentError
 from tokenring.shm.kernels import boolean, int64, kernel, void
-from tokenring.shm.memory import SHM_FOLDER, Segment, fence, new_name
+from tokenring.shm.memory import SHM_FOLDER, Segment, cure_of, fence, new_name
 from tokenring.shm.queues.flags import any_set, clear_flag, next_set, set_flag
 
 
@@ -104,8 +104,8 @@ class ParkingLot:
 def _new_semaphore(name: str, workers: int) -> posix_ipc.Semaphore:
     try:
         return posix_ipc.Semaphore(name, posix_ipc.O_CREX, mode=0o600, initial_value=0)
-    except posix_ipc.Error as error:
-        raise SegmentError(f"cannot make semaphores for {workers} workers in {SHM_FOLDER}: {error}") from error
+    except (OSError, posix_ipc.Error) as error:
+        raise SegmentError(f"cannot make semaphores for {workers} workers: {error}{cure_of(error)}") from error
 
 
 def parked_address(segment: Segment) -> int:

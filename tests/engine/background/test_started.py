@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -131,6 +132,17 @@ def test_an_error_in_the_block_ends_the_group() -> None:
     assert not any(process_start_ticks(pid) for pid in pids)
 
 
+def takes_nothing() -> None:
+    pass
+
+
+def test_what_takes_no_scope_is_not_installed() -> None:
+    with tr.start(serve, 1) as group:
+        with raises(tr.UsageError, "takes_nothing takes nothing", "a scope"):
+            group.install(takes_nothing)
+        group.stop()
+
+
 @contextmanager
 def started_pids() -> Iterator[tuple[int, ...]]:
     with tr.start(serve, 2) as group:
@@ -169,6 +181,34 @@ def test_nor_is_one_that_was_waited_for_in_the_block() -> None:
         for ask in (group.health, group.views, lambda: group.query("rows")):
             with raises(tr.UsageError, "the group has ended"):
                 ask()
+
+
+@pytest.mark.parametrize("start", ["fork", "forkserver"])
+def test_a_process_that_is_forked_in_the_block_leaves_the_group_alone(start: str) -> None:
+    """Nor does the group's end wait for it."""
+    told, tell = os.pipe()
+    child = -1
+    try:
+        with tr.start(serve, 2, start=start) as group:
+            child = os.fork()
+            if child == 0:
+                for ask in (group.finish, group.stop, group.wait, group.health, group.views):
+                    with raises(tr.UsageError, "forked", str(os.getppid()), "os._exit()"):
+                        ask()
+            else:
+                os.close(tell)
+                assert os.read(told, 8) == b"has left"
+                group.views(WATCHDOG_S)
+        if child == 0:
+            os.write(tell, b"has left")
+            time.sleep(WATCHDOG_S)
+        assert group.wait() == [0, 1] and os.waitpid(child, os.WNOHANG) == (0, 0)
+    finally:
+        if child == 0:
+            os._exit(1)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(told)
 
 
 def ask_for_ever(group: tr.RunningGroup) -> None:

@@ -11,7 +11,7 @@ from tokenring.engine.budget import bytes_of, in_words
     ("text", "size_bytes"),
     [
         ("4G", 4 * 2**30), ("512M", 512 * 2**20), ("1.5GiB", 3 * 2**29), ("2 gb", 2**31), ("64k", 2**16),
-        ("1T", 2**40), ("800000000", 800_000_000), (".5g", 2**29), (" 7B ", 7), ("1", 1),
+        ("1T", 2**40), ("800000000", 800_000_000), (".5g", 2**29), (" 7B ", 7), ("1", 1), (f"1{400 * '0'}", 10**400),
     ],
 )  # fmt: skip
 def test_a_size_is_bytes(text: str, size_bytes: int) -> None:

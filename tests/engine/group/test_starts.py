@@ -135,9 +135,9 @@ def program(worker):
 
 
 @pytest.mark.parametrize("start", FRESH)
-@pytest.mark.parametrize("is_guarded", [True, False])
-def test_a_program_that_is_run_as_a_file(tmp_path: Path, start: str, is_guarded: bool) -> None:
-    file = tmp_path / "script.py"
+@pytest.mark.parametrize(("name", "is_guarded"), [("script.py", True), ("script.py", False), ("script", True)])
+def test_a_program_that_is_run_as_a_file(tmp_path: Path, start: str, name: str, is_guarded: bool) -> None:
+    file = tmp_path / name
     file.write_text(SCRIPT.format(start=start, guard='if __name__ == "__main__":' if is_guarded else "if True:"))
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=WATCHDOG_S, env=environment)
@@ -146,6 +146,35 @@ def test_a_program_that_is_run_as_a_file(tmp_path: Path, start: str, is_guarded:
     else:
         assert done.returncode == 1
         assert "put the call below `if __name__ == '__main__':`" in done.stderr.splitlines()[-1] + done.stderr
+
+
+READ = """
+from tokenring.engine import UsageError, execute
+from tokenring.engine.install import code_of
+def program(worker):
+    pass
+for ask in (lambda: execute(program, workers=1, start="{start}"), lambda: code_of(program)):
+    try:
+        ask()
+    except UsageError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("start", FRESH)
+@pytest.mark.parametrize("file", ["-", "/dev/stdin"])
+def test_a_program_that_is_read_from_standard_input(tmp_path: Path, file: str, start: str) -> None:
+    """It can be run under neither start, nor can its functions be installed."""
+    program = tmp_path / "script"
+    program.write_text(READ.format(start=start))
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with program.open() as read:
+        said = subprocess.check_output(
+            [sys.executable, file], stdin=read, text=True, timeout=WATCHDOG_S, env=environment
+        )
+    at_start, installed = said.splitlines()
+    assert "standard input is in no file: put it into one, or use start='fork'" in at_start
+    assert "program cannot be installed" in installed
 
 
 def test_other_threads_at_a_fork_are_told_of() -> None:

@@ -193,6 +193,18 @@ def test_all_have_to_declare_the_same(file: Path) -> None:
         install(group, code_of(f"{file}:one"), "one", WATCHDOG_S)
 
 
+def test_a_file_without_a_guard_starts_no_groups_of_its_own(file: Path, tmp_path: Path) -> None:
+    guardless = tmp_path / "guardless.py"
+    guardless.write_text("from tokenring.engine import execute\nexecute(print, workers=1)\nfrom programs import one\n")
+    with running(file, "returns", 1) as group, raises(UsageError, str(guardless), "if __name__ == '__main__'"):
+        install(group, code_of(f"{guardless}:one"), "one", WATCHDOG_S)
+
+
+def test_what_is_no_function_is_named() -> None:
+    with raises(UsageError, "3 cannot be installed", "function"):
+        code_of(3)  # type: ignore[arg-type]
+
+
 def test_a_constructor_that_fails_is_an_error_and_the_group_goes_on(file: Path) -> None:
     with running(file, "returns", 2) as group:
         for _ in range(2):

@@ -117,6 +117,15 @@ def test_options_that_cannot_work(option: str, value: Any) -> None:
         Config(**{option: value})
 
 
+@pytest.mark.parametrize("option", ["queue_bytes", "spin_us", "backlog_bytes", "memory_bytes"])
+def test_an_option_that_leaves_64_bits(monkeypatch: pytest.MonkeyPatch, option: str) -> None:
+    with raises(ConfigError, option, "less than 2**63"):
+        Config(**{option: 2**63})
+    monkeypatch.setenv("TOKENRING_MEMORY", "20000000000G")
+    with raises(ConfigError, "memory_bytes", "less than 2**63"):
+        Config()
+
+
 def test_none_is_a_choice_too() -> None:
     config = Config(spin_us=0, backlog_bytes=0, memory_bytes=0)
     assert (config.spin_us, config.backlog_bytes, config.memory_bytes) == (0, 0, 0)

@@ -42,7 +42,7 @@ def test_what_an_operator_gives_is_said_where_it_is_hovered_over(name: str) -> N
 
 SAMPLE = """
 from tokenring.engine import Probe, Schema
-from tokenring.operators import Collected, Max, Tumbling, col
+from tokenring.operators import ARRIVAL, END_OF_STREAM, Collected, Max, Tumbling, col
 from tokenring.operators.fluent import Scope, Stream, execute, run, Worker
 
 def seen(rows: Stream) -> Stream:
@@ -83,6 +83,10 @@ def written(scope: Scope) -> Probe:
 
 def some(scope: Scope) -> Collected | None:
     return scope.read_csv("rows.csv", Schema("key")).collect()
+
+def live(scope: Scope, arrives: bool) -> Stream:
+    times, column = (ARRIVAL, "arrived") if arrives else ("at", "at")
+    return scope.from_callback(Schema("at"), lambda: END_OF_STREAM, time=times, stamp=column)
 
 run(some)
 run(written).num_rows

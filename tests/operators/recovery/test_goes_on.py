@@ -17,6 +17,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -263,6 +264,20 @@ def test_no_worker_that_has_ended_is_waited_for(tmp_path: Path, monkeypatch: pyt
     job = JobFolder(tmp_path / "job")
     with job.locked():
         assert keeping.Keeper(job, Recovery(job.path), None, 2)._try_to_take(processes) is None
+
+
+def test_why_no_snapshot_is_taken_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = SimpleNamespace(number=1, manifest={"time": ""}, rows=0, bytes=0)
+    comes = [UsageError("one"), UsageError("one"), UsageError("two"), taken, UsageError("two"), UsageError("two")]
+    monkeypatch.setattr(keeping.Keeper, "_has_ended", lambda *_: False)
+    monkeypatch.setattr(keeping.Keeper, "_take", Mock(side_effect=comes))
+    job = JobFolder(tmp_path / "job")
+    with job.locked():
+        keeper = keeping.Keeper(job, Recovery(job.path), None, 1)
+        assert ["error" in (keeper._try_to_take([]) or {}) for _ in comes] == [one is not taken for one in comes]
+    assert [line.split(": ")[2].split(";")[0] for line in capsys.readouterr().err.splitlines()] == ["one", "two", "two"]
 
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

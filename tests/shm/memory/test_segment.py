@@ -191,6 +191,9 @@ def test_room_that_vanishes_while_the_pages_are_allocated(monkeypatch: pytest.Mo
     [
         (posix_ipc, "SharedMemory", OSError(30, os.strerror(30)), ("/dev/shm", "remount,rw")),
         (posix_ipc, "SharedMemory", posix_ipc.PermissionsError("no permission"), ("/dev/shm", "let this user write")),
+        (posix_ipc, "SharedMemory", OSError("too many are open"), ("ulimit -n", "102400 open files", "fewer workers")),
+        (os, "ftruncate", OSError(24, os.strerror(24)), ("ulimit -n", "102400 open files", "fewer workers")),
+        (posix_ipc, "SharedMemory", OSError(28, os.strerror(28)), ("/dev/shm", "df -i /dev/shm", "remove files")),
         (os, "ftruncate", OSError(27, os.strerror(27)), ("ulimit -f", "files of 100 KiB", "queue_bytes")),
     ],
 )

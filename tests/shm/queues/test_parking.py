@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+from unittest.mock import Mock
 
+import posix_ipc
+import pytest
+
+from tests.errors import raises
 from tests.shm.helpers import private
+from tokenring.shm.errors import SegmentError
 from tokenring.shm.memory.atomics import peek
 from tokenring.shm.queues.parking import (
     ParkingLot,
@@ -23,6 +29,15 @@ def test_semaphores_leave_no_name() -> None:
     assert set(os.listdir("/dev/shm")) == before
     lot.close()
     lot.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "cure"), [(OSError("too many are open"), "ulimit -n"), (OSError(28, "no room"), "df -i /dev/shm")]
+)
+def test_semaphores_that_the_system_refuses(monkeypatch: pytest.MonkeyPatch, error: OSError, cure: str) -> None:
+    monkeypatch.setattr(posix_ipc, "Semaphore", Mock(side_effect=error))
+    with raises(SegmentError, "semaphores for 2 workers", str(error), cure):
+        ParkingLot(2)
 
 
 def test_a_post_is_kept_for_the_next_wait() -> None:
