@@ -42,6 +42,8 @@ _OUTBOX = "outbox"
 _DEAD_LETTERS = "dead-letters"
 _FINISHED = "finished"
 _BEGUN = "job.json"  # what is known of a job from its first start on
+_NO_OTHERS = {_LAST, _OUTBOX, _DEAD_LETTERS, _FINISHED, "lost+found"}
+"""What may stand in a job's folder before it is one: what is left of another job, and what file systems put there."""
 _SNAPSHOT, _MAKING = "snapshot-", ".making-"
 _LOCK_S = 10.0
 _WHICH = "the number that the sink's row of tokenring_delivered has, or of a Delta table the version of its transaction"
@@ -321,9 +323,11 @@ class JobFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold it for one run. RecoveryError where another run does, or it cannot be written."""
+        """Hold it for one run. RecoveryError where another run does, it cannot be written, or is no job's but has other
+        things in it."""
         with in_one_line(self.path):
             have_folder(self.path)
+            self._require_own()
             lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             self._wait_for(lock)
@@ -337,6 +341,16 @@ class JobFolder:
         finally:
             self._held = None
             os.close(lock)
+
+    def _require_own(self) -> None:
+        """RecoveryError for a folder of something else."""
+        names = os.listdir(self.path)
+        others = [name for name in names if name[0] != "." and name not in _NO_OTHERS]
+        if others and LOCK not in names and not self._numbered():
+            raise RecoveryError(
+                f"{self.path} holds other things ({min(others)}), and a job has a folder of its own: name one that is "
+                f"new or empty"
+            )
 
     def require_held(self) -> None:
         """RecoveryError where it is not there any more, or is another one, while this process holds it."""

@@ -423,3 +423,15 @@ def test_results_are_taken_back_of_the_sinks_that_have_some(tmp_path: Path) -> N
         job._say_last(job.taken(2), True)  # type: ignore[arg-type]
     assert "1 file of results removed" in job.go_back(1)
     assert results_in(sinks[0]) == ["results 1"]
+
+
+def test_a_folder_of_other_things_is_no_job_s(tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_text("mine")
+    with raises(RecoveryError, str(tmp_path), "job.json", "new or empty"), JobFolder(tmp_path).locked():
+        pass
+    assert [*tmp_path.iterdir()] == [tmp_path / "job.json"]
+    (tmp_path / "job.json").rename(tmp_path / ".hidden")
+    (tmp_path / "lost+found").mkdir()
+    for _ in range(2):
+        with JobFolder(tmp_path).locked():
+            (tmp_path / "results").mkdir(exist_ok=True)
