@@ -10,7 +10,7 @@ from tokenring.engine.compiled import Words, record_of, records_of
 from tokenring.operators.folds import Plan
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.migrate import Leaving, Table
-from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow
+from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow, open_session, session_at
 from tokenring.operators.state import HeapedColumns, Keys, joined, push, take_place
 from tokenring.operators.state.moving import Kept, KeySlots, rows_out, tables_of
 
@@ -25,11 +25,13 @@ def _take_sessions(table: Words, heads: Words, keys: Words, sessions: Words, whi
     rows, found = records_of(table, SessionRow), 0
     for i in range(len(keys)):
         at = heads[keys[i]] - 1
+        while at >= 0 and rows[at].later > 0:
+            at = rows[at].later - 1
         while at >= 0:
             if found < len(sessions):
                 sessions[found], which[found] = at, i
             found += 1
-            at = rows[at].next - 1
+            at = rows[at].earlier - 1
     if found <= len(sessions):
         for i in range(found):
             rows[sessions[i]].root = _GONE
@@ -51,14 +53,12 @@ def _put_sessions(
     gap: int,
     sessions: Words,
 ) -> None:
-    """Open sessions, for which there is room; write which they are. Of each key, the last one first, so that they are
-    listed in the same order again."""
+    """Open sessions, for which there is room; write which they are."""
     rows, counts = records_of(table, SessionRow), record_of(meta, SessionCounts)
-    for i in range(len(keys) - 1, -1, -1):
+    for i in range(len(keys)):
         at = take_place(free, counts)
-        rows[at].start, rows[at].last, rows[at].key, rows[at].root = starts[i], lasts[i], keys[i], at
-        rows[at].next = heads[keys[i]]
-        heads[keys[i]] = at + 1
+        _, earlier, later = session_at(rows, heads[keys[i]], starts[i], gap)
+        open_session(rows, heads, at, keys[i], starts[i], lasts[i], earlier, later)
         push(timers, counts.timers, lasts[i] + gap, at)
         counts.timers += 1
         sessions[i] = at

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +15,7 @@ from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as
 from tests.operators.helpers import bench
 from tokenring.engine import MAX_TIME, OperatorError, Schema, Stream
 from tokenring.operators import Count, First, Session, Sum, aggregate
+from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow, end_sessions, extend
 
 GAP = 5
 
@@ -132,3 +135,28 @@ def test_near_the_end_of_time() -> None:
         made.send({"at": [MAX_TIME, MAX_TIME - 3], "key": [1, 1], "v": [1, 2]})
         made.close()
         assert made.sent() == [(MAX_TIME, MAX_TIME - 3, MAX_TIME + GAP, 1, 2, 3, 2)]
+
+
+@pytest.mark.parametrize("step", [10, -10])
+def test_many_open_sessions_of_a_key_are_no_longer_walked_through(step: int) -> None:
+    """Rows that come in order, whichever way, are beside the session that had the last one; and each that ends is taken
+    out where it stands."""
+    count = 3000
+    times = np.arange(count)[:: step // 10] * abs(step)
+    table, timers = np.zeros((count, SessionRow.size), np.int64), np.zeros((count, 2), np.int64)
+    heads, free, meta = np.zeros(1, np.int64), np.zeros(count, np.int64), np.zeros(SessionCounts.size, np.int64)
+    rows, slot, lists = SessionRow.of_table(table), np.zeros(1, np.int64), np.zeros((3, count), np.int64)
+    for time in times:
+        steps, at = 0, heads[0] - 1
+        while at >= 0 and abs(rows["start"][at] - time) > abs(step):
+            steps, at = steps + 1, rows["later" if step > 0 else "earlier"][at] - 1
+        assert steps == 0, "the one before it in time, or behind it, is where the search begins"
+        extend(table, heads, free, timers, meta, np.array([time]), slot, 5, 0, lists[0], lists[1], lists[2])
+        SessionCounts(meta).fresh = 0
+    ended = np.empty(count, np.int64)
+    for upto in range(0, count, 100):
+        assert heads[0] > 0, "rows to come find those that are open"
+        found = end_sessions(table, heads, free, timers, meta, 5, 10 * upto, ended)
+        assert rows["start"][ended[:found]].tolist() == [*range(max(10 * (upto - 100), 0), 10 * upto, 10)]
+    assert end_sessions(table, heads, free, timers, meta, 5, 10 * count, ended) == 100
+    assert heads[0] == 0
