@@ -193,7 +193,7 @@ class _Typing:
         for given in tree.value[1:]:
             if isinstance(given, str):
                 self._told(partial(octets_of, given))
-        if kind == "date" and (zones := [zone for zone in ("%z", "%Z") if zone in tree.value[1]]):
+        if kind == "date" and (zones := [zone for zone in ("%z", "%Z") if zone in tree.value[1].replace("%%", "")]):
             raise self._refuse(f'{zones[0]} tells a zone, and a date has none; say .cast("timestamp") of the date')
         if name in ("matches", "extract") and (fault := fault_of(*tree.value[1:])):
             raise self._refuse(fault)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Token
+from tokenring.engine.columns import as_text
 from tokenring.operators.migrate import state_moves
 
 _ROWS_SHOWN = 10
@@ -48,7 +49,7 @@ def table(batch: Batch, rows: int = _ROWS_SHOWN) -> str:
     columns = []
     for name in batch.schema.names:
         values = [
-            "null" if null else str(value)
+            "null" if null else as_text(value)
             for value, null in zip(list(shown[name]), shown.nulls(name).tolist(), strict=True)
         ]
         width = max(len(name), *[len(value) for value in values])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,13 @@ def test_equal_keys_meet_and_a_broadcast_is_for_all() -> None:
         assert [row[:3] for row in sorted(made.rows, key=lambda row: row[:3])] == [
             (worker, 4, value) for worker in range(2) for value in SOME["value"]
         ]
+
+
+def test_inspect_shows_small_decimals_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    with bench([Schema(fee="decimal(10, 7)")], inspect) as made:
+        made.send({"fee": [Decimal(0), Decimal("0.0000001")]})
+        made.close()
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()[2:]] == ["0.0000000", "0.0000001"]
 
 
 def test_inspect_shows_and_passes_on(capsys: pytest.CaptureFixture[str]) -> None:

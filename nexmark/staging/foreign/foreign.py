@@ -52,7 +52,8 @@ def find_source(path: Path, out: Path) -> Source:
     if path.is_file():
         if path.suffix not in SUFFIXES:
             raise ForeignDataError(
-                f"--from {path}: a single file must be JSON lines (*.jsonl); give a folder for Parquet"
+                f"--from {path}: a single file of NEXMark events must be JSON lines (*.jsonl); give a folder for "
+                f"Parquet, or --time COLUMN if it is a table of yours"
             )
         return Source(path, {}, [path])
     if not path.is_dir():  # a FIFO, a device: it can be read once, and is read more than once

@@ -48,7 +48,7 @@ def test_what_has_been_left_is_removed_by_the_next_run(tmp_path: Path) -> None:
     job = Job(tmp_path)
     job.let_go()
     job.kept.mkdir()
-    for name in ("wanted-1", "told-2.json"):
+    for name in ("lock", "wanted-1", "told-2.json"):
         (job.kept / name).touch()
     with job.start("--every", "1h") as command:
         assert command.end()[0] == 0

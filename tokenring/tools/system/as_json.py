@@ -29,8 +29,10 @@ def write_json(target: Path, value: Any) -> None:
     """Write what can be JSON, and texts for what cannot."""
     import orjson
 
+    from tokenring.engine.columns import as_text
+
     options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
-    written = orjson.dumps(value, option=options, default=str)
+    written = orjson.dumps(value, option=options, default=as_text)
     if target == STANDARD_OUTPUT:
         click.echo(written, nl=False)
     else:
@@ -43,11 +45,13 @@ def json_lines(target: Path | None) -> Iterator[Callable[[Any], None]]:
     """
     import orjson
 
+    from tokenring.engine.columns import as_text
+
     with ExitStack() as files:
         out = None if target is None or target == STANDARD_OUTPUT else files.enter_context(target.open("wb"))
 
         def write(value: Any) -> None:
-            line = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE, default=str)
+            line = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE, default=as_text)
             if target == STANDARD_OUTPUT:
                 click.echo(line, nl=False)
             elif out is not None:
