@@ -26,7 +26,7 @@ def require_advancing_cycles(links: Iterable[Link], name: Callable[[int], str]) 
         left = [link for link in left if link[0] in component_of and component_of[link[0]] == component_of.get(link[1])]
         if losing := [(origin, destination) for origin, destination, summary in left if len(summary.delays) <= at]:
             origin, destination = min(losing)
-            cycle = " -> ".join(map(name, (origin, *_shortest_way(destination, origin, left))))
+            cycle = " -> ".join(map(name, (origin, *_shortest_way(destination, origin, following))))
             raise GraphError(
                 f"the graph has a cycle that does not advance time: {cycle}; lead it through the feedback of a "
                 f"loop that it does not leave"
@@ -35,16 +35,13 @@ def require_advancing_cycles(links: Iterable[Link], name: Callable[[int], str]) 
         at += 1
 
 
-def _shortest_way(start: int, end: int, links: Iterable[Link]) -> list[int]:
-    """The locations from one to another, along links by which it can be reached."""
-    following: dict[int, list[int]] = defaultdict(list)
-    for origin, destination, _ in links:
-        following[origin].append(destination)
+def _shortest_way(start: int, end: int, following: Mapping[int, list[int]]) -> list[int]:
+    """The locations from one to another, which can be reached from it."""
     before = {start: start}
     worklist = deque([start])
     while end not in before:
         location = worklist.popleft()
-        for successor in following[location]:
+        for successor in following.get(location, ()):
             if successor not in before:
                 before[successor] = location
                 worklist.append(successor)

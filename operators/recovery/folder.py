@@ -327,7 +327,7 @@ class JobFolder:
         things in it."""
         with in_one_line(self.path):
             have_folder(self.path)
-            self._require_own()
+            self._require_no_other()
             lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             self._wait_for(lock)
@@ -342,11 +342,15 @@ class JobFolder:
             self._held = None
             os.close(lock)
 
-    def _require_own(self) -> None:
+    def _is_job(self, names: Sequence[str]) -> bool:
+        """Whether it is a job's, with these names in it."""
+        return LOCK in names or bool(self._numbered())
+
+    def _require_no_other(self) -> None:
         """RecoveryError for a folder of something else."""
         names = os.listdir(self.path)
         others = [name for name in names if name[0] != "." and name not in _NO_OTHERS]
-        if others and LOCK not in names and not self._numbered():
+        if others and not self._is_job(names):
             raise RecoveryError(
                 f"{self.path} holds other things ({min(others)}), and a job has a folder of its own: name one that is "
                 f"new or empty"
@@ -423,7 +427,7 @@ class JobFolder:
             names = os.listdir(self.path)
         except OSError as error:
             raise RecoveryError(f"{self.path} cannot be read: {error.strerror}") from None
-        if LOCK not in names and not self._numbered():
+        if not self._is_job(names):
             what = "holds other things" if names else "is empty"
             raise RecoveryError(f"{self.path} {what}: no run has kept its snapshots there")
 
