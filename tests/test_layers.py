@@ -25,8 +25,9 @@ MAY_USE = {
     "shm": {"numpy", "numba", "llvmlite", "posix_ipc", "orjson"},
     # orjson: between processes, where pickle is barred; pyarrow: what columns come from and go to
     "engine": {"numpy", "numba", "sortedcontainers", "orjson", "pyarrow"},
-    # pyarrow: columns of other kinds than numbers; orjson: sources and sinks of JSON lines; xxhash: staged columns
-    "operators": {"numpy", "numba", "sortedcontainers", "orjson", "pyarrow", "xxhash"},
+    # pyarrow: columns of other kinds than numbers; orjson, msgspec: sources and sinks of JSON lines;
+    # xxhash: staged columns
+    "operators": {"numpy", "numba", "sortedcontainers", "orjson", "msgspec", "pyarrow", "xxhash"},
     "spark": {"pyspark", "pyarrow"},
     # click and rich: what people type and read; psutil: the processes of a program that is profiled
     "tools": {"click", "rich", "psutil", "orjson", "pyarrow"},

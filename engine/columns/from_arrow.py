@@ -16,8 +16,6 @@ from tokenring.engine.errors import SchemaError
 from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
 
 OfDictionary = Callable[[Kind, Any], Column]
-_SHORT = 1 << 14
-"""Longer lists of text are quicker made by Arrow, once that has loaded pandas."""
 _PAIR = np.dtype([("low", np.int64), ("high", np.int64)])
 """A decimal as Arrow has it: where it has up to 18 digits, the lower half says all."""
 _EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
@@ -332,18 +330,22 @@ def text_from(values: Any, is_text: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _joined(values: Any, wanted: type) -> tuple[np.ndarray, np.ndarray] | None:
-    """Words and heap of a short list of str (or bytes) and None; None if it is anything else, which Arrow is to see."""
-    if not isinstance(values, list | tuple) or len(values) > _SHORT:
+    """Words and heap of a list of str (or bytes) and None, without Arrow, which loads pandas for lists; None if it is
+    anything else, which Arrow is to see."""
+    if not isinstance(values, list | tuple) or not (types := set(map(type, values))) <= {wanted, type(None)}:
         return None
-    if not all([value is None or type(value) is wanted for value in values]):
-        return None
+    nulls = [at for at, value in enumerate(values) if value is None] if type(None) in types else []
+    parts = [wanted() if value is None else value for value in values] if nulls else values
+    joined = wanted().join(parts)
     try:
-        parts = [b"" if value is None else value if wanted is bytes else value.encode() for value in values]
+        heap = bytearray(joined if wanted is bytes else joined.encode())
     except UnicodeEncodeError:
         return None
+    if len(heap) > len(joined):  # letters of several bytes
+        parts = [value.encode() for value in parts]
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     if len(parts) and lengths.max() > LENGTH_MASK:
         return None
     words = np.cumsum(lengths) - lengths << LENGTH_BITS | lengths
-    words[[at for at, value in enumerate(values) if value is None]] = TEXT_NULL
-    return words, np.frombuffer(bytearray().join(parts), np.uint8) if lengths.any() else NO_HEAP
+    words[nulls] = TEXT_NULL
+    return words, np.frombuffer(heap, np.uint8) if heap else NO_HEAP

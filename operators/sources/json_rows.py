@@ -1,26 +1,27 @@
-"""Lines of JSON as batches: by pyarrow's reader where both readers agree, by orjson where they might not, or where a
-line and a column are to be named.
+"""Lines of JSON as batches: the wanted fields of a block at once by msgspec, each line by orjson where that may come to
+something else, or where a line and a column are to be named.
 """
 
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, NoReturn, Self
 
+import msgspec
 import numpy as np
 import orjson
 
-from tokenring.engine import Batch, Kind, Schema, SchemaError
+from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
 from tokenring.engine.columns import arrow_type, instants_of
 from tokenring.engine.raw import address_of
 from tokenring.operators.sources.lines import MARK, Block, lines_of, not_utf_8, place_of
-from tokenring.operators.sources.octets import may_be_no_number, plain_lines
+from tokenring.operators.sources.octets import plain_lines
 from tokenring.operators.time import RowOrigin
 
 _NOTHING: Final = type(None)
-_NUMBERS: Final = Schema.of({"value": "float64?"})
 _ACCEPTED: Final[dict[str, tuple[set[type], str]]] = {
     "int64": ({int}, "an integer"),
     "uint64": ({int}, "an integer"),
@@ -31,18 +32,25 @@ _ACCEPTED: Final[dict[str, tuple[set[type], str]]] = {
     "decimal": ({int, float, str, Decimal}, "a number, or a string that is one"),
     "string": ({str}, "a string"),
 }
+_TYPES: Final = {
+    "int64": int, "uint64": int, "float64": float, "bool": bool, "timestamp": str, "date": str, "string": str,
+}  # fmt: skip
+"""What msgspec makes of values."""
+_DTYPES: Final = {"int64": np.int64, "uint64": np.uint64, "float64": np.float64, "bool": np.bool_}
 _NAMES: Final = {str: "a string", int: "an integer", float: "a fraction", bool: "a boolean", list: "a list"}
 
 
-_UNQUOTED: Final = re.compile(rb"[:\[,]\s*-?(?:NaN|Inf)")
-"""Numbers that pyarrow takes, though they are no JSON; what looks so within a text costs no more than time."""
+_ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
+"""What is in no name that msgspec decodes."""
+_PLAIN: Final = re.compile("[-+]?[0-9.]{1,38}")
+"""A decimal of which Arrow keeps all digits or refuses it: of 1e-77, and of some with more digits, it makes 0."""
 _LEAST_BYTES: Final = 3  # of a line with an object, its newline among them
 _MOST_BYTES: Final = (1 << 31) - 64
 _NO_TEXT: Final = "bad JSON: its bytes are no UTF-8"
 _WHOLE: Final = 1 << 53
 """Above, a whole number may be none of float64."""
 _TRIES: Final = 4
-"""Blocks for which pyarrow may have been of no use, one after the other, before it is not tried any more."""
+"""Blocks for which msgspec may have been of no use, one after the other, before it is not tried any more."""
 
 
 class JsonRows:
@@ -52,7 +60,8 @@ class JsonRows:
         self._name = name
         self._schema = schema
         self._kinds = tuple(zip(schema.names, schema.kinds, strict=True))
-        self._failed = 0
+        self._fields = [f"field_{at}" for at in range(len(self._kinds))]  # a name may be no identifier
+        self._failed = _TRIES if any(map(_ESCAPED.search, schema.names)) else 0
         for column, kind in self._kinds:
             if kind.family not in _ACCEPTED:
                 raise SchemaError(f"{name!r}: column {column!r} is {kind}, which JSON cannot hold; make it string")
@@ -77,51 +86,48 @@ class JsonRows:
     def batch(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int] | np.ndarray]:
         """The rows of a block's lines that are not blank, and which line each is from. `where(line)` names one."""
         if self._failed < _TRIES:
-            found = self._quick(data)
+            found = self.agreed(data)
             self._failed = 0 if found is not None else self._failed + 1
             if found is not None:
                 return found
         return self.exact(data, where)
 
-    def _quick(self, data: bytes) -> tuple[Batch, np.ndarray] | None:
-        """The same by pyarrow, None where `exact` may come to something else."""
-        found = self.agreed(data)
-        try:
-            return None if found is None else (Batch(self._schema, found[0]), found[1])
-        except (SchemaError, OverflowError):
-            return None
-
-    def agreed(self, data: bytes) -> tuple[dict[str, Any], np.ndarray] | None:
-        """The columns of a block's lines by pyarrow, and which line each row is from; None where a reader of line after
-        line may come to something else."""
+    def agreed(self, data: bytes) -> tuple[Batch, np.ndarray] | None:
+        """The same by msgspec; None where a reader of line after line may come to something else."""
         import pyarrow as pa
 
         data = data if data.endswith(b"\n") else data + b"\n"
         numbers = _plain_lines(data)
-        if numbers is None or not _is_agreed(data):
+        if numbers is None or not _is_utf_8(data):  # a field that is left out is not looked at
             return None
         try:
-            table = self._table(data)
-            if table.num_rows != len(numbers):
+            rows = self._typed.decode_lines(data)
+            if len(rows) != len(numbers):
                 return None
-            return {name: _values(kind, table.column(name).combine_chunks()) for name, kind in self._kinds}, numbers
-        except (pa.ArrowException, orjson.JSONDecodeError, SchemaError, OverflowError):
+            columns = {
+                name: _values(kind, [getattr(row, field) for row in rows])
+                for field, (name, kind) in zip(self._fields, self._kinds, strict=True)
+            }
+            return Batch(self._schema, columns), numbers
+        except (msgspec.MsgspecError, pa.ArrowException, RecursionError, SchemaError, OverflowError):
             return None
 
-    def _table(self, data: bytes) -> Any:
-        """What pyarrow reads; times are texts."""
-        import pyarrow as pa
-        from pyarrow import json
+    @cached_property
+    def _typed(self) -> Any:
+        """Decodes objects whose fields are as the schema has them."""
+        return self._decoder([_type_of(kind) for kind in self._schema.kinds])
 
-        fields = []
-        for name, kind in self._kinds:
-            is_text = kind.is_text or kind.is_instant or kind.is_date
-            fields.append((name, pa.string() if is_text else arrow_type(kind)))
-        return json.read_json(
-            pa.BufferReader(data),
-            json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-            json.ParseOptions(pa.schema(fields), unexpected_field_behavior="ignore"),
-        )
+    @cached_property
+    def _untyped(self) -> Any:
+        """Decodes objects whatever their fields are."""
+        return self._decoder([(Any, None)] * len(self._kinds))
+
+    def _decoder(self, types: Sequence[tuple[Any, ...]]) -> Any:
+        """Decodes the fields of the schema, and leaves out the others. types: of each, and what one is that is missing,
+        if it may be."""
+        fields = [(field, *each) for field, each in zip(self._fields, types, strict=True)]
+        names = dict(zip(self._fields, self._schema.names, strict=True))
+        return msgspec.json.Decoder(msgspec.defstruct("Row", fields, rename=names, kw_only=True, gc=False))
 
     def exact(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int]]:
         """As `batch`, each line by itself."""
@@ -130,7 +136,7 @@ class JsonRows:
         for number, line in enumerate(lines):
             if line and not line.isspace():
                 try:
-                    objects.append(orjson.loads(line))
+                    objects.append(self._object(line))
                 except orjson.JSONDecodeError as error:
                     fault = _NO_TEXT if "UTF-8" in error.msg else f"bad JSON: {error.msg}"
                     raise SchemaError(f"{where(number)}, character {error.colno}: {fault}") from None
@@ -155,6 +161,19 @@ class JsonRows:
             for number, found in zip(numbers, zip(*columns.values(), strict=True), strict=True):
                 self._blame(where(number), dict(zip(columns, found, strict=True)))
             raise SchemaError(f"{where(0)} and those after it: {error}") from None
+
+    def _object(self, line: bytes) -> Any:
+        """What a line is. JSONDecodeError if it is no JSON, or has a number beyond float64 in a field of the schema: in
+        others those are left out like all there."""
+        try:
+            return orjson.loads(line)
+        except orjson.JSONDecodeError:
+            with suppress(msgspec.MsgspecError, RecursionError):
+                if _is_utf_8(line):
+                    columns = self._schema.names
+                    row = self._untyped.decode(line)
+                    return {name: getattr(row, field) for field, name in zip(self._fields, columns, strict=True)}
+            raise
 
     def _blame(self, where: str, row: dict[str, Any]) -> None:
         """Raise for the one column of one row that does not fit, if it is this row."""
@@ -202,26 +221,39 @@ def _plain_lines(data: bytes) -> np.ndarray | None:
     return numbers[:found] if found > 0 else None
 
 
-def _is_agreed(data: bytes) -> bool:
-    """Whether what pyarrow takes of these bytes orjson does, too."""
-    if not data.isascii():
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            return False
-    octets = np.frombuffer(data, np.uint8)
-    return not (may_be_no_number(address_of(octets), len(data)) and _UNQUOTED.search(data))
+def _is_utf_8(data: bytes) -> bool:
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
 
 
-def _values(kind: Kind, values: Any) -> Any:
-    """A column as `Batch` takes it. SchemaError where `exact` sees more: which row has no value, that -0 is a whole
-    number, that one is no float64. None of it by methods of Arrow's arrays, which load pandas."""
-    if values.null_count and not kind.nullable:
-        raise SchemaError("a value is missing")
+def _type_of(kind: Kind) -> tuple[Any, ...]:
+    """What msgspec makes of a column's values, and of none; of decimals the bytes, which have all digits."""
+    if kind.is_decimal:
+        return msgspec.Raw, msgspec.Raw(b"null")
+    found = _TYPES[kind.family]
+    return (found | None, None) if kind.nullable else (found,)
+
+
+def _values(kind: Kind, values: list[Any]) -> Any:
+    """A column as `Batch` takes it. SchemaError where `exact` sees more: that one is no float64, that digits get lost.
+    None of it by `pyarrow.array`, nor by methods of Arrow's arrays, which load pandas."""
+    import pyarrow.compute as pc
+
+    if kind.is_decimal:
+        texts = [None if (text := bytes(value).decode()) == "null" else text.strip('"') for value in values]
+        if not all([text is None or _PLAIN.fullmatch(text) for text in texts]):
+            raise SchemaError("a number may have digits that Arrow leaves out")
+        return pc.cast(Strings.of(texts).to_arrow(), arrow_type(kind))
+    if kind.is_text or kind.is_date:
+        return Strings.of(values) if kind.is_text else Strings.of(values).to_arrow()
     if kind.is_instant:
-        return instants_of(values)
-    if kind.is_float:
-        numbers = Batch(_NUMBERS, {"value": values}).columns[0]  # NaN where there is none
-        if ((numbers == 0) & np.signbit(numbers)).any() or (np.abs(numbers) >= _WHOLE).any():
-            raise SchemaError("a number may be a whole one")
-    return values
+        return instants_of(Strings.of(values).to_arrow())
+    numbers = values
+    if None in values:
+        numbers = [0 if value is None else value for value in values]
+    found: np.ndarray = np.array(numbers, _DTYPES[kind.family])
+    if kind.is_float and (np.abs(found) >= _WHOLE).any():
+        raise SchemaError("a number may be a whole one")
+    return found if numbers is values else np.ma.MaskedArray(found, [value is None for value in values])

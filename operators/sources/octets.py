@@ -1,4 +1,4 @@
-"""What bytes of CSV and of JSON are looked through for before Arrow's readers, which see less in them, read them."""
+"""What bytes of CSV and of JSON are looked through for before readers of whole blocks, which see less in them, do."""
 
 import numpy as np
 
@@ -7,10 +7,9 @@ from tokenring.engine.raw import bytes_at, find_octet, words_at
 
 _QUOTE, _NEWLINE, _RETURN, _SPACE, _TAB = ord('"'), ord("\n"), ord("\r"), ord(" "), ord("\t")
 _ZERO, _X, _CAPITAL_X = ord("0"), ord("x"), ord("X")
-_OPENS, _CLOSES, _LIST, _NEXT, _COLON, _MINUS = ord("{"), ord("}"), ord("["), ord(","), ord(":"), ord("-")
-_N, _I = ord("N"), ord("I")
+_OPENS, _CLOSES, _LIST = ord("{"), ord("}"), ord("[")
 DEEP = 1000
-"""Levels of lists and objects, of which orjson takes some more, and pyarrow any number."""
+"""Levels of lists and objects, of which orjson takes some more, and msgspec as many as Python has frames."""
 
 
 @kernel
@@ -102,17 +101,3 @@ def plain_lines(address: int, size: int, numbers_address: int, room: int) -> int
         line += 1
         start = end + 1
     return found
-
-
-@kernel(int64(int64, int64))
-def may_be_no_number(address: int, size: int) -> int:
-    """Whether NaN or Inf may stand for a number in `size` bytes of JSON, which is no JSON, and which pyarrow takes."""
-    octets = bytes_at(address, size)
-    for octet in (_N, _I):
-        at = find_octet(address, 1, size, octet, 1)
-        while at < size:
-            before = octets[at - 1]
-            if before in (_COLON, _NEXT, _LIST, _MINUS) or before <= _SPACE:
-                return 1
-            at = find_octet(address, at + 1, size, octet, 1)
-    return 0

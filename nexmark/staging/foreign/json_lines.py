@@ -110,9 +110,8 @@ def _take(path: Path, stream: Stream, columns: dict[str, Any], lines: I64, unit:
     for column in stream.columns:
         values = columns[column.name]
         if column.is_integer:
-            whole = values.to_numpy()
             is_time = column.kind != "int64"
-            columns[column.name] = time_to_ns(path, column.name, whole, unit, where) if is_time else whole
+            columns[column.name] = time_to_ns(path, column.name, values, unit, where) if is_time else values
         else:
             check_texts(path, column.name, pc.binary_length(values).fill_null(0).to_numpy(), where)
     intake.take(path, stream, columns, where)

@@ -1,4 +1,4 @@
-"""Blocks of JSON lines by pyarrow's reader, where that gives what a reader of line after line does: rows of one shape.
+"""Blocks of JSON lines at once, where that gives what a reader of line after line does: rows of one shape.
 
 Shapes: fields alone, in a file called after their stream (bid.jsonl), or within the stream's name as the only key
 ({"Bid": {...}}), several streams mixed. Whatever else might say what a line is (a tag, another object), a field in
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tokenring.engine import Schema
-from tokenring.nexmark.events import I64, STREAMS, Stream
+from tokenring.engine import Batch, Schema
+from tokenring.nexmark.events import I64, STREAMS, Column, Stream
 from tokenring.operators.sources import JsonRows
 
 TAGS: Final = ("event_type", "eventType", "type", "kind", "stream", "event")
@@ -47,7 +47,8 @@ class QuickLines:
             if stream is None or made is None or not _is_plain(made[0], _others(stream)):
                 self._failed += 1
                 return None
-            columns, rows = made
+            batch, rows = made
+            columns = {column.name: _values(batch, column) for column in stream.columns}
             found.append((stream, columns, rows if numbers is None else numbers[rows]))
         self._failed = 0
         return found
@@ -83,9 +84,14 @@ def _schema(stream: Stream) -> Schema:
     return Schema.of(dict.fromkeys(_others(stream), "string?") | columns)
 
 
-def _is_plain(columns: dict[str, Any], others: list[str]) -> bool:
-    """Whether there is nothing in the other columns, which are taken out."""
-    return not any([len(column) - column.null_count for column in [columns.pop(name) for name in others]])
+def _is_plain(batch: Batch, others: list[str]) -> bool:
+    """Whether there is nothing in the other columns."""
+    return all([batch.nulls(name).all() for name in others])
+
+
+def _values(batch: Batch, column: Column) -> Any:
+    """Integers as numpy has them, texts as Arrow does."""
+    return batch[column.name] if column.is_integer else batch.arrow(column.name)
 
 
 def _others(stream: Stream) -> list[str]:

@@ -121,11 +121,15 @@ def test_bytes_have_no_json(tmp_path: Path) -> None:
         run(lambda scope: read_json_lines(scope, tmp_path, Schema(raw="bytes")))
 
 
-ALL = Schema("id", size="uint64?", name="string?", at="timestamp?", on="bool?", score="float64?")
+ALL = Schema.of(
+    {"id": "int64", "size": "uint64?", "name": "string?", "at": "timestamp?", "on": "bool?", "score": "float64?"}
+    | {"price": "decimal(6, 2)?"}
+)
 NUMBERS = (
     *("0", "-0", "1", "-1", "00", "1.0", "1e2", "-0.0", "-0e0", "1.5", "0.1", "9007199254740993"),
     *("9223372036854775807", "-9223372036854775808", "9223372036854775808", "18446744073709551615"),
     *("18446744073709551616", "123456789012345678901234567890.5", "1e999", "1e-999"),
+    *("0.001", "1.005", "1.500", "1e-2", "1E-3", "9999.99", "10000", f"1.{'0' * 60}1"),
     *("NaN", "-NaN", "Infinity", "-Inf", "+1", "1.", ".5", "-", "0x1", "1_0"),
 )
 TEXTS = (
@@ -144,6 +148,7 @@ RIGHT = {
     "at": st.sampled_from(TIMES[:4]),
     "on": st.sampled_from(["true", "false", "null"]),
     "score": st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    "price": st.sampled_from(["1", "1.50", '"-2.5"', "1e2", '"+1."', "null"]),
     "more": st.sampled_from(["1", '"x"', "[1, 2]", '{"id": 1}', "null"]),
 }
 FIELDS = st.sampled_from(list(RIGHT)).flatmap(
@@ -194,7 +199,7 @@ def _read(data: bytes, quick: bool) -> object:
     return [*map(int, numbers)], words, batch["name"].tolist()
 
 
-ODD_VALUES = [f'{{"id":1,"{name}":{value}}}' for name in ("score", "more") for value in (*NUMBERS, *OTHERS)]
+ODD_VALUES = [f'{{"id":1,"{name}":{value}}}' for name in ("score", "price", "more") for value in (*NUMBERS, *OTHERS)]
 
 
 @pytest.mark.parametrize("odd", [*ODD_LINES, *ODD_VALUES])
@@ -225,9 +230,18 @@ def test_lines_are_as_deep_as_one_reader_goes(where: str, opening: str, closing:
 def test_a_block_of_right_lines_is_read_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(JsonRows, "exact")
     same = {"at": "2026-01-01T00:00:00Z", "on": True, "score": 0.5, "more": {}}
-    lines = [orjson.dumps({"id": at, "size": at, "name": "ä" if at else None, **same}) for at in range(3)]
+    some = [{"id": at, "size": at, "name": "ä" if at else None, "price": [12.25, None][at % 2]} for at in range(3)]
+    lines = [orjson.dumps(each | same) for each in some]
     batch, numbers = JsonRows("read", ALL).batch(b"\n\n".join(lines), str)
     assert batch["name"].tolist() == [None, "ä", "ä"] and list(numbers) == [0, 2, 4]
+
+
+def test_a_name_may_be_anything() -> None:
+    """msgspec decodes no names that JSON has to escape."""
+    names = ['a "b"', "c\\d", "\n", "", "for", "field_1"]
+    row = dict(zip(names, range(len(names)), strict=True))
+    batch, _ = JsonRows("read", Schema.of(dict.fromkeys(names, "int64"))).batch(orjson.dumps(row), str)
+    assert {name: batch[name].tolist() for name in names} == {name: [value] for name, value in row.items()}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
