@@ -1,8 +1,15 @@
-"""Messages from peers: those of compiled inputs are delivered here, the others are left to Python."""
+"""Messages from peers: those of compiled inputs are delivered here, the others are left to Python.
+
+In loops small ones of one time become one where they wait: each worker sends a part of what it takes to each, so rows
+that go round would come one by one in the end.
+"""
 
 from tokenring.engine.native.crossing import shifted_texts
 from tokenring.engine.native.layout import (
+    CHECKED,
     INNER_WORDS,
+    InputRow,
+    Message,
     RunningGraph,
     addresses_of,
     inputs_at,
@@ -10,8 +17,8 @@ from tokenring.engine.native.layout import (
     queues_at,
     set_inner,
 )
-from tokenring.engine.native.memory import claim_text
-from tokenring.engine.native.messages import bare_message, enqueue
+from tokenring.engine.native.memory import claim, claim_text, log_change
+from tokenring.engine.native.messages import bare_message, enqueue, note_arrival
 from tokenring.engine.native.signals import note_word
 from tokenring.shm.kernels import LENGTH_BITS, kernel, words_at
 from tokenring.shm.memory import copy_bytes, load_word
@@ -30,6 +37,10 @@ from tokenring.shm.queues import (
     receive,
 )
 
+MOST_TOGETHER = 1 << 10
+"""Rows up to which messages are put together; more do not care."""
+MOST_LOOKED_AT = 64
+"""Messages among which one of the same time is looked for."""
 BURSTS = 1 << 40
 """Added to the input in `channels` where it is bursts that come under the number."""
 SIGNALS = 1 << 41
@@ -46,6 +57,64 @@ def _take_texts(graph: RunningGraph, message: int, texts: int, bytes_address: in
     for column in range(header.width):
         if is_text[column] != 0:
             columns[column] = shifted_texts(graph, columns[column], header.rows, offset << LENGTH_BITS)
+
+
+@kernel
+def _make_room(graph: RunningGraph, message: int, rows: int) -> None:
+    """Have a message's columns where there is room for so many rows."""
+    header, columns = message_at(message), addresses_of(message)
+    made = claim(graph, 8 * rows * header.width)
+    for column in range(header.width):
+        copy_bytes(made + 8 * rows * column, columns[column], 8 * header.rows)
+        columns[column] = made + 8 * rows * column
+    header.places = rows
+
+
+@kernel
+def _belong_together(message: Message, other: Message) -> bool:
+    """Whether both are of one time, and few enough rows to be one."""
+    if message.time != other.time or message.rows + other.rows > MOST_TOGETHER:
+        return False
+    for at in range(INNER_WORDS):
+        if message.inner[at] != other.inner[at]:
+            return False
+    return True
+
+
+@kernel
+def _companion(here: InputRow, header: Message) -> int:
+    """A message from a peer that waits at an input in a loop, and that another may join: operators there know of no
+    order, and workers are at different rounds. 0 if there is none among the first."""
+    at, left = here.first, MOST_LOOKED_AT
+    while at != 0 and left > 0:
+        waits = message_at(at)
+        if waits.places != 0 and _belong_together(waits, header):
+            return at
+        at, left = waits.next, left - 1
+    return 0
+
+
+@kernel
+def _joins(graph: RunningGraph, port: int, message: int) -> bool:
+    """Put the rows of a message, which is counted, behind those of one of its time that waits; it is consumed then, and
+    the other stands for both. Whether there is one."""
+    here = inputs_at(graph)[port]
+    header = message_at(message)
+    companion = 0 if here.depth == 1 else _companion(here, header)
+    if companion == 0:
+        return False
+    other = message_at(companion)
+    rows = other.rows + header.rows
+    if rows > other.places:
+        _make_room(graph, companion, min(4 * rows, MOST_TOGETHER))
+    target, columns = addresses_of(companion), addresses_of(message)
+    for column in range(header.width):
+        copy_bytes(target[column] + 8 * other.rows, columns[column], 8 * header.rows)
+    other.rows = rows
+    if graph.observed & CHECKED != 0:
+        note_arrival(graph, here.location, message)
+    log_change(graph, here.location, -1, header.time, header.inner)
+    return True
 
 
 @kernel
@@ -92,6 +161,10 @@ def take_in(graph: RunningGraph) -> int:
             header.at_one_time = header.time >= 0
             if header.time < 0:
                 header.time = words_at(at, 1)[0]
+        elif _joins(graph, port, message):
+            continue
+        else:
+            header.places = header.rows
         enqueue(graph, port, message)
     graph.arrived_for_python = left
     if left > 0:

@@ -279,7 +279,9 @@ GENERATION = 1 << 32
 class Message(Record):
     """What a message's columns' addresses stand behind. `next`: the message behind it in a list. `keys`: the address of
     a column of times, where it stands for many messages (a burst), else 0; `at_one_time`: whether those are all at its
-    time, and not at their keys. `standing`: see below. `inner`: the time's other coordinates, in a loop."""
+    time, and not at their keys. `standing`: see below. `places`: how many rows its columns have room for, of one that
+    came from a peer and may be joined by others (engine/native/arrivals.py), else 0. `inner`: the time's other
+    coordinates, in a loop."""
 
     next: int
     time: int
@@ -289,6 +291,7 @@ class Message(Record):
     standing: int
     edge_number: int
     at_one_time: int
+    places: int
     inner: Words = room(INNER_WORDS)
 
 

@@ -204,7 +204,7 @@ def owned_copy(graph: RunningGraph, message: int, texts: int) -> int:
     copy = _allocated(graph, 8 * (MESSAGE_WORDS + width + count * rows))
     words_at(copy, MESSAGE_WORDS)[:] = words_at(message, MESSAGE_WORDS)
     target, made, columns = message_at(copy), addresses_of(copy), addresses_of(message)
-    target.standing, target.next = OWN_BLOCK, 0
+    target.standing, target.next, target.places = OWN_BLOCK, 0, 0
     at = copy + 8 * (MESSAGE_WORDS + width)
     for column in range(width):
         copy_bytes(at, columns[column], 8 * rows)

@@ -29,6 +29,7 @@ def bare_message(graph: RunningGraph, width: int, rows: int) -> int:
     message = claim(graph, 8 * (MESSAGE_WORDS + width))
     header = message_at(message)
     header.next = header.time = header.keys = header.edge_number = header.at_one_time = 0
+    header.places = 0
     set_inner(header.inner, graph.no_inner)
     header.standing = FRESH
     header.rows, header.width = rows, width
@@ -160,7 +161,7 @@ def shorten(message: int, rows: int) -> None:
 
 
 @kernel
-def _note_arrival(graph: RunningGraph, location: int, message: int) -> None:
+def note_arrival(graph: RunningGraph, location: int, message: int) -> None:
     """Note that a message came, or each of a burst's, for the checks of what is consumed."""
     header = message_at(message)
     if header.keys == 0:
@@ -189,7 +190,7 @@ def enqueue(graph: RunningGraph, port: int, message: int) -> None:
     header = message_at(message)
     header.next, header.standing = 0, ON_ITS_WAY
     if graph.observed & CHECKED != 0:
-        _note_arrival(graph, here.location, message)
+        note_arrival(graph, here.location, message)
     here.first, here.last = put_behind(here.first, here.last, message), message
     here.waiting += 1
     graph.waiting += 1
