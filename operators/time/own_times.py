@@ -52,17 +52,20 @@ def _shown(time: Time, is_instant: bool) -> np.datetime64 | Time:
 
 
 def too_early(
-    operator: str, schema: Schema, what: str, columns: Sequence[str], time: Time, cure: str = ""
+    operator: str, schema: Schema, columns: Sequence[str], time: Time, cure: str = "", ends: bool = False
 ) -> TimeRegressionError:
     """The same of a row in an operator; and of one that is so late that what it counts for would end behind all times.
-    columns: where its time may stand; what: "a row is of", say."""
+    columns: where its time may stand; time: the row's, or, if `ends`, when its window does, the last time there is for
+    one that would later."""
     column = columns[0]
     is_instant = column in schema.positions and schema.kind(column).is_instant
-    where = " or ".join(dict.fromkeys(map(repr, columns)))
-    said = f"operator {operator!r}: column {where}: {what}"
+    said = f"operator {operator!r}: column {' or '.join(dict.fromkeys(map(repr, columns)))}: a row"
     if time <= 0:
-        return TimeRegressionError(before_times(said, is_instant, time, cure, _LATEST))
+        what = f"{said}'s window ends at" if ends else f"{said} is of"
+        return TimeRegressionError(before_times(what, is_instant, time, cure, _LATEST))
+    matched = f"is of {_shown(time, is_instant)}, and its window, session or matches, with their lateness,"
+    what = f"{said}'s window" if ends else f"{said} {matched}"
     return TimeRegressionError(
-        f"{said} {_shown(time, is_instant)}, and its window, session or matches, with their lateness, would end behind "
-        f"{_shown(_LATEST, is_instant)}, where 64 bits end: leave such rows out, or move their times"
+        f"{what} would end behind {_shown(_LATEST, is_instant)}, where 64 bits end: leave such rows out, or move "
+        f"their times"
     )
