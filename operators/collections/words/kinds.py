@@ -101,10 +101,14 @@ TIMES_ADDED = "@times"
 """How many times a row is added; below 0, taken away."""
 
 
-def nulls_of(pairs: Iterable[tuple[Kind, Kind]]) -> np.ndarray:
-    """Which columns of a key may be null on either side, and what word that is, int64 (such columns, 2); pairs: the
-    kinds of each column on both sides, alike but for that."""
-    found = [(at, one.null) for at, (one, other) in enumerate(pairs) if one.nullable or other.nullable]
+def nulls_of(pairs: Iterable[tuple[Kind, Kind]], nulls_meet: bool) -> np.ndarray:
+    """Which columns of a key may be null on either side, or, if nulls meet, on one alone, and what word that is, int64
+    (such columns, 2); pairs: the kinds of each column on both sides, alike but for that."""
+    found = [
+        (at, one.null)
+        for at, (one, other) in enumerate(pairs)
+        if one.nullable + other.nullable in ((1,) if nulls_meet else (1, 2))
+    ]
     return np.array(found, np.int64).reshape(len(found), 2)
 
 
