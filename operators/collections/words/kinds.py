@@ -47,6 +47,8 @@ def heaps_of(schema: Schema) -> Heaps:
 
 def key_in_words(schema: Schema, words: np.ndarray) -> str:
     """The columns and values of a key of canonical words, for messages."""
+    if schema.names == (OF_ALL,):
+        return "the key of all rows"
     columns: Any = [np.array([word]).view(dtype) for word, dtype in zip(words, schema.dtypes, strict=True)]
     row = Batch.wrap(schema, tuple(columns), 1, heaps_of(schema))
     said = []
@@ -99,6 +101,8 @@ TIMES = tuple([f"@{at}" for at in range(4)])
 """A row's own time, a column for each coordinate; a message's is less than or equal to those of its rows."""
 TIMES_ADDED = "@times"
 """How many times a row is added; below 0, taken away."""
+OF_ALL = "@all"
+"""A key that all rows share."""
 
 
 def nulls_of(pairs: Iterable[tuple[Kind, Kind]], nulls_meet: bool) -> np.ndarray:
