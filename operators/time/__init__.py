@@ -26,7 +26,7 @@ with later(__name__):
     from tokenring.operators.time.notificator import Notificator, Stash
     from tokenring.operators.time.orders import check_order, order_words, ranked
     from tokenring.operators.time.own_times import (
-        before_times,
+        outside_times,
         require_integer_times,
         require_own_time,
         require_total_order,
@@ -79,7 +79,6 @@ __all__ = [
     "Tumbling",
     "Window",
     "WithLate",
-    "before_times",
     "behind",
     "behind_own",
     "behind_window",
@@ -103,6 +102,7 @@ __all__ = [
     "may_come",
     "named",
     "order_words",
+    "outside_times",
     "panes_of",
     "position_of",
     "ranked",

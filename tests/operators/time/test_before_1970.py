@@ -175,6 +175,10 @@ def test_a_source_that_goes_by_them_says_which_row_it_is(late: bool, tmp_path: P
         OperatorError, "a.csv", "line 3", "column 'at'", "1969-12-31T23:59:59.000000000", "1970", "leave such rows out"
     ):
         tr.run(pipeline, workers=1)
+    latest = pa.table({"at": pa.array([3, 2**62], pa.timestamp("ns"))})
+    facts = "row 1", "column 'at'", "2116-02-20T23:53:38.427387904", "2116-02-20T23:53:38.427387903", "leave such rows"
+    with raises(OperatorError, facts):
+        tr.run(lambda scope: scope.read_arrow(latest, time="at").collect(), workers=1)
     with raises(OperatorError, "row 1", "column 'n'", "-7", "begin with 0", "leave such rows out"):
         tr.run(lambda scope: scope.read_arrow(pa.table({"n": [3, -7]}), time="n").collect(), workers=1)
 
