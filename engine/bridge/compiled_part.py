@@ -234,5 +234,4 @@ class CompiledPart:
         name, index, said = operator.name, operator.runtime.index, in_words(found)
         if isinstance(found, TokenRingError):
             return OperatorError(f"operator {name!r} on worker {index}: {said}")
-        inputs = ", ".join(f"input {port.index} at {port.frontier}" for port in operator.inputs)
-        return OperatorError(f"operator {name!r} raised on worker {index} ({inputs or 'a source'}): {said}")
+        return OperatorError(f"operator {name!r} raised on worker {index} ({operator.frontiers or 'a source'}): {said}")

@@ -8,6 +8,7 @@ from typing import Any
 from tokenring.engine.data import NO_MESSAGES, InputPort, OutputPort, Runtime, in_words
 from tokenring.engine.errors import GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
 from tokenring.engine.graph import Notify, identity_paths
+from tokenring.engine.times import COMPLETE
 from tokenring.shm.errors import BrokenInvariant
 
 NOT_DUE, DUE, DUE_AND_KEPT = range(3)
@@ -106,7 +107,7 @@ class RunningOperator:
             said = f"operator {self.name!r} on worker {self.runtime.index}: {in_words(error)}"
             raise OperatorError(said).of(self.number) from error
         except BaseException as error:  # SystemExit too: an operator does not end its worker without a word
-            inputs = ", ".join([f"input {port.index} at {port.frontier}" for port in self.inputs]) + self._at_hand()
+            inputs = self.frontiers + self._at_hand()
             call = f"its logic is called with its {len(self.inputs)} input(s), then its {len(self.outputs)} output(s)"
             raise OperatorError(
                 f"operator {self.name!r} raised on worker {self.runtime.index} ({inputs or 'a source'}): "
@@ -121,6 +122,12 @@ class RunningOperator:
                 port.inbox.queue = NO_MESSAGES  # it may be idle for long from now on
         if self.counts_tokens:
             self.runtime.tracker.set_holding(self.number, self.held)
+
+    @property
+    def frontiers(self) -> str:
+        """`input 0 at 4, input 1 at its end`; "" of a source."""
+        ats = ["its end" if port.frontier == COMPLETE else port.frontier for port in self.inputs]
+        return ", ".join([f"input {number} at {at}" for number, at in enumerate(ats)])
 
     def _at_hand(self) -> str:
         """`; rows at time 4`, of the message that is being read; "" if there is none."""

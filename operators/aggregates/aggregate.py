@@ -25,6 +25,7 @@ from tokenring.operators.time import (
     Panes,
     Session,
     Window,
+    behind,
     behind_window,
     checked_lateness,
     checked_window,
@@ -161,7 +162,7 @@ def aggregate(
     window = checked_window(name, window, stream.schema)
     lateness = checked_lateness(name, lateness, window, stream.schema)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
-    due = (lambda times: times + 1 + lateness) if panes is None else (lambda times: _due(times, panes))
+    due = (lambda times: behind(times, 1 + lateness)) if panes is None else (lambda times: _due(times, panes))
     stream, late_rows = split_late(stream, name, "", due, window.time, late)
     stream, names = with_key(stream, name, by, shown=True)
     stream, planned = with_conditions(stream, name, aggregates)

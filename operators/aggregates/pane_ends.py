@@ -5,7 +5,7 @@ import numpy as np
 from tokenring.engine import COLUMN, COMPLETE, WORDS, Batch, Time, TimeRegressionError, int64, kernel, tuple_of
 from tokenring.engine.compiled import Words
 from tokenring.operators.folds import BLOCK, Plan, bounds
-from tokenring.operators.time import Panes, fill_ends, too_early
+from tokenring.operators.time import Panes, fill_ends, start_of_pane, too_early
 
 PANE = "#pane"
 """The column of panes' ends."""
@@ -34,7 +34,7 @@ def cut_runs(times: Words, at: int, step: int, offset: int, starts: Words, ends:
     rows = len(times)
     runs = 0
     while at < rows and runs < len(ends):
-        start = (times[at] - offset) // step * step + offset
+        start = start_of_pane(times[at], step, offset)
         end = min(start, COMPLETE - step) + step
         starts[runs], ends[runs] = at, end
         runs += 1
@@ -55,7 +55,7 @@ def too_late(plan: Plan, panes: Panes, due: Time, closed: Time) -> TimeRegressio
     """What a row raises whose window was sent already."""
     if due <= BEFORE_ALL:
         cure = ", allow lateness=... of as much as they lie before"
-        return too_early(plan.operator, plan.schema, "a row's window ends at", [panes.time], due - panes.lateness, cure)
+        return too_early(plan.operator, plan.schema, [panes.time], due - panes.lateness, cure, True)
     return TimeRegressionError(
         f"operator {plan.operator!r}: a row of the window that ended at {due - panes.lateness} came when its result "
         f"was sent already: the frontier was at {closed}. Rows may lie before their message's time only while their "

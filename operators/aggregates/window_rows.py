@@ -107,7 +107,7 @@ class WindowRows:
     def _take(self, batch: Batch) -> Time:
         most = int(batch.columns[self._time].max(initial=0)) if self._time >= 0 else 0
         if most >= COMPLETE - self._panes.lateness - self._panes.longest:
-            raise too_early(self._plan.operator, self._plan.schema, "a row is of", [self._panes.time], most)
+            raise too_early(self._plan.operator, self._plan.schema, [self._panes.time], most)
         ends, least = ends_of(batch, self._time, self._panes)
         if least <= self._closed:
             raise too_late(self._plan, self._panes, least, self._closed)

@@ -226,7 +226,7 @@ class CompiledPanes:
         if error == TOO_LATE:
             return too_late(self._plan, self._panes, operands[0], operands[1])
         if error == TOO_FAR:
-            return too_early(self._plan.operator, self._plan.schema, "a row is of", [self._panes.time], operands[0])
+            return too_early(self._plan.operator, self._plan.schema, [self._panes.time], operands[0])
         return self.state.wrong(operands[0], operands[1])
 
 

@@ -67,6 +67,10 @@ class Arranged:
     def join(self, other: Arranged, name: str = "join") -> Collection:
         """Pairs of rows with equal keys: the key, then the left's values, then the right's. Null is equal to nothing.
         """
+        return self._joined(other, name)
+
+    def _joined(self, other: Arranged, name: str, nulls_meet: bool = False) -> Collection:
+        """The same; or with null equal to null, in columns that may be null on both sides."""
         right = other.looked_up
         left = self.looked_up if right is other else self  # one side is to bring what is there
         if len(self.keys) != len(other.keys):
@@ -93,7 +97,7 @@ class Arranged:
         builder.input(left.sealed, Pipeline())
         builder.input(right.sealed, Pipeline())
         pairs = builder.output(schema)
-        build_joining(builder, left.trace, right.trace, nulls_of(kinds))
+        build_joining(builder, left.trace, right.trace, nulls_of(kinds, nulls_meet))
         return self._made(pairs, data)
 
     def aggregate(self, /, name: str = "aggregate", **folds: Any) -> Arranged:

@@ -40,19 +40,17 @@ from tokenring.operators.collections.totals import (
 from tokenring.operators.collections.trace import Trace, folder_of_batches
 from tokenring.operators.collections.updates import PARTS, Parts
 from tokenring.operators.collections.upserts import to_upserts
-from tokenring.operators.collections.words import TIMES, TIMES_ADDED, Entering, kinds_table
+from tokenring.operators.collections.words import OF_ALL, TIMES, TIMES_ADDED, Entering, kinds_table
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, CountDistinct, require_other_names
 from tokenring.operators.migrate import made_again
 from tokenring.operators.rows import select
 from tokenring.operators.time import require_integer_times
 
-_ALL = "@all"
-"""A key that all rows share."""
 _TIMES_THERE = "@there"
 _WHEN = "@when"
 """The time of an update, before its row."""
-OWN_COLUMNS = {*TIMES, TIMES_ADDED, ORDER, LATER_BY, _ALL, _TIMES_THERE, _WHEN}
+OWN_COLUMNS = {*TIMES, TIMES_ADDED, ORDER, LATER_BY, OF_ALL, _TIMES_THERE, _WHEN}
 """What collections call columns of their own, which are beside those of rows."""
 
 
@@ -101,8 +99,8 @@ class Collection(Rows):
 
     def _of_one_key(self) -> Collection:
         """The rows with a column more, by which all are alike."""
-        require_none_of(self.schema.names, (_ALL,))
-        return self.with_columns(**{_ALL: lit(0)})
+        require_none_of(self.schema.names, (OF_ALL,))
+        return self.with_columns(**{OF_ALL: lit(0)})
 
     def _by(self, keys: tuple[str, ...]) -> Schema:
         """The columns of the rows, the key's first."""
@@ -193,8 +191,8 @@ class Collection(Rows):
                 '.rename(other="name")'
             )
         if not names_of(key):
-            of_all = self._of_one_key().aggregate(_ALL, name, **folds)
-            return of_all.drop_columns(_ALL)
+            of_all = self._of_one_key().aggregate(OF_ALL, name, **folds)
+            return of_all.drop_columns(OF_ALL)
         keys = self._keys(key, name)
         require_other_names(name, keys, folds)
         require_columns(name, folds)
@@ -267,7 +265,7 @@ class Collection(Rows):
         k = whole_number(name, "k", k, 1)
         columns, downwards = in_order(name, self.schema, names_of(order), largest)
         rows = self._of_one_key() if not names_of(key) else self
-        keys = rows._keys(names_of(key) or (_ALL,), name)
+        keys = rows._keys(names_of(key) or (OF_ALL,), name)
         first = {**{each: col(each) for each in keys}, **columns}
         ordered = rows.select(**first, **{each: col(each) for each in rows.schema.names if each not in first})
         kept = ordered._arranged(keys, f"{name}.arrange").first(-k if downwards else k, name).collection()

@@ -1,4 +1,5 @@
-"""Graphs kept up to date: what follows from edges (src, dst), of any one kind, at the cost of what an edge changes."""
+"""Graphs kept up to date: what follows from edges (src, dst), of any one kind, at the cost of what an edge changes.
+Null is a node, the greatest one."""
 
 from typing import Any
 
@@ -21,7 +22,7 @@ def distances(edges: Collection, roots: Collection) -> Collection:
     start = roots.select(node=col("node"), distance=lit(0)).distinct("roots")
 
     def body(found: Collection, loop: Loop) -> Collection:
-        further = found.join(out.enter(loop), "node", "step")
+        further = _by_node(found, out.enter(loop), "step")
         further = further.select(node=col("dst"), distance=col("distance") + 1)
         return further.concat(start.enter(loop)).aggregate("node", "nearest", distance=Min("distance"))
 
@@ -37,7 +38,7 @@ def least_labels(edges: Collection, labels: Collection, in_turn: bool = False) -
 
     def body(found: Collection, loop: Loop) -> Collection:
         entered = begin.enter(loop, _ROUNDS_APART * _bits(col("label"))) if in_turn else begin.enter(loop)
-        further = found.join(out.enter(loop), "node", "step").select(node=col("dst"), label=col("label"))
+        further = _by_node(found, out.enter(loop), "step").select(node=col("dst"), label=col("label"))
         return further.concat(entered).aggregate("node", "least", label=Min("label"))
 
     return nothing.iterate(body, "labels")
@@ -68,7 +69,7 @@ def closure(edges: Collection) -> Collection:
 
     def body(paths: Collection, loop: Loop) -> Collection:
         entered = out.enter(loop)
-        further = paths.select(src=col("src"), node=col("dst")).join(entered, "node", "step")
+        further = _by_node(paths.select(src=col("src"), node=col("dst")), entered, "step")
         return further.select("src", "dst").concat(entered.select(src=col("node"), dst=col("dst"))).distinct("paths")
 
     return edges.filter(lit(False)).iterate(body, "closure")
@@ -87,9 +88,9 @@ def page_rank(edges: Collection, rounds: int = 20) -> Collection:
     anew = nodes.select(node=col("node"), surfers=lit(SURFERS // 6))
 
     def body(ranks: Collection, loop: Loop) -> Collection:
-        leaving = ranks.join(degrees.enter(loop), "node", "leaving")
+        leaving = _by_node(ranks, degrees.enter(loop), "leaving")
         each = leaving.select(node=col("node"), surfers=5 * col("surfers") // (6 * col("degree")))
-        pushed = each.join(out.enter(loop), "node", "pushed").select(node=col("dst"), surfers=col("surfers"))
+        pushed = _by_node(each, out.enter(loop), "pushed").select(node=col("dst"), surfers=col("surfers"))
         arrived = pushed.concat(anew.enter(loop)).aggregate("node", "arrived", surfers=Sum("surfers"))
         return arrived.filter(col(TIMES[arrived.depth - 1]) < rounds)
 
@@ -104,16 +105,24 @@ def turned(edges: Collection) -> Collection:
 def _of_one_label(among: Collection, edges: Collection) -> Collection:
     """The edges, turned, whose ends have the same least label over the edges `among`."""
     labels = _least_of(among, among.select(node=col("dst")))
-    begins = edges.select(node=col("src"), dst=col("dst")).join(labels.select("node", begin=col("label")), "node")
+    edges = edges.select(node=col("src"), dst=col("dst"))
+    begins = _by_node(edges, labels.select("node", begin=col("label")), "begins")
     ends = begins.select(node=col("dst"), src=col("node"), begin=col("begin"))
-    both = ends.join(labels.select("node", end=col("label")), "node")
-    return both.filter(col("begin") == col("end")).select(src=col("node"), dst=col("src"))
+    both = _by_node(ends, labels.select("node", end=col("label")), "ends")
+    is_one = (col("begin") == col("end")) | (col("begin").is_null() & col("end").is_null())
+    return both.filter(is_one).select(src=col("node"), dst=col("src"))
 
 
 def _least_of(edges: Collection, nodes: Collection) -> Collection:
     """Rows (node, label): the least of the nodes that reach each over edges."""
     labels = nodes.distinct("nodes").select(node=col("node"), label=col("node"))
     return least_labels(edges, labels, in_turn=str(labels.schema.kind("label")) == "int64")
+
+
+def _by_node(rows: Collection, others: Collection, name: str) -> Collection:
+    """Pairs of rows of one node, which may be null."""
+    left, right = rows.arrange("node", f"{name}.left"), others.arrange("node", f"{name}.right")
+    return left._joined(right, name, nulls_meet=True)
 
 
 def _from(edges: Collection, name: str) -> Collection:

@@ -135,7 +135,7 @@ class _Input(InputHandle):
                 f"cannot send on {self.describe()}: a time there is a tuple of {len(now)}, each a whole number or an "
                 f"array of one a row, not {time!r}"
             )
-        own = [self._whole(each, rows, "times") for each in given]
+        own = [self._whole(each, rows, "times", 0, MAX_TIME) for each in given]
         beyond = np.logical_or.reduce([mine > MAX_TIME for mine in own])
         if beyond.any():
             first = from_coordinates(tuple([int(mine[beyond][0]) for mine in own]))
@@ -149,21 +149,29 @@ class _Input(InputHandle):
             )
         return own
 
-    def _whole(self, given: Any, rows: int, what: str) -> np.ndarray:
-        """Whole numbers, one for all rows or one a row, as words of their own."""
+    def _whole(self, given: Any, rows: int, what: str, least: int, most: int) -> np.ndarray:
+        """Whole numbers, one for all rows or one a row, as words of their own; SchemaError for what is none, and, with
+        the bounds that they have, for those that are beyond 64 bits."""
         if given.__class__ is int and -_MOST <= given <= _MOST:  # as it is for single changes
             return np.full(rows, given)
         numbers = np.asarray(given)
         if numbers.dtype.kind == "M":
             numbers = numbers.astype("datetime64[ns]").view(np.int64)
+        if _may_be_beyond(numbers) and (beyond := numbers[np.abs(numbers) > _MOST]).size:
+            raise SchemaError(f"cannot send on {self.describe()}: {what} go from {least} to {most}, not to {beyond[0]}")
         if (numbers.dtype.kind not in "iu" and numbers.size) or numbers.shape not in ((), (rows,)):
             raise SchemaError(
                 f"cannot send on {self.describe()}: {what} are whole numbers, one or {rows}, not {numbers.dtype} of "
                 f"shape {numbers.shape}"
             )
-        if numbers.dtype == np.uint64 and numbers.size and numbers.max() > _MOST:
-            raise SchemaError(f"cannot send on {self.describe()}: {what} go to {_MOST}, and one is {numbers.max()}")
         return np.array(np.broadcast_to(numbers, (rows,)), np.int64)
+
+
+def _may_be_beyond(numbers: np.ndarray) -> bool:
+    """Whether they are whole numbers of a kind that has some beyond 64 bits."""
+    if numbers.dtype != object:
+        return numbers.dtype == np.uint64
+    return all([isinstance(each, int) for each in numbers.ravel().tolist()])
 
 
 class CollectionInput(_Input):
@@ -186,7 +194,7 @@ class CollectionInput(_Input):
         batch, what = self._rows(self.data, rows), "multiplicities"
         if times.__class__ is not int or abs(times) > _MOST:
             self._require_sayable(np.asarray(times), what)
-        self._give(batch, time, self._whole(times, batch.rows, what))
+        self._give(batch, time, self._whole(times, batch.rows, what, -_MOST, _MOST))
 
     def _require_sayable(self, times: np.ndarray, what: str) -> None:
         if times.dtype.kind in "iu" and times.size and not -_MOST <= int(times.min()) <= int(times.max()) <= _MOST:

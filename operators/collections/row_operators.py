@@ -9,7 +9,14 @@ import numpy as np
 
 from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, UsageError
 from tokenring.operators.collections.sharing import Rejected
-from tokenring.operators.collections.streams import later_by, mapped, require_none_of, schema_of_updates, with_nulls
+from tokenring.operators.collections.streams import (
+    later_by,
+    mapped,
+    require_none_of,
+    schema_of_updates,
+    up_to_the_last_time,
+    with_nulls,
+)
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import Alias, Expression, col, greatest
@@ -74,7 +81,8 @@ class Rows:
     def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:
         """The rows later: each update `by` so much ("1h", a number, or an expression of its row), or at the time that
         the expression `until` says, if that is later than its own. UsageError for a negative `by`, as OperatorError
-        where an expression is. GraphError in a loop, and for `by` under recovery.
+        where an expression is; TimeRegressionError (as OperatorError) for a row that would be there after the last time
+        there is. GraphError in a loop, and for `by` under recovery.
         """
         require_integer_times(self.stream.scope, "operator 'delay': rows are delayed", "leave() the loop first")
         if by is not None and saving_of(self.stream.scope) is not None:
@@ -84,18 +92,21 @@ class Rows:
             )
         if (by is None) == (until is None):
             raise UsageError("operator 'delay': say how much later, by=, or the time itself, until=")
+        if isinstance(by, Expression):
+            return type(self)(later_by(self.stream, by, "delay"), self.schema)
         own = col(TIMES[0])
         if until is not None:
             later = self._with(TIMES[0], greatest(own, until.cast("int64")))
             if later.schema != self.stream.schema:
                 raise SchemaError(f"operator 'delay': {until!r} may be null; say .fill_null(...), or keep others apart")
-            return type(self)(later, self.schema)
-        if isinstance(by, Expression):
-            return type(self)(later_by(self.stream, by, "delay"), self.schema)
-        span = span_of(by, "", "operator 'delay': by")
-        if span < 0:
-            raise UsageError(f"operator 'delay': rows cannot be there {-span} before their times; by must be 0 or more")
-        return type(self)(self._with(TIMES[0], own + span), self.schema)
+        else:
+            span = span_of(by, "", "operator 'delay': by")
+            if span < 0:
+                raise UsageError(
+                    f"operator 'delay': rows cannot be there {-span} before their times; by must be 0 or more"
+                )
+            later = self._with(TIMES[0], own + span)
+        return type(self)(up_to_the_last_time(later, "delay"), self.schema)
 
     def negate(self) -> Self:
         """The same rows, each taken away as often as it is there."""

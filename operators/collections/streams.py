@@ -240,10 +240,36 @@ def later_by(stream: Stream, by: Expression, name: str) -> Stream:
                 f"operator {name!r}: a row cannot be there {-spans.min()} before its time, {batch.columns[at][0]} for "
                 f"one; by must be 0 or more"
             )
+        _require_times(batch, at, spans > MAX_TIME - batch.columns[at], spans, name)
         columns = (*batch.columns[:at], batch.columns[at] + spans, *batch.columns[at + 1 : -1])
         return Batch.wrap(schema, columns, batch.rows, batch.heaps[:-1], batch)
 
     return asked.apply(name, schema, apply)
+
+
+def up_to_the_last_time(stream: Stream, name: str) -> Stream:
+    """Updates of the root scope as they are; TimeRegressionError (as OperatorError) for one that is later than times
+    are."""
+    schema, at = stream.schema, stream.schema.position(TIMES[0])
+
+    def apply(batch: Batch) -> Batch:
+        _require_times(batch, at, batch.columns[at] > MAX_TIME, np.zeros(batch.rows, np.int64), name)
+        return batch
+
+    return stream.apply(name, schema, apply)
+
+
+def _require_times(batch: Batch, at: int, is_wrong: np.ndarray, later: np.ndarray, name: str) -> None:
+    """TimeRegressionError for the first row that is wrong, of an update at its column number `at`, and so much later.
+    """
+    if is_wrong.any():
+        row = is_wrong.argmax()
+        found = {each: batch[each][row : row + 1].tolist()[0] for each in batch.schema.names[:at]}
+        raise TimeRegressionError(
+            f"operator {name!r}: an update would be at {int(batch.columns[at][row]) + int(later[row])}, and the last "
+            f"time is {MAX_TIME}: leave such rows out by .filter(...) before, or let them be there earlier; one is "
+            f"{found}"
+        )
 
 
 def in_rounds(stream: Stream, name: str) -> Stream:

@@ -21,7 +21,7 @@ from tokenring.operators.joins.kept import (
     require_times,
 )
 from tokenring.operators.joins.narrowed import narrowed, number_of, proved_unique, refuse_once, require_unique
-from tokenring.operators.time import split_late, with_late
+from tokenring.operators.time import behind_own, split_late, with_late
 
 
 @overload
@@ -102,8 +102,8 @@ def interval_join(
     most = least if until else span_of(upper, kind, f"operator {name!r}: upper")
     if least > most:
         raise SchemaError(f"operator {name!r}: no time lies between lower={lower} and upper={upper}")
-    left, late_left = split_late(left, name, ".left", lambda times: times + 1, left_time, late)
-    right, late_right = split_late(right, name, ".right", lambda times: times + 1, right_time, late)
+    left, late_left = split_late(left, name, ".left", behind_own, left_time, late)
+    right, late_right = split_late(right, name, ".right", behind_own, right_time, late)
     sides, where = narrowed(name, (left, right), (left_where, right_where), unique)
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, where=where)
     refuse_once(plan, how, unique)

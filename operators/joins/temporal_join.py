@@ -15,7 +15,7 @@ from tokenring.operators.joins.kept import (
     require_times,
 )
 from tokenring.operators.joins.versioned import declare_versioned
-from tokenring.operators.time import split_late, with_late
+from tokenring.operators.time import behind_own, split_late, with_late
 
 
 @overload
@@ -71,8 +71,8 @@ def temporal_join(
     on = joined_on(name, on, left_on, right_on)
     times = (rows.schema, time, "for the rows' time"), (versions.schema, version_time, "for the versions' time")
     require_times(name, times)
-    rows, late_rows = split_late(rows, name, ".rows", lambda times: times + 1, time, late)
-    versions, late_versions = split_late(versions, name, ".versions", lambda times: times + 1, version_time, late)
+    rows, late_rows = split_late(rows, name, ".rows", behind_own, time, late)
+    versions, late_versions = split_late(versions, name, ".versions", behind_own, version_time, late)
     plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, how=how)
     needs = plan.crossing(LEFT, time), plan.crossing(RIGHT, version_time)
     results: Any = declare_versioned(plan, (rows, versions), needs, (time, version_time), how == "left")

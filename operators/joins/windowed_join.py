@@ -1,16 +1,18 @@
 """Joins within windows: each row once for each of its windows, which match where they are the same."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Stream
+from tokenring.engine import COMPLETE, AnyStream, Batch, Schema, SchemaError, Stream
 from tokenring.engine.compiled import CompiledStage
 from tokenring.operators.expressions import col
 from tokenring.operators.joins.compiled import expanding
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_times
 from tokenring.operators.rows import select
+from tokenring.operators.state import LEAST
 from tokenring.operators.time import Sliding, Tumbling, behind_window, checked_window, split_late, whole, with_late
 
 START, END = "window_start", "window_end"
@@ -35,6 +37,7 @@ def windowed_join(
         raise SchemaError(f"operator {name!r}: windows of joins have no zone; join on a column of local time")
     times = (left.schema, window.time, "for the window's time"), (right.schema, right_time, "for the right side's time")
     require_times(name, times)
+    window = replace(window, offset=whole(window.offset) % whole(getattr(window, "every", window.width)))
     for side, schema in (("left", left.schema), ("right", right.schema)):
         for clash in {START, END} & set(schema.names):
             raise SchemaError(
@@ -46,8 +49,9 @@ def windowed_join(
     left, right = _by_window(left, window, window.time, name), _by_window(right, window, right_time, name)
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=(START, END))
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
-    reach = Reach(END, first=1)
-    joined = _as_called(declare(plan, (left, right), needs, Extents(reach, reach, exact=True)), window, name)
+    reach_left, reach_right = [Reach(END, first=1, window=time) for time in (window.time, right_time)]
+    extents = Extents(reach_left, reach_right, exact=True)
+    joined = _as_called(declare(plan, (left, right), needs, extents), window, name)
     return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined
 
 
@@ -63,12 +67,15 @@ def _as_called(joined: Stream, window: Tumbling | Sliding, name: str) -> Stream:
 
 
 def _ends(window: Tumbling | Sliding, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The end of the first window that each time is in, and the number of windows it is in: int64 (rows,) each."""
+    """The end of the first window that each time is in, and the number of windows it is in: int64 (rows,) each. Where
+    64 bits do not have them, one window of an end that the join refuses: COMPLETE, or a time before all."""
     width, offset = whole(window.width), whole(window.offset)
     every = whole(getattr(window, "every", width))
     last = (times - offset) // every
     first = (times - offset - width) // every + 1
-    return first * every + offset + width, last - first + 1
+    early, late = times < LEAST + offset + width, last * every + offset > COMPLETE - width
+    ends = np.select([early, late], [times, COMPLETE], first * every + offset + width)
+    return ends, np.where(early | late, 1, last - first + 1)
 
 
 def _by_window(stream: AnyStream, window: Tumbling | Sliding, time: str, name: str) -> AnyStream:

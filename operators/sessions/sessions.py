@@ -70,7 +70,7 @@ def too_late(plan: Plan, column: str, lateness: int, time: Time, closed: Time) -
     """What a row raises whose session may have been sent already."""
     if time + lateness < 0 or time > MAX_TIME:
         cure = ", allow lateness=... of as much as they lie before"
-        return too_early(plan.operator, plan.schema, "a row is of", [column], time, cure)
+        return too_early(plan.operator, plan.schema, [column], time, cure)
     return TimeRegressionError(
         f"operator {plan.operator!r}: a row at {time} came when sessions that it may be part of were sent already: the "
         f"frontier was at {closed}. Rows must not lie before their message's time: send such rows at earlier times, "

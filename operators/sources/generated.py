@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from math import isfinite
+from reprlib import repr as shortened
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -192,7 +193,7 @@ def _distinct(name: str, partitions: Sequence[str], per_worker: bool) -> list[st
     if not names or not all([isinstance(one, str) and one for one in names]):
         raise UsageError(
             f"source {name!r}: partitions= is a list of at least one name, a text each, such as ['log-0', 'log-1'], "
-            f"not {names or partitions!r}"
+            f"not {shortened(names or partitions)}"
         )
     if len(set(names)) < len(names):
         twice = next(one for one in names if names.count(one) > 1)

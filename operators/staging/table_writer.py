@@ -21,7 +21,7 @@ from tokenring.engine.columns import shown
 from tokenring.operators.sources import has_nulls
 from tokenring.operators.staging.manifest import write_manifest
 from tokenring.operators.staging.raw_files import COLUMNS, I64, TextWriter, WordWriter
-from tokenring.operators.time import RowOrigin, before_times, position_of
+from tokenring.operators.time import RowOrigin, outside_times, position_of
 
 Advance = Callable[[str, float, float], None]
 """Told what is done, how much of it is, and how much there is."""
@@ -84,9 +84,7 @@ class TableWriter:
             where, time = f"{place(row)}, column {column.name!r}", int(words[row])
             if column.null_mask(words)[row]:
                 raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
-            if time < 0:
-                raise SchemaError(before_times(f"{where}: the time is", column.kind.is_instant, time))
-            raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
+            raise SchemaError(outside_times(f"{where}: the time is", column.kind.is_instant, time))
         ordered = words[0] >= self._latest and bool((words[1:] >= words[:-1]).all())
         self._is_ordered = self._is_ordered and ordered
         self._latest = int(words[-1])

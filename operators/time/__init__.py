@@ -22,11 +22,11 @@ with later(__name__):
         together,
     )
     from tokenring.operators.time.idle import Promises
-    from tokenring.operators.time.late import fill_ends, split_late
+    from tokenring.operators.time.late import behind, behind_own, fill_ends, split_late, start_of_pane
     from tokenring.operators.time.notificator import Notificator, Stash
     from tokenring.operators.time.orders import check_order, order_words, ranked
     from tokenring.operators.time.own_times import (
-        before_times,
+        outside_times,
         require_integer_times,
         require_own_time,
         require_total_order,
@@ -79,7 +79,8 @@ __all__ = [
     "Tumbling",
     "Window",
     "WithLate",
-    "before_times",
+    "behind",
+    "behind_own",
     "behind_window",
     "block_minima",
     "bounds_of",
@@ -101,6 +102,7 @@ __all__ = [
     "may_come",
     "named",
     "order_words",
+    "outside_times",
     "panes_of",
     "position_of",
     "ranked",
@@ -111,6 +113,7 @@ __all__ = [
     "set_all_aside",
     "split_late",
     "start_by_clock",
+    "start_of_pane",
     "together",
     "too_early",
     "whole",

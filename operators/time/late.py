@@ -22,20 +22,40 @@ from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import saving_of, state_moves
 
 
+@kernel
+def start_of_pane(time: int, step: int, offset: int) -> int:
+    """When the pane of a time starts, of those that start at multiples of `step` plus `offset`, 0 <= offset <= 2**62;
+    -COMPLETE of times before all, which 64 bits may not have it of."""
+    if time < step + offset - COMPLETE:
+        return -COMPLETE
+    return (time - offset) // step * step + offset
+
+
 @kernel(int64(COLUMN, int64, int64, int64, WORDS))
 def fill_ends(times: Words, step: int, offset: int, lateness: int, ends: Words) -> int:
-    """Write the end of each time's pane plus `lateness`, COMPLETE if that is behind the end of 64 bits; returns the
-    least. Times mostly grow: few divisions."""
+    """Write the end of each time's pane (see start_of_pane) plus `lateness`, COMPLETE if that is behind the end of 64
+    bits; returns the least. Times mostly grow: few divisions."""
     least = COMPLETE
     start, end = 0, 0
     for i in range(len(times)):
         time = times[i]
         if time < start or time >= end:
-            start = (time - offset) // step * step + offset
+            start = start_of_pane(time, step, offset)
             end = min(start, COMPLETE - step) + step
             least = min(least, end)
         ends[i] = min(end, COMPLETE - lateness) + lateness
     return min(least, COMPLETE - lateness) + lateness
+
+
+def behind(times: np.ndarray, after: int) -> np.ndarray:
+    """Times that much later, 0 or more; COMPLETE where that is behind the end of 64 bits: int64 (rows,)."""
+    later: np.ndarray = np.minimum(times, COMPLETE - after) + after
+    return later
+
+
+def behind_own(times: np.ndarray) -> np.ndarray:
+    """When rows that count until their own time has passed are late."""
+    return behind(times, 1)
 
 
 def split_late(
@@ -45,8 +65,9 @@ def split_late(
     are wanted; else all rows go on together, but where a run under recovery goes on without what operator `name` fails
     at. side: of a join.
 
-    due: from the column `time`, int64 (rows,), to the least time at which each row's result may be sent. What is late
-    depends on the messages only, not on how far frontiers happen to have come.
+    due: from the column `time`, int64 (rows,), to the least time at which each row's result may be sent; COMPLETE where
+    64 bits do not have it, so that the row is not late, and the operator may refuse it. What is late depends on the
+    messages only, not on how far frontiers happen to have come.
     """
     if late:
         return _split(stream, name + side, due, time)

@@ -37,12 +37,14 @@ def require_own_time(what: str, schema: Schema, column: str) -> None:
         raise SchemaError(f"{what} is {kind}; it must be int64 or timestamp, without nulls{cure}")
 
 
-def before_times(what: str, is_instant: bool, time: Time, cure: str = "", latest: Time = MAX_TIME) -> str:
-    """What is said of a row that lies before all times, or, where the end of 64 bits was passed, behind them: what:
+def outside_times(what: str, is_instant: bool, time: Time, cure: str = "", latest: Time = MAX_TIME) -> str:
+    """What is said of a row that lies before all times, or behind them, also where the end of 64 bits was passed. what:
     whose time it is. cure: another one. latest: of such times."""
     shown, first, last = _shown(time, is_instant), "1970" if is_instant else "0", _shown(latest, is_instant)
     said = f"{what} {shown}, and times begin with {first}"
-    if abs(time) > MAX_TIME:
+    if time > latest:
+        said = f"{what} {shown}, and times end with {last}"
+    elif time < -MAX_TIME:
         said = f"{what} {shown} as 64 bits have it, and times are from {first} to {last}"
     return f"{said}: leave such rows out{cure}, or move their times"
 
@@ -52,17 +54,20 @@ def _shown(time: Time, is_instant: bool) -> np.datetime64 | Time:
 
 
 def too_early(
-    operator: str, schema: Schema, what: str, columns: Sequence[str], time: Time, cure: str = ""
+    operator: str, schema: Schema, columns: Sequence[str], time: Time, cure: str = "", ends: bool = False
 ) -> TimeRegressionError:
     """The same of a row in an operator; and of one that is so late that what it counts for would end behind all times.
-    columns: where its time may stand; what: "a row is of", say."""
+    columns: where its time may stand; time: the row's, or, if `ends`, when its window does, the last time there is for
+    one that would later."""
     column = columns[0]
     is_instant = column in schema.positions and schema.kind(column).is_instant
-    where = " or ".join(dict.fromkeys(map(repr, columns)))
-    said = f"operator {operator!r}: column {where}: {what}"
+    said = f"operator {operator!r}: column {' or '.join(dict.fromkeys(map(repr, columns)))}: a row"
     if time <= 0:
-        return TimeRegressionError(before_times(said, is_instant, time, cure, _LATEST))
+        what = f"{said}'s window ends at" if ends else f"{said} is of"
+        return TimeRegressionError(outside_times(what, is_instant, time, cure, _LATEST))
+    matched = f"is of {_shown(time, is_instant)}, and its window, session or matches, with their lateness,"
+    what = f"{said}'s window" if ends else f"{said} {matched}"
     return TimeRegressionError(
-        f"{said} {_shown(time, is_instant)}, and its window, session or matches, with their lateness, would end behind "
-        f"{_shown(_LATEST, is_instant)}, where 64 bits end: leave such rows out, or move their times"
+        f"{what} would end behind {_shown(_LATEST, is_instant)}, where 64 bits end: leave such rows out, or move "
+        f"their times"
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from tokenring.engine import MAX_TIME, Batch, OutputPort, Schema, SchemaError, Scope, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span, duration_of, span_of
-from tokenring.operators.time.own_times import before_times, require_integer_times
+from tokenring.operators.time.own_times import outside_times, require_integer_times
 
 NOTHING = MAX_TIME
 """The floor behind a source's last rows."""
@@ -164,10 +164,8 @@ class Clock:
         if batch.nulls(timing.column)[row]:
             raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
         is_instant = batch.schema.kind(timing.column).is_instant
-        if time < 0:
-            raise SchemaError(before_times(f"{where}: the time is", is_instant, time))
-        if time > MAX_TIME:
-            raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
+        if not 0 <= time <= MAX_TIME:
+            raise SchemaError(outside_times(f"{where}: the time is", is_instant, time))
         more: Any = promise - time + (timing.disorder or 0)
         told: tuple[Any, Any] = (time, promise)
         if is_instant:

@@ -104,8 +104,9 @@ FOREVER = Panes("", MAX_TIME + 1, MAX_TIME + 1, MAX_TIME + 1, 0, 0, (False, Fals
 
 def panes_of(window: Tumbling | Sliding, lateness: int) -> Panes:
     """The panes of windows whose lengths were checked."""
-    width, offset = whole(window.width), whole(window.offset)
+    width = whole(window.width)
     every = whole(window.every) if isinstance(window, Sliding) else width
+    offset = whole(window.offset) % every
     zone = window.zone if isinstance(window, Tumbling) else None
     clock = None
     if zone is not None:

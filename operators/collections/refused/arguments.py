@@ -8,14 +8,16 @@ from tokenring.operators.durations import Span, span_of
 
 
 def whole_number(operator: str, argument: str, value: Any, least: int | None) -> int:
-    """A whole number that an argument says, from `least` on, or any but 0; UsageError, naming both, for another."""
+    """A whole number that an argument says, from `least` to MAX_TIME, or any but 0 that is no greater, either way;
+    UsageError, naming both, for another."""
     try:
-        found = 0 if isinstance(value, bool) else index(value)
-        is_one = not isinstance(value, bool) and abs(found) <= MAX_TIME
+        found = None if isinstance(value, bool) else index(value)
     except TypeError:
-        is_one = False
-    if not is_one or (found == 0 if least is None else found < least):
+        found = None
+    if found is None or abs(found) > MAX_TIME or (found == 0 if least is None else found < least):
         said = "above or below 0" if least is None else f"{least} or more"
+        if found is not None and abs(found) > MAX_TIME:
+            said = f"from {-MAX_TIME if least is None else least} to {MAX_TIME}"
         raise UsageError(f"operator {operator!r}: {argument} must be a whole number, {said}, not {value!r}")
     return found
 

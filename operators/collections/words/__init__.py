@@ -7,6 +7,7 @@ with later(__name__):
     from tokenring.operators.collections.words.interning import Interned, interned_texts
     from tokenring.operators.collections.words.kinds import (
         KIND_WORDS,
+        OF_ALL,
         TIMES,
         TIMES_ADDED,
         Heaps,
@@ -26,6 +27,7 @@ __all__ = [
     "Interned",
     "KIND_WORDS",
     "KindRow",
+    "OF_ALL",
     "TIMES",
     "TIMES_ADDED",
     "by_value",

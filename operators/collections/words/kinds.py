@@ -47,6 +47,8 @@ def heaps_of(schema: Schema) -> Heaps:
 
 def key_in_words(schema: Schema, words: np.ndarray) -> str:
     """The columns and values of a key of canonical words, for messages."""
+    if schema.names == (OF_ALL,):
+        return "the key of all rows"
     columns: Any = [np.array([word]).view(dtype) for word, dtype in zip(words, schema.dtypes, strict=True)]
     row = Batch.wrap(schema, tuple(columns), 1, heaps_of(schema))
     said = []
@@ -99,12 +101,18 @@ TIMES = tuple([f"@{at}" for at in range(4)])
 """A row's own time, a column for each coordinate; a message's is less than or equal to those of its rows."""
 TIMES_ADDED = "@times"
 """How many times a row is added; below 0, taken away."""
+OF_ALL = "@all"
+"""A key that all rows share."""
 
 
-def nulls_of(pairs: Iterable[tuple[Kind, Kind]]) -> np.ndarray:
-    """Which columns of a key may be null on either side, and what word that is, int64 (such columns, 2); pairs: the
-    kinds of each column on both sides, alike but for that."""
-    found = [(at, one.null) for at, (one, other) in enumerate(pairs) if one.nullable or other.nullable]
+def nulls_of(pairs: Iterable[tuple[Kind, Kind]], nulls_meet: bool) -> np.ndarray:
+    """Which columns of a key may be null on either side, or, if nulls meet, on one alone, and what word that is, int64
+    (such columns, 2); pairs: the kinds of each column on both sides, alike but for that."""
+    found = [
+        (at, one.null)
+        for at, (one, other) in enumerate(pairs)
+        if one.nullable + other.nullable in ((1,) if nulls_meet else (1, 2))
+    ]
     return np.array(found, np.int64).reshape(len(found), 2)
 
 

@@ -195,8 +195,10 @@ class _State:
         """What went wrong."""
         if error == TOO_LATE:
             assert self._extents is not None, "other rows are never late"
-            times = [self._extents.left.time, self._extents.right.time]
-            return refused(self._columns.operator, self._arriving, times, operands[0], operands[1])
+            reaches = self._extents.left, self._extents.right
+            times, of_windows = [reach.window or reach.time for reach in reaches], reaches[0].window is not None
+            schema = Schema.of({times[0]: str(self._arriving.kind(reaches[0].time))})
+            return refused(self._columns.operator, schema, times, operands[0], operands[1], of_windows)
         side, slot, _ = operands
         found = self._keys.moving.batch(np.array([slot]))
         values = [found[name].tolist()[0] for name in found.schema.names]

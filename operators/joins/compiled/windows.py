@@ -1,6 +1,6 @@
 """Rows once for each of their windows, in the worker's inner loop: a stage of joins by window."""
 
-from tokenring.engine import kernel
+from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import (
     CompiledStage,
     StageBeginning,
@@ -20,6 +20,7 @@ from tokenring.engine.compiled import (
     world_at,
 )
 from tokenring.operators.joins.compiled.results import scratch
+from tokenring.operators.state import LEAST
 
 
 class Expanding(StageBeginning):
@@ -34,14 +35,22 @@ class Expanding(StageBeginning):
 @kernel
 def _list_windows(world: int, own: Expanding, message: int) -> tuple[Words, Words]:
     """(rows, ends): of each message of a burst its rows in all first windows, then in all second ones, and so on: rows
-    of a window stay together, which is cheaper later."""
+    of a window stay together, which is cheaper later. Where 64 bits do not have a row's windows, see `_ends` of
+    windowed_join."""
     times = column_of(message, own.time)
     width, every, offset = own.width, own.every, own.offset
     first, counts = scratch(world, len(times)), scratch(world, len(times))
     total = 0
     for i in range(len(times)):
-        number = (times[i] - offset - width) // every + 1
-        first[i], counts[i] = number * every + offset + width, (times[i] - offset) // every - number + 1
+        time = times[i]
+        last = (time - offset) // every
+        if time < LEAST + offset + width:
+            first[i], counts[i] = time, 1
+        elif last * every + offset > COMPLETE - width:
+            first[i], counts[i] = COMPLETE, 1
+        else:
+            number = (time - offset - width) // every + 1
+            first[i], counts[i] = number * every + offset + width, last - number + 1
         total += counts[i]
     rows, ends = scratch(world, total), scratch(world, total)
     count, start = 0, 0

@@ -15,7 +15,8 @@ FAR = 2**62 + 2**61
 class Reach:
     """How rows of one side match: from their own time in column `time` plus `start` to that plus `end`, or to the time
     in column `until`. They go when the other side's frontier has come to the end plus `due`; `together`, a message's
-    rows when the last of them does. A row is late before its message's time plus `first`."""
+    rows when the last of them does. A row is late before its message's time plus `first`. window: where `time` is when
+    a window ends, the column that the window is of."""
 
     time: str
     start: int = 0
@@ -24,6 +25,7 @@ class Reach:
     due: int = 0
     together: bool = False
     first: int = 0
+    window: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -41,9 +43,11 @@ class Extents:
     exact: bool
 
 
-def refused(operator: str, schema: Schema, columns: Sequence[str], time: Time, due: Time) -> TimeRegressionError:
+def refused(
+    operator: str, schema: Schema, columns: Sequence[str], time: Time, due: Time, ends: bool = False
+) -> TimeRegressionError:
     """What rows of a message raise that were due before it, or when 64 bits have ended. columns: where their times may
-    stand, the first in `schema`."""
+    stand, the first in `schema`; ends: see too_early."""
     if 0 <= due <= time and time > 0:
         return late_rows(operator, time, due)
-    return too_early(operator, schema, "a row is of", columns, due)
+    return too_early(operator, schema, columns, due, ends=ends)

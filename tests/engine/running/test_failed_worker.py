@@ -28,6 +28,29 @@ class Wordless(Exception):
         raise ZeroDivisionError
 
 
+def test_an_operator_that_raises_at_the_end_says_so() -> None:
+    """And not by the number that stands for it."""
+
+    def raiser(context: Any, token: Any) -> Callable[[Any, Any], None]:
+        def logic(rows: Any, output: Any) -> None:
+            assert rows.frontier == 0
+
+        token.drop()
+        return logic
+
+    def declare(worker: Worker, scope: Scope) -> Any:
+        handle, stream = scope.new_input(VALUE)
+        stream.unary("raiser", VALUE, raiser)
+        return handle
+
+    with simulated() as group:
+        (handle,) = build(group, declare)
+        settle(group)
+        handle.close()
+        with raises(OperatorError, "operator 'raiser'", "worker 0", "(input 0 at its end): AssertionError"):
+            settle(group)
+
+
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, Unusual, MemoryError, Wordless])
 @pytest.mark.parametrize("is_stage", [False, True])
 def test_rows_taken_by_an_operator_that_raises_are_not_passed(kind: type[BaseException], is_stage: bool) -> None:

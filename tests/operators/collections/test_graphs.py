@@ -27,6 +27,21 @@ def numbers_of(rows: Collection) -> Collection:
     return rows.select(**{name: tr.col(name).cast("int64") for name in rows.schema.names})
 
 
+def null_for_4(build: Callable[..., Collection]) -> Callable[..., Collection]:
+    """A program whose greatest node is null instead: where it comes in, and in what comes out."""
+
+    def nulled(value: tr.Expression) -> tr.Expression:
+        return tr.when(value != 4).then(value)
+
+    def with_null(edges: Collection, *others: Collection) -> Collection:
+        of_edges = edges.with_columns(k=nulled(tr.col("k")), v=nulled(tr.col("v")))
+        made = build(of_edges, *[other.with_columns(k=nulled(tr.col("k"))) for other in others])
+        kinds = zip(made.schema.names, made.schema.kinds, strict=True)
+        return made.with_columns(**{name: tr.col(name).fill_null(4) for name, kind in kinds if kind.nullable})
+
+    return with_null
+
+
 def graph_of(edges: Rows) -> networkx.DiGraph:
     return networkx.DiGraph(list(edges))
 
@@ -99,6 +114,13 @@ PROGRAMS: dict[str, tuple[int, Callable[..., Collection], Callable[..., Rows]]] 
     "closure of texts": (1, lambda rows: numbers_of(graphs.closure(texts_of(rows))), closed),
     "ranks of texts": (1, lambda rows: numbers_of(graphs.page_rank(texts_of(rows), ROUNDS)), ranked),
 }
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_null_is_a_node_too(name: str) -> None:
+    """It was where edges end, and not where they begin."""
+    inputs, build, expected = PROGRAMS[name]
+    check(null_for_4(build), expected, inputs, 2, seeds=2)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tokenring as tr
-from tests.errors import Fact, raises
+from tests.errors import Fact, assert_named, raises
 from tests.long_form import examples
 from tests.operators.collections.harness import at, run
 from tokenring.engine import MultiplicityOverflowError
@@ -190,3 +190,16 @@ def test_merges_keep_apart_what_does_not_fit(rows: list[tuple[int, int, int]]) -
     for word in (0, 1):
         kept, _ = spine.rows_of_keys(1, np.array([[word]], np.int64))
         assert sum(kept[-1].tolist()) == sum(times for k, _, times in rows if k == word)
+
+
+@pytest.mark.parametrize(
+    ("updates", "said"),
+    [([(3, 2**62, 0, 4)], "sum beyond"), ([(3, 1, 0, -1)], "fewer times than not at all")],
+)
+@pytest.mark.parametrize("key", ["", "k"])
+def test_what_is_wrong_of_all_rows_is_said_of_no_column(key: str, updates: Updates, said: str) -> None:
+    """A key of the library's own was shown, and the end as a number."""
+    with pytest.raises(tr.OperatorError) as raised:
+        run([updates], lambda rows: rows.aggregate(key, "told", s=tr.Sum("v"), low=tr.Min("v")), 1, 0)
+    assert_named(raised.value, "operator 'told'", "at 0", said, "key k=3" if key else "the key of all rows")
+    assert "@" not in str(raised.value) and str(2**63 - 1) not in str(raised.value)

@@ -201,6 +201,20 @@ def test_a_row_is_never_there_earlier() -> None:
         run([[(1, 2, 3, 1)]], lambda rows: rows.delay(tr.col("v") - 5), 1, 0)
 
 
+@pytest.mark.parametrize("v", [2**62, 2**63 - 1])
+@pytest.mark.parametrize("by", ["number", "each its own", "until"])
+def test_no_row_is_there_after_the_last_time(by: str, v: int) -> None:
+    """What stands behind was named, with no cure."""
+    later, found = {
+        "number": (lambda rows: rows.delay(2**62 - 1), 3 + 2**62 - 1),
+        "each its own": (lambda rows: rows.delay(tr.col("v")), 3 + v),
+        "until": (lambda rows: rows.delay(until=tr.col("v")), v),
+    }[by]
+    facts = "operator 'delay'", str(found), f"the last time is {2**62 - 1}", f"'v': {v}", ".filter("
+    with raises(tr.OperatorError, "operator 'delay' on worker 0", *facts):
+        run([[(1, 2, 3, 0), (1, v, 3, 1)]], later, 1, 0)
+
+
 def in_loop(rows: tr.Collection, at_round: Any) -> tr.Collection:
     with rows.stream.scope.loop() as loop:
         return rows.enter(loop, at_round).leave(loop)
@@ -228,6 +242,9 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
             ("operator 'delay'", "not in loop", "leave()"),
         ),
         (lambda rows: rows.threshold(0), ("operator 'threshold'", "most", "1 or more", "not 0")),
+        (lambda rows: rows.threshold(2**62), ("operator 'threshold'", "most", f"from 1 to {2**62 - 1}")),
+        (lambda rows: in_loop(rows, 2**62), ("operator 'enter'", "at_round", f"from 0 to {2**62 - 1}")),
+        (lambda rows: rows.arrange("k").first(-(2**62)), ("rows", f"from {1 - 2**62} to {2**62 - 1}")),
         (lambda rows: rows.threshold("3"), ("operator 'threshold'", "most", "whole number", "not '3'")),
         (lambda rows: rows.top("k", "v", 1.5), ("operator 'top'", "k must", "whole number", "not 1.5")),
         (lambda rows: rows.top("k", "v", True), ("operator 'top'", "k must", "whole number", "not True")),

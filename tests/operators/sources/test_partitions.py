@@ -253,6 +253,7 @@ def test_what_cannot_be_is_refused() -> None:
         (UsageError, ("list of at least one name", "not [1]"), source(partitions=[1])),
         (UsageError, ("list of at least one name", "a text each", "not [1, 1, 2]"), source(partitions=[1, 1, 2])),
         (UsageError, ("list of at least one name", "a text each", "not 5"), source(partitions=5)),
+        (UsageError, ("a text each", "not [0, 1, 2, 3, 4, 5, ...]"), source(partitions=list(range(600)))),
         (UsageError, ("'late' is named twice",), source(partitions=["late", "early", "late"])),
         (UsageError, ("one worker", "per_worker="), source(partitions=["late"], per_worker=True)),
         (UsageError, ("function(partition)", "takes ()"), source(lambda: iter(()), partitions=["late"])),
