@@ -113,7 +113,7 @@ class Group:
         self.require_ours()
         self._take_in(limit_s)
         self._stopped.look((index, self.processes[index].pid) for index in self._running)
-        if self._interrupts.noted:
+        if self._interrupts.is_due:
             self._interrupted()
         if self._budget is not None and self._budget.failure is not None and not self._failures:
             failure = self._budget.failure

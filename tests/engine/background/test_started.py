@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -219,3 +221,63 @@ def ask_for_ever(group: tr.RunningGroup) -> None:
 def test_ctrl_c_in_the_block_is_an_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt), tr.start(serve, 2):
         os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_another_thread_may_wait() -> None:
+    with tr.start(serve, 2) as group:
+        waiting = Thread(target=group.wait)
+        waiting.start()
+        group.finish()
+        waiting.join(WATCHDOG_S)
+    assert group.wait() == [0, 1]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_blocks_of_one_process_end_in_any_order(first: int) -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    blocks = [tr.start(serve, 1), tr.start(serve, 1)]
+    groups = [block.__enter__() for block in blocks]
+    blocks[first].__exit__(None, None, None)
+    assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL, "it leaves the other block by an exception"
+    assert groups[1 - first].health(WATCHDOG_S).live
+    blocks[1 - first].__exit__(None, None, None)
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_signals_are_an_event_loops_in_the_block_and_once_a_run_has_ended(number: int) -> None:
+    came: list[int] = []
+    launcher = os.getpid()
+
+    async def until(count: int) -> None:
+        while len(came) < count:
+            await asyncio.sleep(0.01)
+
+    async def served() -> None:
+        asyncio.get_running_loop().add_signal_handler(number, came.append, number)
+        with tr.start(serve, 1):
+            signal.raise_signal(number)
+            await asyncio.wait_for(until(1), WATCHDOG_S)
+        tr.execute(lambda _: os.kill(launcher, number), workers=1)
+        await asyncio.wait_for(until(2), WATCHDOG_S)
+        await asyncio.sleep(0.05)
+
+    asyncio.run(served())
+    assert came == [number] * 2
+
+
+def test_a_note_in_the_block_leaves_ctrl_c_to_it() -> None:
+    """It comes before the worker says that it heeds a stop: else there is nothing to let through."""
+
+    def program(worker: tr.Worker) -> None:
+        worker.report("there")
+        time.sleep(0.2)
+        serve(worker)
+
+    notes: list[str] = []
+    with tr.start(program, 1, on_note=lambda _, note: notes.append(note)) as group:
+        while not notes:
+            group.poll()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
