@@ -7,10 +7,10 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,20 @@ def serve(worker: tr.Worker) -> int:
 
 def by_value(scope: tr.Scope) -> Any:
     return scope.import_arrangement("rows").collection().aggregate("v", n=tr.Count())
+
+
+def telling(worker: tr.Worker) -> int:
+    """A view without rows, and a note at each step: 0, 1, ..."""
+    with worker.dataflow("base") as scope:
+        rows, stream = scope.new_input(UPDATE)
+        stream.collection("time", "times").arrange("k").export("rows", history=3)
+    rows.advance_to(1)
+    number = 0
+    while not worker.stopping:
+        worker.step_or_park(0.001)
+        worker.report(number)
+        number += 1
+    return number
 
 
 def failing(worker: tr.Worker) -> None:
@@ -223,13 +237,32 @@ def test_ctrl_c_in_the_block_is_an_interrupt() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_another_thread_may_wait() -> None:
-    with tr.start(serve, 2) as group:
-        waiting = Thread(target=group.wait)
-        waiting.start()
-        group.finish()
-        waiting.join(WATCHDOG_S)
-    assert group.wait() == [0, 1]
+@pytest.mark.parametrize("waits", [False, True])
+def test_threads_ask_side_by_side_and_notes_keep_their_order(waits: bool) -> None:
+    """Who takes a note may ask the group itself."""
+    notes: dict[int, list[int]] = {0: [], 1: []}
+
+    def take(worker: int, note: int) -> None:
+        notes[worker].append(note)
+        if note == 10:
+            group.health()
+
+    with tr.start(telling, 2, on_note=take) as group, ThreadPoolExecutor(4) as threads:
+        waiting = threads.submit(group.wait) if waits else None
+        rows = threads.map(lambda key: group.query("rows", key=key, timeout_s=WATCHDOG_S).rows.num_rows, range(100))
+        assert set(rows) == {0}
+        group.stop()
+        assert waiting is None or waiting.result() == group.wait()
+    assert [list(range(count)) for count in group.wait()] == [notes[0], notes[1]]
+
+
+def test_a_thread_that_waits_hears_that_the_block_was_left() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        with suppress(ZeroDivisionError), tr.start(serve, 2) as group:
+            waiting = threads.submit(group.wait)
+            1 / 0  # noqa: B018
+        with raises(tr.UsageError, "the group has ended"):
+            waiting.result()
 
 
 @pytest.mark.parametrize("first", [0, 1])
