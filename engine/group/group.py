@@ -14,7 +14,7 @@ from tokenring.engine import budget as budgets
 from tokenring.engine import errors
 from tokenring.engine.errors import OperatorError, UsageError, WorkerError
 from tokenring.engine.group.interrupts import Interrupts
-from tokenring.engine.group.processes import Process
+from tokenring.engine.group.processes import TAKEN, Process
 from tokenring.engine.group.stopped import LOOK_S, StoppedWatch
 from tokenring.engine.group.traces import TRACE
 from tokenring.engine.running import Publication, put_in_place
@@ -259,10 +259,9 @@ class Group:
         code = process.exit_code()
         if index in self._results or index in self._failures:
             return
-        how = f"exited with status {code}" if code is None or code >= 0 else f"was killed by {_name(-code)}"
         self._failures[index] = {
             "kind": "death",
-            "text": f"worker {index} {how} before its work was done; the run is void",
+            "text": f"worker {index} {_how(code)} before its work was done; the run is void",
         }
 
     def _failure(self) -> Exception:
@@ -316,6 +315,16 @@ class Group:
         for process in self.processes:
             process.close()
         self.processes.clear()
+
+
+def _how(code: int | None) -> str:
+    """A process ended."""
+    if code == TAKEN:
+        return (
+            "ended (how, this program has taken from the group: to be told, it leaves SIGCHLD alone, or waits only for "
+            "children of its own, which os.waitpid(-1, ...) and SIG_IGN do not)"
+        )
+    return f"exited with status {code}" if code is None or code >= 0 else f"was killed by {_name(-code)}"
 
 
 def _name(number: int) -> str:

@@ -12,7 +12,7 @@ from types import FrameType
 
 from tokenring.shm.kernels import ENDING_SIGNALS, DeferredSignals
 
-__all__ = ["DeferredSignals", "Interrupted", "Interrupts", "leave_to_launcher"]
+__all__ = ["DeferredSignals", "Interrupted", "Interrupts", "leave_to_launcher", "wait_for_own_children"]
 
 _PYTHONS_OWN = (signal.default_int_handler, signal.SIG_DFL)
 
@@ -23,6 +23,11 @@ def leave_to_launcher() -> None:
     """
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
+
+
+def wait_for_own_children() -> None:
+    """In a worker or the fork server: how its children end is its to hear, whatever the program does at SIGCHLD."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 class Interrupted(BaseException):
