@@ -77,9 +77,7 @@ class RunningGroup:
         """Whether the group is ready, all dataflows being built, and live, all workers coming round: at once where they
         do, and within so many seconds where one does not. No worker is asked. Raises what `execute` does where one has
         failed."""
-        self._require_running()
-        pids = [process.pid for process in self._group.running]
-        return health_of(os.getpid(), pids, within_s, self.poll)
+        return health_of(os.getpid(), self._workers(), within_s, self.poll)
 
     def wait(self) -> Results:
         """Wait until all workers have ended; what the program returned on each. Raises what `execute` does."""
@@ -99,25 +97,32 @@ class RunningGroup:
         if self._is_over or self._results is not None:
             raise UsageError(ENDED)
 
+    def _workers(self) -> list[int]:
+        """The processes that have not ended; UsageError if all have."""
+        self.poll()
+        pids = [process.pid for process in self._group.running]
+        if not pids:
+            raise UsageError(ENDED)
+        return pids
+
     def look_again(self) -> None:
         """A worker has ended: find those that there are when they are asked something."""
         self._known = None
 
     def asked(self, timeout_s: float) -> AskedGroup:
         """The group as those see it who ask it something, once all workers take questions."""
-        self._require_running()
         deadline = time.monotonic() + timeout_s
-        while (known := self._known) is None:
-            self.poll()
-            pids = [process.pid for process in self._group.running]
+        while True:
+            pids, known = self._workers(), self._known
+            if known is not None:
+                return known
             found = running_groups(pids)
             if found and len(found[0].workers) == len(pids):
                 self._known = found[0]
             elif time.monotonic() > deadline:
-                raise WorkerError(f"the group takes no questions within {timeout_s:g} s: it is starting, or has ended")
+                raise WorkerError(f"the group takes no questions within {timeout_s:g} s: it is starting, or ending")
             else:
                 time.sleep(_PAUSE_S)
-        return known
 
 
 R = TypeVar("R", bound=RunningGroup)

@@ -190,13 +190,18 @@ def test_a_group_that_has_ended_is_asked_nothing(is_right: bool) -> None:
         assert group.wait() == [0, 1]
 
 
-def test_nor_is_one_that_was_waited_for_in_the_block() -> None:
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_nor_is_one_that_has_ended_in_the_block(is_waited_for: bool) -> None:
     with tr.start(serve, 2) as group:
+        group.health(WATCHDOG_S)
         group.stop()
-        assert group.wait() == [0, 1]
-        for ask in (group.health, group.views, lambda: group.query("rows")):
+        while not is_waited_for and group._group.running:
+            group.poll()
+        assert not is_waited_for or group.wait() == [0, 1]
+        for ask in (group.health, group.views, lambda: group.query("rows"), lambda: group.end_worker(1)):
             with raises(tr.UsageError, "the group has ended"):
                 ask()
+    assert group.wait() == [0, 1]
 
 
 @pytest.mark.parametrize("start", ["fork", "forkserver"])
