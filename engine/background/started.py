@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tokenring.engine.ask import WITHIN_S, Health, health_of, running_groups
 from tokenring.engine.ask import Group as AskedGroup
 from tokenring.engine.errors import UsageError, WorkerError
-from tokenring.engine.group import Group, Interrupted, Interrupts, Program, Results, launched, taken_by, warm_up
+from tokenring.engine.group import ENDED, Group, Interrupted, Interrupts, Program, Results, launched, taken_by, warm_up
 from tokenring.engine.install import code_of, install, remove
 from tokenring.engine.worker import Config, Worker
 from tokenring.shm.memory import FINISH, STOP
@@ -24,6 +24,9 @@ class RunningGroup:
     """A group that runs. What its workers report is taken in whenever it is asked something, and by `wait`. Once it has
     ended, who asks it something gets a UsageError; to finish or to stop it is then nothing. In a process that the
     program forks within the block all of this is a UsageError, and to leave the block is nothing to the group.
+
+    Several threads may ask it, while one waits, too. on_note is called by whichever takes a note in, by one at a time,
+    in each worker's order: it may ask the group itself, but not wait for another thread that does.
     """
 
     def __init__(self, group: Group, interrupts: Interrupts) -> None:
@@ -74,9 +77,7 @@ class RunningGroup:
         """Whether the group is ready, all dataflows being built, and live, all workers coming round: at once where they
         do, and within so many seconds where one does not. No worker is asked. Raises what `execute` does where one has
         failed."""
-        self._require_running()
-        pids = [process.pid for process in self._group.running]
-        return health_of(os.getpid(), pids, within_s, self.poll)
+        return health_of(os.getpid(), self._workers(), within_s, self.poll)
 
     def wait(self) -> Results:
         """Wait until all workers have ended; what the program returned on each. Raises what `execute` does."""
@@ -94,7 +95,15 @@ class RunningGroup:
     def _require_running(self) -> None:
         self._group.require_ours()
         if self._is_over or self._results is not None:
-            raise UsageError("the group has ended: nothing can be asked of it any more")
+            raise UsageError(ENDED)
+
+    def _workers(self) -> list[int]:
+        """The processes that have not ended; UsageError if all have."""
+        self.poll()
+        pids = [process.pid for process in self._group.running]
+        if not pids:
+            raise UsageError(ENDED)
+        return pids
 
     def look_again(self) -> None:
         """A worker has ended: find those that there are when they are asked something."""
@@ -102,19 +111,18 @@ class RunningGroup:
 
     def asked(self, timeout_s: float) -> AskedGroup:
         """The group as those see it who ask it something, once all workers take questions."""
-        self._require_running()
         deadline = time.monotonic() + timeout_s
-        while self._known is None:
-            self.poll()
-            pids = [process.pid for process in self._group.running]
+        while True:
+            pids, known = self._workers(), self._known
+            if known is not None:
+                return known
             found = running_groups(pids)
             if found and len(found[0].workers) == len(pids):
                 self._known = found[0]
             elif time.monotonic() > deadline:
-                raise WorkerError(f"the group takes no questions within {timeout_s:g} s: it is starting, or has ended")
+                raise WorkerError(f"the group takes no questions within {timeout_s:g} s: it is starting, or ending")
             else:
                 time.sleep(_PAUSE_S)
-        return self._known
 
 
 R = TypeVar("R", bound=RunningGroup)

@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.group.child import Program
-    from tokenring.engine.group.group import Group, Results
+    from tokenring.engine.group.group import ENDED, Group, Results
     from tokenring.engine.group.interrupts import DeferredSignals, Interrupted, Interrupts
     from tokenring.engine.group.launcher import execute, launched
     from tokenring.engine.group.linux import die_with_parent
@@ -24,6 +24,7 @@ with later(__name__):
 
 __all__ = [
     "DeferredSignals",
+    "ENDED",
     "Group",
     "Interrupted",
     "Interrupts",

@@ -13,6 +13,7 @@ from tokenring.engine.ask import KeptHold, Requests, answer_questions
 from tokenring.engine.data import text_of
 from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from tokenring.engine.group.frames import write_message
+from tokenring.engine.group.interrupts import wait_for_own_children
 from tokenring.engine.group.linux import allow_tracing, die_with_parent, keep_little
 from tokenring.engine.group.processes import limit_met
 from tokenring.engine.group.traces import trace_of
@@ -51,6 +52,7 @@ def live(
     not pinned; parent: its own, if that is not the launcher; worker_class: what the program is given."""
     status, process = 1, os.getpid()
     try:
+        wait_for_own_children()
         forbid_compilation(index)
         die_with_parent(parent or launcher)
         allow_tracing()

@@ -4,6 +4,7 @@ import os
 import selectors
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -13,7 +14,7 @@ from tokenring.engine import budget as budgets
 from tokenring.engine import errors
 from tokenring.engine.errors import OperatorError, UsageError, WorkerError
 from tokenring.engine.group.interrupts import Interrupts
-from tokenring.engine.group.processes import Process
+from tokenring.engine.group.processes import TAKEN, Process
 from tokenring.engine.group.stopped import LOOK_S, StoppedWatch
 from tokenring.engine.group.traces import TRACE
 from tokenring.engine.running import Publication, put_in_place
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _GRACE_S = 0.5  # how long workers get to notice that the group stops
 _SAME_S = 0.5  # within which a SIGTERM after a SIGTERM is the same: `timeout` sends one to the launcher and one to all
 _AGREEMENT_S = 5.0  # and to tell what they have declared, if that is not what others have: all of them notice at once
+
+ENDED = "the group has ended: nothing can be asked of it any more"
 
 OnNote = Callable[[int, Any], None]
 
@@ -47,7 +50,9 @@ class Results(list[Any]):
 
 
 class Group:
-    """The workers' processes, results and failures."""
+    """The workers' processes, results and failures. Several threads may ask it: they wait for workers side by side, and
+    see to what has come one at a time, `on_note` included, which so may ask the group itself.
+    """
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class Group:
         self._interrupts = interrupts
         self._on_note = on_note
         self._budget = budget
+        self._lock = threading.RLock()
         self._selector = selectors.DefaultSelector()
         self._running: set[int] = set()
         self._attached = 0
@@ -75,6 +81,7 @@ class Group:
         self._dropped: list[list[Any]] = []  # what a stop left open, as workers told
         self._terminated_at = 0.0  # when SIGTERM asked for that
         self._results: dict[int, Any] = {}
+        self._whole: Results | None = None
         self._failures: dict[int, dict[str, Any]] = {}
         self._publications: list[Publication] = []
         self._stopped = StoppedWatch()
@@ -112,8 +119,15 @@ class Group:
         """Take in what workers tell, for so long if they tell nothing; raises for the first failure."""
         self.require_ours()
         self._take_in(limit_s)
+        with self._lock:
+            self._look()
+
+    def _look(self) -> None:
+        """See to what has come of it; UsageError if another thread has left the block."""
+        if not self.processes:
+            raise UsageError(ENDED)
         self._stopped.look((index, self.processes[index].pid) for index in self._running)
-        if self._interrupts.noted:
+        if self._interrupts.is_due:
             self._interrupted()
         if self._budget is not None and self._budget.failure is not None and not self._failures:
             failure = self._budget.failure
@@ -130,8 +144,14 @@ class Group:
         """Collect results until every worker has ended; raises for the first failure."""
         while self._running:
             self.poll(LOOK_S if self._budget is None else budgets.LOOK_S)
-        if self._failures:  # raised before, out of a question, and caught there
-            raise self._failure()
+        with self._lock:
+            if self._failures:  # raised before, out of a question, and caught there
+                raise self._failure()
+            if self._whole is None:
+                self._whole = self._results_of_all()
+            return self._whole
+
+    def _results_of_all(self) -> Results:
         put_in_place(self._publications)  # now, and not before: all workers were right to their end
         results = Results([self._results[index] for index in range(self._config.workers)])
         results.stopped = self._stopped_at()
@@ -148,18 +168,27 @@ class Group:
 
     def _take_in(self, limit_s: float | None) -> None:
         """Wait until a worker has written something or has ended, or until a signal has come, and see to it."""
-        for key, _ in self._selector.select(limit_s):
-            index = key.data
-            if index is None:
-                self._interrupts.woken()
-            if index not in self._running:
-                continue
-            process = self.processes[index]
-            self._read(index)
-            if process.reader.ended and process.reader.pipe in self._selector.get_map():
-                self._selector.unregister(process.reader.pipe)
-            if key.fd == process.pidfd:
-                self._ended(index)
+        try:
+            come = self._selector.select(limit_s)
+        except ValueError:  # another thread has left the block, and closed it
+            come = []
+        with self._lock:
+            for key, _ in come if self.processes else []:
+                self._see_to(key)
+
+    def _see_to(self, key: selectors.SelectorKey) -> None:
+        """A worker has written something or has ended, or a signal has come, unless another thread saw to it."""
+        index = key.data
+        if index is None:
+            self._interrupts.woken()
+        if index not in self._running:
+            return
+        process = self.processes[index]
+        self._read(index)
+        if process.reader.ended and process.reader.pipe in self._selector.get_map():
+            self._selector.unregister(process.reader.pipe)
+        if key.fd == process.pidfd and index in self._running:  # `on_note` may have asked, which saw it end
+            self._ended(index)
 
     def _read(self, index: int) -> None:
         for message in self.processes[index].reader.read():
@@ -214,9 +243,11 @@ class Group:
     def ask_to_end(self, how: int) -> None:
         """Ask for a FINISH or a STOP, where neither was asked for."""
         self.require_ours()
-        self._is_ending = True
-        exchange_if(self._segment.address(self._segment.layout.ending), 0, how)
-        wake_all(self._segment, self._lot)
+        with self._lock:
+            if self.processes:  # else another thread has left the block, and the segment is gone
+                self._is_ending = True
+                exchange_if(self._segment.address(self._segment.layout.ending), 0, how)
+                wake_all(self._segment, self._lot)
 
     def _ended(self, index: int) -> None:
         """A worker's process has ended: see how."""
@@ -228,15 +259,15 @@ class Group:
         code = process.exit_code()
         if index in self._results or index in self._failures:
             return
-        how = f"exited with status {code}" if code is None or code >= 0 else f"was killed by {_name(-code)}"
         self._failures[index] = {
             "kind": "death",
-            "text": f"worker {index} {how} before its work was done; the run is void",
+            "text": f"worker {index} {_how(code)} before its work was done; the run is void",
         }
 
     def _failure(self) -> Exception:
         """Stop the others, then make the exception for the most telling failure."""
-        self._stop()
+        if self._running:
+            self._stop()
         disagree = any("declared" in failure for failure in self._failures.values())
         deadline = time.monotonic() + (_AGREEMENT_S if disagree else _GRACE_S)
         while self._running and (left_s := deadline - time.monotonic()) > 0 and not self._interrupts.noted:
@@ -261,6 +292,10 @@ class Group:
 
     def end(self) -> None:
         """Leave no process, no thread and no descriptor behind."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
         if self._budget is not None:
             self._budget.close()
         living = [process for process in self.processes if process.exit_code(wait=False) is None]
@@ -280,6 +315,16 @@ class Group:
         for process in self.processes:
             process.close()
         self.processes.clear()
+
+
+def _how(code: int | None) -> str:
+    """A process ended."""
+    if code == TAKEN:
+        return (
+            "ended (how, this program has taken from the group: to be told, it leaves SIGCHLD alone, or waits only for "
+            "children of its own, which os.waitpid(-1, ...) and SIG_IGN do not)"
+        )
+    return f"exited with status {code}" if code is None or code >= 0 else f"was killed by {_name(-code)}"
 
 
 def _name(number: int) -> str:

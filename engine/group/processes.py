@@ -11,6 +11,9 @@ from typing import NoReturn
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.frames import MessageReader
 
+TAKEN = 256
+"""As an exit status, which goes to 255: somebody else in this process has waited for it, and has it."""
+
 
 class Process:
     """A worker process. That it has ended is seen at the process itself, not at its pipe, whose writing end may live on
@@ -30,14 +33,18 @@ class Process:
         self.pidfd = os.pidfd_open(self.pid)
 
     def exit_code(self, wait: bool = True) -> int | None:
-        """Its exit status, or minus the signal that killed it; None if it lives and is not to be waited for."""
+        """Its exit status, or minus the signal that killed it, or TAKEN; None if it lives and is not to be waited for.
+        """
         if self._status is None and self._ask is not None:
             if self.pidfd < 0 or select.select([self.pidfd], [], [], None if wait else 0)[0]:
                 self._status = self._ask()
         elif self._status is None:
-            pid, status = os.waitpid(self.pid, 0 if wait else os.WNOHANG)
-            if pid:
-                self._status = os.waitstatus_to_exitcode(status)
+            try:
+                pid, status = os.waitpid(self.pid, 0 if wait else os.WNOHANG)
+            except ChildProcessError:
+                self._status = TAKEN
+            else:
+                self._status = os.waitstatus_to_exitcode(status) if pid else None
         return self._status
 
     def ended_before(self) -> None:

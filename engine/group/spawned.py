@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from tokenring.engine.group.child import live, told
 from tokenring.engine.group.frames import write_message
-from tokenring.engine.group.interrupts import leave_to_launcher
+from tokenring.engine.group.interrupts import leave_to_launcher, wait_for_own_children
 from tokenring.engine.group.linux import die_with_parent
 from tokenring.engine.group.named import resolve
 from tokenring.engine.group.threads import has_polars_pool, refuse_polars
@@ -47,6 +47,7 @@ def server(orders: int, pipes: list[int], requests: int, answers: int) -> NoRetu
         for index, pipe in enumerate(pipes):
             write_message(pipe, told(error, index))
         os._exit(1)
+    wait_for_own_children()
     me, pids = os.getpid(), []
     lacks_polars = has_polars_pool()  # it may be used where the program is imported
     for index, pipe in enumerate(pipes):

@@ -120,7 +120,8 @@ class Server:
             if descriptor >= 0:
                 os.close(descriptor)
         if self._pid:
-            os.waitpid(self._pid, 0)
+            with suppress(ChildProcessError):  # the program's own SIGCHLD handler has waited for it
+                os.waitpid(self._pid, 0)
 
 
 def _orders(told: dict[str, Any], segment: Segment, lot: ParkingLot, config: Config) -> int:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class RunningGroup(engine.RunningGroup):
-    """A group that runs: `tr.start` gives it. What its workers report is taken in whenever it is asked something."""
+    """A group that runs: `tr.start` gives it. What its workers report is taken in whenever it is asked something, by
+    whichever thread."""
 
     def views(self, timeout_s: float = ANSWER_S) -> "Shared":
         """What its dataflows export (`Arranged.export`), with sizes over all workers, and what is installed."""

@@ -25,7 +25,7 @@ class DeferredSignals:
         self._defaults = defaults
 
     def __enter__(self) -> "DeferredSignals":
-        if threading.current_thread() is threading.main_thread():
+        if self.is_main:
             try:
                 self.hold()
             except BaseException:
@@ -34,9 +34,15 @@ class DeferredSignals:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.let_go()
+        if self.is_main:
+            self.let_go()
         if self.noted:
             signal.raise_signal(self.noted[0])
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this thread is the one whose handlers they are."""
+        return threading.current_thread() is threading.main_thread()
 
     def hold(self) -> None:
         """Note signals from now on."""

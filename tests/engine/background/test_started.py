@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +50,20 @@ def serve(worker: tr.Worker) -> int:
 
 def by_value(scope: tr.Scope) -> Any:
     return scope.import_arrangement("rows").collection().aggregate("v", n=tr.Count())
+
+
+def telling(worker: tr.Worker) -> int:
+    """A view without rows, and a note at each step: 0, 1, ..."""
+    with worker.dataflow("base") as scope:
+        rows, stream = scope.new_input(UPDATE)
+        stream.collection("time", "times").arrange("k").export("rows", history=3)
+    rows.advance_to(1)
+    number = 0
+    while not worker.stopping:
+        worker.step_or_park(0.001)
+        worker.report(number)
+        number += 1
+    return number
 
 
 def failing(worker: tr.Worker) -> None:
@@ -174,13 +190,18 @@ def test_a_group_that_has_ended_is_asked_nothing(is_right: bool) -> None:
         assert group.wait() == [0, 1]
 
 
-def test_nor_is_one_that_was_waited_for_in_the_block() -> None:
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_nor_is_one_that_has_ended_in_the_block(is_waited_for: bool) -> None:
     with tr.start(serve, 2) as group:
+        group.health(WATCHDOG_S)
         group.stop()
-        assert group.wait() == [0, 1]
-        for ask in (group.health, group.views, lambda: group.query("rows")):
+        while not is_waited_for and group._group.running:
+            group.poll()
+        assert not is_waited_for or group.wait() == [0, 1]
+        for ask in (group.health, group.views, lambda: group.query("rows"), lambda: group.end_worker(1)):
             with raises(tr.UsageError, "the group has ended"):
                 ask()
+    assert group.wait() == [0, 1]
 
 
 @pytest.mark.parametrize("start", ["fork", "forkserver"])
@@ -219,3 +240,82 @@ def ask_for_ever(group: tr.RunningGroup) -> None:
 def test_ctrl_c_in_the_block_is_an_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt), tr.start(serve, 2):
         os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_threads_ask_side_by_side_and_notes_keep_their_order(waits: bool) -> None:
+    """Who takes a note may ask the group itself."""
+    notes: dict[int, list[int]] = {0: [], 1: []}
+
+    def take(worker: int, note: int) -> None:
+        notes[worker].append(note)
+        if note == 10:
+            group.health()
+
+    with tr.start(telling, 2, on_note=take) as group, ThreadPoolExecutor(4) as threads:
+        waiting = threads.submit(group.wait) if waits else None
+        rows = threads.map(lambda key: group.query("rows", key=key, timeout_s=WATCHDOG_S).rows.num_rows, range(100))
+        assert set(rows) == {0}
+        group.stop()
+        assert waiting is None or waiting.result() == group.wait()
+    assert [list(range(count)) for count in group.wait()] == [notes[0], notes[1]]
+
+
+def test_a_thread_that_waits_hears_that_the_block_was_left() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        with suppress(ZeroDivisionError), tr.start(serve, 2) as group:
+            waiting = threads.submit(group.wait)
+            1 / 0  # noqa: B018
+        with raises(tr.UsageError, "the group has ended"):
+            waiting.result()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_blocks_of_one_process_end_in_any_order(first: int) -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    blocks = [tr.start(serve, 1), tr.start(serve, 1)]
+    groups = [block.__enter__() for block in blocks]
+    blocks[first].__exit__(None, None, None)
+    assert signal.getsignal(signal.SIGTERM) != signal.SIG_DFL, "it leaves the other block by an exception"
+    assert groups[1 - first].health(WATCHDOG_S).live
+    blocks[1 - first].__exit__(None, None, None)
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_signals_are_an_event_loops_in_the_block_and_once_a_run_has_ended(number: int) -> None:
+    came: list[int] = []
+    launcher = os.getpid()
+
+    async def until(count: int) -> None:
+        while len(came) < count:
+            await asyncio.sleep(0.01)
+
+    async def served() -> None:
+        asyncio.get_running_loop().add_signal_handler(number, came.append, number)
+        with tr.start(serve, 1):
+            signal.raise_signal(number)
+            await asyncio.wait_for(until(1), WATCHDOG_S)
+        tr.execute(lambda _: os.kill(launcher, number), workers=1)
+        await asyncio.wait_for(until(2), WATCHDOG_S)
+        await asyncio.sleep(0.05)
+
+    asyncio.run(served())
+    assert came == [number] * 2
+
+
+def test_a_note_in_the_block_leaves_ctrl_c_to_it() -> None:
+    """It comes before the worker says that it heeds a stop: else there is nothing to let through."""
+
+    def program(worker: tr.Worker) -> None:
+        worker.report("there")
+        time.sleep(0.2)
+        serve(worker)
+
+    notes: list[str] = []
+    with tr.start(program, 1, on_note=lambda _, note: notes.append(note)) as group:
+        while not notes:
+            group.poll()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)

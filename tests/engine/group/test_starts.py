@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,29 @@ def test_failures_are_told(start: str) -> None:
         execute(failing, workers=2, start=start)
     with raises(WorkerError, "worker 1", "SIGKILL"):
         execute(dying, workers=2, start=start)
+
+
+def wait_for_all(*_: Any) -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, wait_for_all])
+@pytest.mark.parametrize("start", ["fork", *ONE_OF_FRESH])
+def test_a_program_that_waits_for_all_children_takes_their_status_only(start: str, handler: Any) -> None:
+    """Results and errors are what they were; that and how a fork server's workers died is for it to tell."""
+    before = signal.signal(signal.SIGCHLD, handler)
+    try:
+        assert [index for index, *_ in execute(partial(sums, rounds=1), workers=2, start=start)] == [0, 1]
+        with raises(OperatorError, {"worker 0", "worker 1"}, "ArithmeticError: no"):
+            execute(failing, workers=2, start=start)
+        with raises(WorkerError, "worker 1", *(["SIGKILL"] if start == "forkserver" else ["SIGCHLD", "os.waitpid"])):
+            execute(dying, workers=2, start=start)
+        with pytest.raises(ZeroDivisionError):
+            execute(waiting, workers=2, start=start, on_start=lambda _: 1 // 0)  # type: ignore[arg-type]
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 @pytest.mark.parametrize("start", ONE_OF_FRESH)
