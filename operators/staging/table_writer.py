@@ -87,7 +87,7 @@ class TableWriter:
             if time < 0:
                 raise SchemaError(before_times(f"{where}: the time is", column.kind.is_instant, time))
             raise SchemaError(f"{where}: the time is {time}; times go from 0 to {MAX_TIME}")
-        ordered = words[0] >= self._latest and bool((words[1:] >= words[:-1]).all())
+        ordered = bool(words[0] >= self._latest and (words[1:] >= words[:-1]).all())
         self._is_ordered = self._is_ordered and ordered
         self._latest = int(words[-1])
 
