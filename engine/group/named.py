@@ -2,7 +2,6 @@
 """
 
 import importlib
-import inspect
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -10,16 +9,11 @@ from types import ModuleType
 from typing import Any
 
 from tokenring.engine.errors import UsageError
-from tokenring.engine.install import file_of, module_of
+from tokenring.engine.install import file_of, module_of, taken_by
 
 MAIN = "__tokenring_main__"
 """What the program's own file is called where a worker imports it; so `if __name__ == "__main__"` is not entered."""
 
-_BY_POSITION = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    inspect.Parameter.VAR_POSITIONAL,
-)
 _INSTEAD = {"worker": "tokenring.execute(program)", "scope": "tokenring.run(pipeline)"}
 
 
@@ -97,26 +91,6 @@ def import_program(path: str) -> ModuleType:
             del sys.modules[MAIN]
             raise
     return sys.modules[MAIN]
-
-
-def taken_by(called: str, function: Callable[..., Any]) -> str:
-    """What its one parameter says it is, by its annotation or, without one, by its name, in small letters: "worker",
-    "scope", or something else; "" where nothing is known of it. UsageError if it takes nothing, or needs more.
-
-    called: the function's name, for the error.
-    """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # written in C
-        return ""
-    first = next((one for one in parameters if one.kind in _BY_POSITION), None)
-    others = [one for one in parameters if one is not first and one.default is one.empty]
-    if first is None or any(one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in others):
-        takes = f"({', '.join(map(str, parameters))})" if parameters else "nothing"
-        raise UsageError(f"{called} takes {takes}; a program takes its worker, or a scope, and nothing else")
-    noted = first.annotation
-    said = "" if noted is first.empty else noted if isinstance(noted, str) else getattr(noted, "__name__", "")
-    return (said.strip("'\"").rpartition(".")[2] or first.name).lower()
 
 
 def require_function_of(what: str, function: Any, caller: str) -> None:

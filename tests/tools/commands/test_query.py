@@ -89,6 +89,7 @@ def test_the_list_says_what_is_kept(group: Serving) -> None:
         (("rows", "--key", "one"), "'one' is no int64"),
         (("rows", "--key", "1,2"), "the key of 'rows' is (key)"),
         (("rows", "--time", "-7"), "forgotten"),
+        (("rows", "--time", "9" * 20), "times are finished up to"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(group: Serving, arguments: tuple[str, ...], cure: str) -> None:

@@ -54,6 +54,8 @@ def test_a_stuck_run_is_explained(tmp_path: Path) -> None:
     [
         (("1",), "process 1 runs no group of this user; `tokenring why` lists those that do"),
         (("1", "--time", "soon"), "--time 'soon' is none; give a whole number, or several with commas for a loop"),
+        (("1", "--time", "9" * 20), f"--time {'9' * 20} is none; times go from 0 to 4611686018427387903"),
+        (("1", "--time", "7,-1"), "--time 7,-1 is none; times go from 0 to 4611686018427387903"),
         (("1", "--port", "input"), "--port needs an --operator"),
         (("1", "--operator", "a", "--port", "side"), "--port 'side' is none; give input, output"),
         (("--operator", "a"), "need a PROCESS"),

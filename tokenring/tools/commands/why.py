@@ -109,10 +109,14 @@ def port_of(text: str | None, operator: str | None) -> tuple[str, int]:
 
 
 def time_of(text: str | None) -> Any:
+    from tokenring.engine.times import MAX_TIME, representable
+
     if text is None:
         return None
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
         raise OptionError(f"--time {text!r} is none; give a whole number, or several with commas for a loop") from None
+    if not representable(tuple(numbers)):
+        raise OptionError(f"--time {text} is none; times go from 0 to {MAX_TIME}")
     return numbers[0] if len(numbers) == 1 else numbers

@@ -28,7 +28,7 @@ def run(name: str, program: Callable[..., Any], config: Config, recovery: Recove
 
 def _takes_a_scope(name: str, program: Callable[..., Any]) -> bool:
     from tokenring.engine import UsageError
-    from tokenring.engine.group import taken_by
+    from tokenring.engine.install import taken_by
 
     try:
         return taken_by(name, program) == "scope"
