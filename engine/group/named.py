@@ -14,7 +14,10 @@ from tokenring.engine.install import file_of, module_of, taken_by
 MAIN = "__tokenring_main__"
 """What the program's own file is called where a worker imports it; so `if __name__ == "__main__"` is not entered."""
 
-_INSTEAD = {"worker": "tokenring.execute(program)", "scope": "tokenring.run(pipeline)"}
+_INSTEAD = {
+    "worker": "tokenring.execute(program)",
+    "scope": "tokenring.run(pipeline), or call it in `with worker.dataflow() as scope`",
+}
 
 
 def named(program: Callable[..., Any], start: str) -> dict[str, Any]:

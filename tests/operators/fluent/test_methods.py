@@ -170,6 +170,11 @@ def test_what_is_no_pipeline_with_a_sink_is_refused(pipeline: Any, said: Fact) -
         run(pipeline, config=Config(workers=1, pin=False))
 
 
+def start(program: Any, workers: int) -> None:
+    with tr.start(program, workers):
+        pass
+
+
 @pytest.mark.parametrize(
     ("program", "said"),
     [
@@ -177,7 +182,7 @@ def test_what_is_no_pipeline_with_a_sink_is_refused(pipeline: Any, said: Fact) -
         (7, ("worker", "7 is no function")),
     ],
 )
-@pytest.mark.parametrize("launch", [execute, gather])
+@pytest.mark.parametrize("launch", [execute, gather, start])
 def test_what_is_no_program_is_refused_before_anything_starts(launch: Any, program: Any, said: Fact) -> None:
     with raises(UsageError, launch.__name__, said):
         launch(program, workers=1)
