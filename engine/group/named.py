@@ -51,13 +51,13 @@ def _argument(value: Any, start: str) -> dict[str, Any]:
 def _file_or_module(main: ModuleType, start: str) -> str:
     """The module or file that this process runs."""
     spec = getattr(main, "__spec__", None)
-    if spec is not None and spec.name != MAIN:
+    if spec is not None and spec.name not in ("__main__", MAIN):  # the former: a folder, or an archive
         return str(spec.name)
     path = file_of(main)
     if path is None:
         raise UsageError(
-            f"start={start!r} imports the program in each worker, and what is typed, given by -c or read from standard "
-            f"input is in no file: put it into one, or use start='fork'"
+            f"start={start!r} imports the program in each worker, and what is typed, given by -c, in an archive or "
+            f"read from standard input is in no file: put it into one, or use start='fork'"
         )
     return f"file:{path}"
 
