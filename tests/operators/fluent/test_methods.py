@@ -149,6 +149,7 @@ def test_what_is_written_is_not_gathered(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     assert run(lambda scope: scope.read_arrow(ROWS).select("key", "price").to_parquet(folder), workers=1) is None
     assert sum(1 for _ in folder.glob("*.parquet"))
+    assert run(lambda scope: scope.read_arrow(ROWS).collection().arrange("key").export("rows"), workers=1) is None
     latest = run(lambda scope: scope.read_arrow(ROWS).aggregate("key", total=Sum("price")).latest("key"), workers=1)
     assert sorted(latest.to_pydict()["total"]) == [310, 600]
 

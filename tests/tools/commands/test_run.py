@@ -73,6 +73,12 @@ def streamed(scope):
 def written(scope):
     return scope.read_csv("sold.csv", SOLD).to_parquet("sold")
 
+def viewed(scope):
+    return scope.read_csv("sold.csv", SOLD).collection().arrange("shop").export("sold")
+
+def unread(scope):
+    return scope.read_csv("sold.csv", SOLD).collection()
+
 def counted(worker):
     with worker.dataflow() as scope:
         return scope.read_csv("sold.csv", SOLD).aggregate(n=tr.Count(), emit="final").collect()
@@ -135,6 +141,7 @@ def test_rows_into_a_pipe(folder: Path, start: str) -> None:
         (["methods.py:kept", "--workers", "1"], '{"shop":1,"price":2}\n{"shop":2,"price":3}\n'),
         (["methods.py:streamed", "--workers", "1", "--start", "spawn"], '{"price":3}\n'),
         (["methods.py:written", "--workers", "1"], ""),
+        (["methods.py:viewed", "--workers", "1"], ""),
         (["methods.py:counted", "--workers", "2"], '{"n":3}\n'),
         (["my.py:named", "--workers", "2"], "('n',)\n('n',)\n"),
         (["my.py:nothing"], ""),
@@ -198,6 +205,7 @@ def test_rows_on_a_terminal_are_a_table(folder: Path, monkeypatch: pytest.Monkey
         ("my.py:two", 2, "my.py:two takes (worker, other)"),
         ("my.py:zero", 2, "my.py:zero takes nothing"),
         ("my.py:wrong", 1, "my.py:wrong: worker 0: ZeroDivisionError"),
+        ("methods.py:unread", 1, "methods.py:unread: worker 0: the function returned Collection, which nobody"),
         ("a-b:c", 2, "'a-b:c' names no program"),
         ("my", 2, "'my' is no query; name one of q0, "),
         ("q99", 2, "'q99' is no query; name one of q0, "),
