@@ -34,7 +34,7 @@ def test_a_stuck_run_is_explained(tmp_path: Path) -> None:
             f"    1 token on worker 1, made at {program}:{RETAINED_AT} (logic)",
         ]
         assert done.stdout.splitlines()[-4:] == expected
-        question = (group.launcher, "--operator", "inner/keeper", "--port", "input", "--time", 3, "--timeout", 60)
+        question = (group.launcher, "--operator", "stuck/inner/keeper", "--port", "input", "--time", 3, "--timeout", 60)
         said = why(*question).stdout
         assert "time 3 has passed; its frontier is 50" in said
         assert re.search(r"^operator 'inner/keeper' keeps \d.* on worker 0, \d.* on worker 1$", said, re.M)

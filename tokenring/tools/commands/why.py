@@ -21,7 +21,8 @@ _ROWS_BYTES = 2**12  # a queue without rows takes something too
 
 @click.command()
 @click.argument("process", type=click.IntRange(min=1), required=False)
-@click.option("--operator", metavar="NAME", help="Ask about this operator, regions included: outer/inner/name.")
+@click.option("--operator", metavar="NAME",
+              help="Ask about this operator, regions included: outer/inner/name; or DATAFLOW/NAME.")  # fmt: skip
 @click.option("--port", metavar="PORT", help="Which port of it: input, output, input:1, ...")
 @click.option("--time", "at", metavar="T", help="What keeps this time from passing: 7, or in a loop 7,2.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True, metavar="S",
