@@ -43,6 +43,13 @@ def listing_of(
     """The same, and the dataflows that were installed and have failed: by name, what there is to know of it."""
     with requested(group, "views", {}, meanwhile) as request:
         answers = sound(request.answers(timeout_s))
+    installed = {name for answer in answers for name in answer["installed"]}
+    failed = {name: text for answer in answers for name, text in answer["failed"].items()}
+    return Shared(_views_in(answers), sorted(installed)), failed
+
+
+def _views_in(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The views that workers told of, by their names: what all of them have."""
     found: dict[str, dict[str, Any]] = {}
     for view in [view for answer in answers for view in answer["views"]]:
         known = found.setdefault(view["name"], view)
@@ -52,9 +59,10 @@ def listing_of(
             uppers = [upper for upper in (known["upper"], view["upper"]) if upper is not None]
             known["upper"] = min(uppers) if uppers else None
             known["readers"] = sorted({*known["readers"], *view["readers"]})
-    installed = {name for answer in answers for name in answer["installed"]}
-    failed = {name: text for answer in answers for name, text in answer["failed"].items()}
-    return Shared([found[name] for name in sorted(found)], sorted(installed)), failed
+    for view in found.values():
+        if view["upper"]:  # workers told at different instants: who was behind gets there
+            view["upper"] = max(view["upper"], view["since"] + 1)
+    return [found[name] for name in sorted(found)]
 
 
 def query(
