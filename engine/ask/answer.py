@@ -18,7 +18,17 @@ from tokenring.engine.ask.places import private_folder
 from tokenring.engine.ask.questions import question_in, require_private, write_whole
 from tokenring.engine.budget import Weight, weights
 from tokenring.engine.errors import TokenRingError
-from tokenring.engine.explain import Explanation, Inspection, Named, Place, explain, live_tokens, of_port, of_probes
+from tokenring.engine.explain import (
+    Explanation,
+    Inspection,
+    Named,
+    Place,
+    explain,
+    is_called,
+    live_tokens,
+    of_port,
+    of_probes,
+)
 from tokenring.engine.running import Phase
 from tokenring.engine.times import time_from_plain
 
@@ -79,7 +89,12 @@ def _explanations(inspection: Inspection, question: dict[str, Any]) -> Iterator[
 
 def _weights(inspection: Inspection, name: str | None) -> list[Weight]:
     """What the operators of that name keep, or all do."""
-    return weights(one for one in inspection.operators if name is None or one.name == name)
+    return weights(
+        operator
+        for dataflow in inspection.dataflows.running
+        for operator in dataflow.operators
+        if not dataflow.done and (name is None or is_called(dataflow, operator, name))
+    )
 
 
 def _places(inspection: Inspection) -> Iterator[Place]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tokenring.engine.ask import WITHIN_S, Health, health_of, running_groups
 from tokenring.engine.ask import Group as AskedGroup
 from tokenring.engine.errors import UsageError, WorkerError
-from tokenring.engine.group import ENDED, Group, Interrupted, Interrupts, Program, Results, launched, taken_by, warm_up
+from tokenring.engine.group import ENDED, Group, Interrupted, Interrupts, Program, Results, launched, warm_up
 from tokenring.engine.install import code_of, install, remove
 from tokenring.engine.worker import Config, Worker
 from tokenring.shm.memory import FINISH, STOP
@@ -36,9 +36,9 @@ class RunningGroup:
         self._is_over = False
 
     def install(self, function: Callable[..., Any] | str, name: str = "", timeout_s: float = ANSWER_S) -> str:
-        """Have all workers build another dataflow, which `function(scope)` declares, and return its name. The function
-        is one at the top level of a file or module, or a text that names both, with a colon between. Nothing else of
-        this process reaches workers that run already.
+        """Have all workers build another dataflow, which `function(scope)` declares, and return its name, by default
+        the function's. The function is one at the top level of a file or module, or a text that names both, with a
+        colon between. Nothing else of this process reaches workers that run already.
 
         Raises UsageError, and the group goes on without it, if the function cannot be imported or raises, or a
         constructor of an operator does, or the name is taken; WorkerError if the workers do not come to it in time. An
@@ -46,8 +46,6 @@ class RunningGroup:
         DataflowFailedError, until it is removed.
         """
         code = code_of(function)
-        if callable(function):
-            taken_by(code.function, function)
         name = name or code.function
         warm_up()  # what the function's module brought is ready when workers load it
         install(self.asked(timeout_s), code, name, timeout_s, self.poll)

@@ -111,12 +111,14 @@ def too_much(used_bytes: int, budget_bytes: int) -> str:
 
 
 def _heaviest(worker: int, found: list[Weight]) -> str:
-    if not found or found[0].bytes < _PART * own_bytes(os.getpid()):
+    own = own_bytes(os.getpid())
+    if not found or found[0].bytes < _PART * own:
         return f"most is kept on worker {worker}, by its program, or where no operator's state leads to it"
     first, *others = found
     rows_bytes = first.waiting_bytes
     waiting = f" ({in_words(rows_bytes)} of it rows that wait at its inputs)" if rows_bytes >= _ROWS_BYTES else ""
-    text = f"most is kept by operator {first.operator!r} on worker {worker}, {in_words(first.bytes)}{waiting}"
+    room = ", room for rows to come included" if first.bytes > own else ""  # pages that nobody has written to
+    text = f"most is kept by operator {first.operator!r} on worker {worker}, {in_words(first.bytes)}{waiting}{room}"
     more = [f"{one.operator!r} {in_words(one.bytes)}" for one in others[: _NAMED - 1] if one.bytes * 20 > first.bytes]
     return f"{text}, besides {' and '.join(more)}" if more else text
 

@@ -36,24 +36,28 @@ _NOISE_BYTES = 4 * 2**20  # of a worker: pages that it shares count a part each,
 _LEAST_BYTES = 8 * 2**20  # that state and rows are to have, for each worker
 
 
-def require_budget(budget_bytes: int, layout: Layout) -> int:
+def require_budget(budget_bytes: int, layout_in: Callable[[int], Layout]) -> int:
     """What a group takes before any row is: segment, launcher, interpreters. ConfigError where the budget cannot hold
-    that and a little more.
+    that and a little more. layout_in: the segment's layout in a budget of so many bytes.
 
     What this process's allocators keep for later goes back to the system first: forked workers would keep their rows in
     copies of those pages, which no count of their own shows.
     """
     trim_allocators()
-    workers, launcher = layout.workers, anonymous_bytes(os.getpid())
-    fixed = layout.total_bytes + launcher + workers * _A_WORKER_BYTES
-    least = fixed + workers * _LEAST_BYTES
-    if budget_bytes < least:
+    layout, launcher = layout_in(budget_bytes), anonymous_bytes(os.getpid())
+    workers, least = layout.workers, budget_bytes
+    own = launcher + workers * (_A_WORKER_BYTES + _LEAST_BYTES)
+    while least < layout.total_bytes + own:  # in a larger budget queues may be larger, too
+        least = ((layout.total_bytes + own) // 2**20 + 2) * 2**20  # as is said; another time this process holds more
+        layout = layout_in(least)
+    if least > budget_bytes:
         raise ConfigError(
-            f"memory_bytes is {in_words(budget_bytes)}, which cannot hold the group: {workers} worker(s) need at least "
-            f"{in_words(least)}, of which shared memory is {in_words(layout.total_bytes)} and what this process holds "
-            f"already {in_words(launcher)}; give more, or use fewer workers or smaller queues (queue_bytes)"
+            f"a budget of {in_words(budget_bytes)} cannot hold the group: {workers} worker(s) need at least "
+            f"{least >> 20} MiB, of which shared memory is {in_words(layout.total_bytes)} and what this process "
+            f"holds already {in_words(launcher)}; give so much (memory_bytes, --memory), or use fewer workers or "
+            f"smaller queues (queue_bytes, --queue-kib)"
         )
-    return fixed
+    return layout.total_bytes + launcher + workers * _A_WORKER_BYTES
 
 
 class BudgetWatch:

@@ -177,9 +177,10 @@ def _laid_out(name: str, kind: Kind, words: np.ndarray, nulls: np.ndarray | None
         from tokenring.engine.columns.exact import shown
 
         row = int(np.flatnonzero(beyond)[0])
+        of_sums = 'sum up .cast("float64") of the column, or fewer rows'
+        cure = "dates are of the years 1 to 9999" if kind.is_date else of_sums
         raise SchemaError(
-            f"column {name!r}: row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; sum up "
-            f'.cast("float64") of the column, or fewer rows'
+            f"column {name!r}: row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; {cure}"
         )
     if kind.is_date:
         return words.astype(np.int32)

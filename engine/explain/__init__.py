@@ -19,7 +19,7 @@ with later(__name__):
         left_open,
         together,
     )
-    from tokenring.engine.explain.place import Named, Place, of_port, of_probes
+    from tokenring.engine.explain.place import Named, Place, is_called, of_port, of_probes
     from tokenring.engine.explain.stall import StallWatch
     from tokenring.engine.explain.why import explain, live_tokens
 
@@ -43,6 +43,7 @@ __all__ = [
     "keep_times",
     "left_open",
     "let_go",
+    "is_called",
     "live_tokens",
     "merge",
     "of_port",

@@ -30,8 +30,8 @@ class DeclaredOutput(Protocol):
 
 
 Named = Probe | DeclaredOutput | InputHandle | str | tuple[str, str, int]
-"""A probe, a stream (the output it begins at), an input handle, an operator's name (its input, or its output if it has
-none), or (operator's name, "input" or "output", number).
+"""A probe, a stream (the output it begins at), an input handle, an operator's name, or DATAFLOW/NAME (its input, or its
+output if it has none), or (operator's name, "input" or "output", number).
 """
 
 
@@ -124,20 +124,26 @@ def in_words(named: Named) -> str:
     return named.describe() if isinstance(named, InputHandle) else repr(named)
 
 
+def is_called(dataflow: "RunningDataflow", operator: "RunningOperator", name: str) -> bool:
+    """Whether an operator has that name, or DATAFLOW/NAME is that."""
+    return name in (operator.name, f"{dataflow.name}/{operator.name}")
+
+
 def operator_called(
     dataflows: Iterable["RunningDataflow"], name: str
 ) -> tuple["RunningDataflow", "RunningOperator"]:
-    """The one operator of that name, and its dataflow. Raises GraphError if there is none, or several."""
+    """The one operator of that name, or DATAFLOW/NAME, and its dataflow. GraphError if there is none, or several."""
     everywhere = [(dataflow, operator) for dataflow in dataflows for operator in dataflow.operators]
-    found = [pair for pair in everywhere if pair[1].name == name]
+    found = [pair for pair in everywhere if is_called(*pair, name)]
     if not found:
         names = list(dict.fromkeys(operator.name for _, operator in everywhere))
         raise GraphError(f"no operator {name!r} is running; there are: {', '.join(names[:_NAMES_SHOWN]) or 'none'}")
     if len(found) > 1:
+        whole = dict.fromkeys([f"{dataflow.name}/{operator.name}" for dataflow, operator in found])
+        which = f"say {' or '.join(whole)}" if len(whole) == len(found) else f"all of them are {' or '.join(whole)}"
         raise GraphError(
-            f"{len(found)} running operators are called {name!r}, in dataflows "
-            f"{', '.join(dict.fromkeys([repr(dataflow.name) for dataflow, _ in found]))}; give a stream or a probe of "
-            f"it, or let each have a name of its own (name=)"
+            f"{len(found)} running operators are called {name!r}: {which}; or give a stream or a probe of it, or let "
+            f"each have a name of its own (name=)"
         )
     return found[0]
 

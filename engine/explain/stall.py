@@ -86,10 +86,12 @@ class StallWatch:
             if dataflow.phase is not Phase.RUNS:
                 continue  # it has failed, and its tokens wait for a worker that takes no step
             manual = {id(handle.token) for handle in dataflow.inputs}
+            # A source that follows another dataflow is moved by it, whose own tokens are looked at.
+            moved = timers | {id(one) for one in dataflow.operators if not one.inputs and not one.halts}
             for token, _, time in tokens_of(dataflow, tokens):
                 port = token._port
                 assert isinstance(port, OutputPort)
-                if isinstance(token, HeldToken) or id(token) in manual or id(port.operator) in timers:
+                if isinstance(token, HeldToken) or id(token) in manual or id(port.operator) in moved:
                     continue
                 if _is_forgotten(inspection, dataflow, port, time):
                     found.setdefault(port, []).append((time, token.origin))

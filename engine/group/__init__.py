@@ -8,7 +8,7 @@ with later(__name__):
     from tokenring.engine.group.interrupts import DeferredSignals, Interrupted, Interrupts
     from tokenring.engine.group.launcher import execute, launched
     from tokenring.engine.group.linux import die_with_parent
-    from tokenring.engine.group.named import import_program, require_function_of, taken_by
+    from tokenring.engine.group.named import import_program, require_function_of
     from tokenring.engine.group.processes import starting
     from tokenring.engine.group.scratch import (
         group_folder,
@@ -45,6 +45,5 @@ __all__ = [
     "require_function_of",
     "scratch_folder",
     "starting",
-    "taken_by",
     "warm_up",
 ]

@@ -96,12 +96,12 @@ def launched(
             interrupts = signals.enter_context(Interrupts())
             claims = undo.enter_context(Claims())
             placement = place(config.workers, config.pin, config.spin_us, usable_cores(), claims)
-            config = replace(config, spin_us=placement.spin_us)
             fixed_bytes = 0
-            if config.memory_bytes:
-                fixed_bytes = budget.require_budget(config.memory_bytes, config.layout)
+            if config.memory_bytes:  # before anything is replaced, which makes all else given, queue_bytes too
+                fixed_bytes = budget.require_budget(config.memory_bytes, config._layout_in)
                 backlogs = (config.memory_bytes - fixed_bytes) // (_BACKLOGS * config.workers)
                 config = replace(config, backlog_bytes=min(config.backlog_bytes, backlogs))
+            config = replace(config, spin_us=placement.spin_us)
             told |= {"cores": list(placement.cores)}
             note("%s", placement)
             segment = Segment.create(config.layout)

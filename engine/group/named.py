@@ -2,7 +2,6 @@
 """
 
 import importlib
-import inspect
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -10,17 +9,15 @@ from types import ModuleType
 from typing import Any
 
 from tokenring.engine.errors import UsageError
-from tokenring.engine.install import file_of, module_of
+from tokenring.engine.install import file_of, module_of, taken_by
 
 MAIN = "__tokenring_main__"
 """What the program's own file is called where a worker imports it; so `if __name__ == "__main__"` is not entered."""
 
-_BY_POSITION = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    inspect.Parameter.VAR_POSITIONAL,
-)
-_INSTEAD = {"worker": "tokenring.execute(program)", "scope": "tokenring.run(pipeline)"}
+_INSTEAD = {
+    "worker": "tokenring.execute(program)",
+    "scope": "tokenring.run(pipeline), or call it in `with worker.dataflow() as scope`",
+}
 
 
 def named(program: Callable[..., Any], start: str) -> dict[str, Any]:
@@ -54,13 +51,13 @@ def _argument(value: Any, start: str) -> dict[str, Any]:
 def _file_or_module(main: ModuleType, start: str) -> str:
     """The module or file that this process runs."""
     spec = getattr(main, "__spec__", None)
-    if spec is not None and spec.name != MAIN:
+    if spec is not None and spec.name not in ("__main__", MAIN):  # the former: a folder, or an archive
         return str(spec.name)
     path = file_of(main)
     if path is None:
         raise UsageError(
-            f"start={start!r} imports the program in each worker, and what is typed, given by -c or read from standard "
-            f"input is in no file: put it into one, or use start='fork'"
+            f"start={start!r} imports the program in each worker, and what is typed, given by -c, in an archive or "
+            f"read from standard input is in no file: put it into one, or use start='fork'"
         )
     return f"file:{path}"
 
@@ -97,26 +94,6 @@ def import_program(path: str) -> ModuleType:
             del sys.modules[MAIN]
             raise
     return sys.modules[MAIN]
-
-
-def taken_by(called: str, function: Callable[..., Any]) -> str:
-    """What its one parameter says it is, by its annotation or, without one, by its name, in small letters: "worker",
-    "scope", or something else; "" where nothing is known of it. UsageError if it takes nothing, or needs more.
-
-    called: the function's name, for the error.
-    """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # written in C
-        return ""
-    first = next((one for one in parameters if one.kind in _BY_POSITION), None)
-    others = [one for one in parameters if one is not first and one.default is one.empty]
-    if first is None or any(one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in others):
-        takes = f"({', '.join(map(str, parameters))})" if parameters else "nothing"
-        raise UsageError(f"{called} takes {takes}; a program takes its worker, or a scope, and nothing else")
-    noted = first.annotation
-    said = "" if noted is first.empty else noted if isinstance(noted, str) else getattr(noted, "__name__", "")
-    return (said.strip("'\"").rpartition(".")[2] or first.name).lower()
 
 
 def require_function_of(what: str, function: Any, caller: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from tokenring.engine.ask import Group, Request, requested, sound
-from tokenring.engine.errors import WorkerError
+from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.engine.install.code import Code
 
 SAVED = "saved.json"
@@ -25,6 +25,8 @@ def install(
     of an operator does, or the name is taken (DataflowFailedError: by one that has failed, and is to be removed first);
     WorkerError if the workers do not come to it in time.
     """
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"a dataflow is installed under a name, which is text and not empty; {name!r} is none")
     with _asked(group, "install", {"code": list(code), "name": name}, timeout_s, meanwhile) as (request, answers):
         return _why_unsaved(request, timeout_s) if any(["is_saved" in answer for answer in answers]) else ""
 

@@ -1,6 +1,7 @@
 """Code that is installed: a file or a module, and the name of a function in it, which each worker imports."""
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,11 @@ from tokenring.engine.columns import did_you_mean
 from tokenring.engine.errors import UsageError
 
 _PREFIX = "__tokenring_installed_"
+_BY_POSITION = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
 IMPORTING = "TOKENRING_STARTING"
 """Set in the environment of a process while it imports a program."""
 
@@ -66,6 +72,26 @@ def code_of(told: Callable[..., Any] | str) -> Code:
             f"or read from standard input)"
         )
     return Code(path, name)
+
+
+def taken_by(called: str, function: Callable[..., Any]) -> str:
+    """What its one parameter says it is, by its annotation or, without one, by its name, in small letters: "worker",
+    "scope", or something else; "" where nothing is known of it. UsageError if it takes nothing, or needs more.
+
+    called: the function's name, for the error.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # written in C
+        return ""
+    first = next((one for one in parameters if one.kind in _BY_POSITION), None)
+    others = [one for one in parameters if one is not first and one.default is one.empty]
+    if first is None or any(one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in others):
+        takes = f"({', '.join(map(str, parameters))})" if parameters else "nothing"
+        raise UsageError(f"{called} takes {takes}; a program takes its worker, or a scope, and nothing else")
+    noted = first.annotation
+    said = "" if noted is first.empty else noted if isinstance(noted, str) else getattr(noted, "__name__", "")
+    return (said.strip("'\"").rpartition(".")[2] or first.name).lower()
 
 
 @contextmanager

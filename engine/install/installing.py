@@ -6,7 +6,7 @@ from typing import Any
 
 from tokenring.engine.declare import Scope
 from tokenring.engine.errors import DataflowFailedError, TokenRingError, UsageError
-from tokenring.engine.install.code import Code
+from tokenring.engine.install.code import Code, taken_by
 from tokenring.engine.install.failing import Alarm
 from tokenring.engine.install.installed import Installed, fail, forget
 from tokenring.engine.install.together import Together
@@ -19,6 +19,7 @@ def declare(worker: Worker, name: str, code: Code) -> tuple[Scope, Alarm]:
     """Have a function declare a dataflow, without building it. UsageError if it cannot be, and what the function
     raises."""
     function = code.load()
+    taken_by(str(code), function)
     scope = worker.new_scope(name)
     alarm = Alarm(worker, name)
     scope.when_failed = alarm.give

@@ -144,6 +144,10 @@ class Config:
         part = int(self.memory_bytes * _QUEUES_PART) or _QUEUES_BUDGET_BYTES
         return max(min(_QUEUES_BUDGET_BYTES, part), _SMALLEST_QUEUE_BYTES)
 
+    def _layout_in(self, memory_bytes: int) -> Layout:
+        """The segment's layout where the group may take so much: queues whose size nobody gave are a part of it."""
+        return Config(**vars(self)["_given"] | {"memory_bytes": memory_bytes}).layout
+
     @property
     def layout(self) -> Layout:
         """The segment's layout."""

@@ -114,6 +114,7 @@ def stage(
         "--quoted-newlines": quoted_newlines or None, "--engine": engine,
     }  # fmt: skip
     started = time.monotonic()
+    sources += more
     if time_column is not None:
         extra += [name for name, value in (("--edges", edges or None), ("--time-unit", time_unit)) if value]
         if engine == "spark" and "--master" in extra:
@@ -131,18 +132,17 @@ def stage(
         wanted = {"time": time_column, "table": table, "columns": columns, "unique": unique, "force": force}
         with at_work():
             if engine == "spark":
-                manifest = _stage_on_spark([*sources, *more], out, _checked(master), wanted)
+                manifest = _stage_on_spark([*sources], out, _checked(master), wanted)
             else:
-                manifest = _stage_table([*sources, *more], out, schema, wanted | {"quoted_newlines": quoted_newlines})
+                manifest = _stage_table([*sources], out, schema, wanted | {"quoted_newlines": quoted_newlines})
         rows = f"{manifest['rows']:,} rows of {manifest['table']}"
         _tell(json_file, out, started, manifest, rows, {name: manifest[name] for name in ("table", "rows")})
         return
     if wrong := [name for name, value in of_tables.items() if value is not None]:
         raise OptionError(f"{', '.join(wrong)}: for tables only, so only together with --time COLUMN")
-    if more or len(sources) > 1:
+    if len(sources) > 1:
         raise OptionError(
-            f"{(*sources[1:], *more)[0]}: events come from one place, --from SRC; several files are a table, with "
-            f"--time COLUMN"
+            f"{sources[1]}: events come from one place, --from SRC; several files are a table, with --time COLUMN"
         )
     source = PathOption()(sources[0]) if sources else None
     master = _checked(master)

@@ -115,6 +115,8 @@ class StagedEvents:
         save `floor`, which is there only for times out of order."""
         folder = Path(path)
         if not os.path.isdir(folder):  # a name that is too long, which pathlib raises at, is none either
+            if os.path.isfile(folder):
+                raise StagedError(f"{folder}: it is a file; give a folder that `tokenring stage --out DIR` has made")
             raise StagedError(f"{folder}: no such folder; make it with `tokenring stage --out {folder} --events N`")
         staged = cls(folder, read_manifest(folder))
         for stream in staged._streams.values():

@@ -152,9 +152,9 @@ class Expression(Node):
         beginning in UTC), "date" (of days since 1970, of a timestamp, of text such as 2024-02-29), "decimal(p, s)",
         "string". Fractions are cut off towards zero in whole numbers, and rounded in a decimal, halves away from zero;
         a number that does not fit is an error. So is text that is no number: for whole numbers a sign or none and the
-        digits 0 to 9, for decimals also a point and an exponent, but no more digits than the kind has, for float64 inf
-        and nan too, and nothing else, no blanks either; the least int64 and the greatest uint64, which stand for null,
-        are none as text.
+        digits 0 to 9, for decimals also a point and an exponent, but no more digits than the kind has, for float64 also
+        inf, infinity and nan, in letters of any case, and numbers beyond its range, which are inf, or 0; and nothing
+        else, no blanks either; the least int64 and the greatest uint64, which stand for null, are none as text.
         """
         return Expression("cast", (self,), kind)
 

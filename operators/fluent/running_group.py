@@ -8,6 +8,7 @@ from tokenring import engine
 from tokenring.engine import Config
 from tokenring.engine.background import ANSWER_S
 from tokenring.engine.background import start as start_engine
+from tokenring.engine.group import require_function_of
 from tokenring.operators import collections, leaving
 from tokenring.operators.fluent.named import import_named, say_what_stays
 from tokenring.operators.fluent.worker import Worker
@@ -88,6 +89,7 @@ def start(
     if max_workers:
         config, workers = Config.with_idle(workers, max_workers, config, start, memory_bytes), 0
         start, memory_bytes = "", 0
+    require_function_of("worker", program, "start")
     import_named(program)
     say_what_stays(program)
     with start_engine(program, RunningGroup, workers, config, on_note, start, memory_bytes, Worker) as group:

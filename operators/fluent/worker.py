@@ -281,16 +281,16 @@ def run(
 
 @overload
 def run(
-    pipeline: Callable[[Scope], Probe | None], workers: int = ..., config: Config | None = ..., start: str = ...,
-    name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
+    pipeline: Callable[[Scope], "Probe | View | None"], workers: int = ..., config: Config | None = ...,
+    start: str = ..., name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
     recovery: "Recovery | None" = ...,
 ) -> None: ...  # fmt: skip
 
 
 @overload
 def run(
-    pipeline: Callable[[Scope], Kept | Probe | None], workers: int = ..., config: Config | None = ..., start: str = ...,
-    name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
+    pipeline: Callable[[Scope], "Kept | Probe | View | None"], workers: int = ..., config: Config | None = ...,
+    start: str = ..., name: str = ..., mechanism: str = ..., memory_bytes: int = ..., max_workers: int = ...,
     recovery: "Recovery | None" = ...,
 ) -> "pa.Table | None": ...  # fmt: skip
 
@@ -310,8 +310,8 @@ def run(
 
     `run(lambda scope: scope.read_csv(path, schema).filter(col("price") > 100).to_parquet(folder), workers=2)`. What the
     pipeline returns says what comes of it: for what `collect()` or `latest(key)` gave, the rows of all workers as a
-    pyarrow table; for a sink's probe, or None, None. What it keeps besides, in a list that a function appends to, is
-    that worker's own and is not seen here. The rest is as for `execute`.
+    pyarrow table; for a sink's probe, a view, or None, None. What it keeps besides, in a list that a function appends
+    to, is that worker's own and is not seen here. The rest is as for `execute`.
 
     Raises what `execute` raises; UsageError for a pipeline that returns something else, or not what `collect()` or
     `latest(key)` gave it.
@@ -329,7 +329,7 @@ def _declared(pipeline: Callable[[Scope], Any], name: str, mechanism: str, worke
     """What each worker runs."""
     with worker.dataflow(name, mechanism) as scope:
         made = pipeline(scope)
-        if made is not None and not isinstance(made, Kept | Probe):
+        if not isinstance(made, Kept | Probe | None) and not isinstance(made, collections.View):
             raise UsageError(_odd(made))
         if made is None and (kept := scope.kept(RowsKept)):
             raise UsageError(

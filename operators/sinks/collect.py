@@ -17,6 +17,7 @@ from tokenring.engine import (
     Notify,
     OperatorContext,
     Schema,
+    SchemaError,
     Stream,
     Time,
     UsageError,
@@ -42,8 +43,19 @@ class RowsKept(list[str]):
     """The names of a dataflow's sinks that keep rows."""
 
 
+@contextmanager
+def _named(operator: str) -> Iterator[None]:
+    """Within the block a value that Arrow cannot hold is told with the operator that keeps it."""
+    try:
+        yield
+    except SchemaError as error:
+        raise SchemaError(f"operator {operator!r}: {error}") from None
+
+
 class Collected:
     """The rows that reached a sink on this worker, in the order of arrival; complete once the dataflow is."""
+
+    _operator = "collect"
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -72,7 +84,8 @@ class Collected:
         try:
             yield
             if self._out is not None:
-                self._out.hand_on()
+                with _named(self._operator):
+                    self._out.hand_on()
             elif self._read is not None:
                 self.hand_on(self._read())
         finally:
@@ -83,7 +96,7 @@ class Collected:
         if self._write is None:
             return False
         if rows.rows:
-            self._write(rows.to_arrow())
+            self._write(self._to_arrow(rows))
         return True
 
     def __len__(self) -> int:
@@ -114,7 +127,11 @@ class Collected:
         """All rows as a pyarrow table, with `schema.to_arrow()`."""
         import pyarrow as pa
 
-        return pa.Table.from_batches([self.batch().to_arrow()])
+        return pa.Table.from_batches([self._to_arrow(self.batch())])
+
+    def _to_arrow(self, rows: Batch) -> "pa.RecordBatch":
+        with _named(self._operator):
+            return rows.to_arrow()
 
     def to_pandas(self) -> Any:
         """All rows as a pandas.DataFrame, as pyarrow makes one: integers with nulls become floats, text objects."""
@@ -142,6 +159,7 @@ def collect(stream: Stream, name: str = "collect") -> Collected:
     schema = stream.schema
     stream.scope.kept(RowsKept).append(repr(name))
     collected = Collected(schema)
+    collected._operator = name
     if stream.scope.depth == 1 and not schema.has_text:
 
         def compiled(context: OperatorContext) -> Compiled:
@@ -175,6 +193,8 @@ def _put_column(rows: Words, at: int, slots: Words, column: Words) -> None:
 
 class Latest:
     """The latest row of each key that reached a sink on this worker."""
+
+    _operator = "latest"
 
     def __init__(self, names: tuple[str, ...], schema: Schema | None = None, key: str = "") -> None:
         """schema: of rows whose columns, of these names, are not all int64; with texts, `key` is the key's."""
@@ -255,7 +275,8 @@ class Latest:
         """The rows as a pyarrow table."""
         import pyarrow as pa
 
-        return pa.Table.from_batches([self.batch().to_arrow()])
+        with _named(self._operator):
+            return pa.Table.from_batches([self.batch().to_arrow()])
 
 
 def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
@@ -275,6 +296,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     require_newest(name, stream, (key,), by_time=has_bins(stream.scope))
     stream.scope.kept(RowsKept).append(repr(name))
     kept = Latest(stream.schema.names, stream.schema, key)
+    kept._operator = name
     moves = has_bins(stream.scope) or saving_of(stream.scope) is not None
     by_time = has_bins(stream.scope) or (moves and stream.updates is None)
     builder = stream.operator(name, Notify.NEVER)

@@ -85,7 +85,7 @@ class TableWriter:
             if column.null_mask(words)[row]:
                 raise SchemaError(f"{where}: the time is null; leave such rows out, or fill them")
             raise SchemaError(outside_times(f"{where}: the time is", column.kind.is_instant, time))
-        ordered = words[0] >= self._latest and bool((words[1:] >= words[:-1]).all())
+        ordered = bool(words[0] >= self._latest and (words[1:] >= words[:-1]).all())
         self._is_ordered = self._is_ordered and ordered
         self._latest = int(words[-1])
 

@@ -205,6 +205,14 @@ def test_sums_are_exact_and_say_when_they_have_no_room() -> None:
     assert total(table.slice(0, 3)).to_pylist() == [{"k": 1, "v": Decimal("0.01")}]
     with raises(SchemaError, "'v'", "19999999999999999.98", "decimal(18, 2)"):  # no digit is lost on the way there
         total(table)
+    ends: list[Callable[[Any], Any]] = [
+        lambda rows: rows.collect(name="kept"),
+        lambda rows: rows.with_columns(t=tr.lit("text")).collect(name="kept"),
+        lambda rows: rows.latest("k", name="kept"),
+    ]
+    for end in ends:
+        with raises(SchemaError, "operator 'kept'", "column 'v'", "decimal(18, 2)", ".cast("):
+            tr.run(lambda scope, end=end: end(scope.read_arrow(table).aggregate("k", emit="final", v=tr.Sum("v"))))
     many = pa.table({"k": [1] * 10, "v": pa.array([most] * 10, pa.decimal128(18, 2))})
     with raises(OperatorError, "'v'", "64 bits", "float64"):
         total(many)

@@ -14,7 +14,7 @@ import orjson
 from tokenring.engine import COMPLETE, ReadTimeError, UsageError, WorkerError
 from tokenring.engine.ask import Group, requested, said, sound, write_whole
 from tokenring.operators.collections.sharing.answering import TIME
-from tokenring.operators.collections.sharing.reading import Answer
+from tokenring.operators.collections.sharing.reading import Answer, time_asked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +43,13 @@ def listing_of(
     """The same, and the dataflows that were installed and have failed: by name, what there is to know of it."""
     with requested(group, "views", {}, meanwhile) as request:
         answers = sound(request.answers(timeout_s))
+    installed = {name for answer in answers for name in answer["installed"]}
+    failed = {name: text for answer in answers for name, text in answer["failed"].items()}
+    return Shared(_views_in(answers), sorted(installed)), failed
+
+
+def _views_in(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The views that workers told of, by their names: what all of them have."""
     found: dict[str, dict[str, Any]] = {}
     for view in [view for answer in answers for view in answer["views"]]:
         known = found.setdefault(view["name"], view)
@@ -52,9 +59,10 @@ def listing_of(
             uppers = [upper for upper in (known["upper"], view["upper"]) if upper is not None]
             known["upper"] = min(uppers) if uppers else None
             known["readers"] = sorted({*known["readers"], *view["readers"]})
-    installed = {name for answer in answers for name in answer["installed"]}
-    failed = {name: text for answer in answers for name, text in answer["failed"].items()}
-    return Shared([found[name] for name in sorted(found)], sorted(installed)), failed
+    for view in found.values():
+        if view["upper"]:  # workers told at different instants: who was behind gets there
+            view["upper"] = max(view["upper"], view["since"] + 1)
+    return [found[name] for name in sorted(found)]
 
 
 def query(
@@ -69,7 +77,8 @@ def query(
     """
     import pyarrow as pa
 
-    with requested(group, "query", {"view": view, "key": _told(key)}, meanwhile) as request:
+    time, question = time_asked(view, time), _question(view, key)
+    with requested(group, "query", question, meanwhile) as request:
         answers = sound(request.answers(timeout_s))
         chosen = _time_for_all(view, answers, time)
         write_whole(request.folder / TIME, chosen)
@@ -92,7 +101,7 @@ def subscribe(
     """
     import pyarrow as pa
 
-    question = {"view": view, "key": _told(key)}
+    from_time, question = time_asked(view, from_time), _question(view, key)
     with requested(group, "follow", question, meanwhile) as request:
         answers = sound(request.answers(timeout_s))
         write_whole(request.folder / TIME, _time_for_all(view, answers, from_time))
@@ -147,7 +156,7 @@ def _require_sound(table: "pa.Table") -> None:
 def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) -> int:
     """The time, if all workers can read it, or will as soon as they know that it is finished; or the latest."""
     since = max([answer["since"] for answer in answers])
-    uppers = [answer["upper"] for answer in answers]
+    uppers = [COMPLETE if answer["upper"] is None else answer["upper"] for answer in answers]
     if max([answer["latest"] for answer in answers]) < 0:
         raise ReadTimeError(f"{view!r} cannot be read yet: no time is finished")
     if time is None:
@@ -162,20 +171,24 @@ def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) ->
             f"{view!r} cannot be read at {time}: what was before {since} is forgotten; ask for a later time, or export "
             f"it with history="
         )
-    if None not in uppers and time >= max(uppers):
+    if time >= max(uppers):
         raise ReadTimeError(f"{view!r} cannot be read at {time}: times are finished up to {max(uppers) - 1}")
     return time
 
 
-def _told(key: Sequence[Any] | None) -> list[Any] | None:
-    """A key as JSON has it, decimals and times as text, which the view's kinds say how to read."""
-    return None if key is None else list(map(_value_told, key))
+def _question(view: str, key: Sequence[Any] | None) -> dict[str, Any]:
+    """What is asked of a view; its key as JSON has it, and as text what it has not, which the view's kinds say how to
+    read."""
+    if not isinstance(view, str):
+        raise UsageError(f"a view is asked for by its name, which is text, not {view!r}")
+    return {"view": view, "key": None if key is None else list(map(_value_told, key))}
 
 
 def _value_told(value: Any) -> Any:
     if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
         value = value.item()
-    if isinstance(value, Decimal | date | np.datetime64):
+    is_beyond_json = isinstance(value, int | float) and not (-(2**63) <= value < 2**64)  # NaN too, which is null there
+    if is_beyond_json or isinstance(value, Decimal | date | np.datetime64):
         return str(value)
     if value is None or isinstance(value, str | int | float):
         return value

@@ -4,7 +4,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tokenring.engine import Batch, MultiplicityOverflowError, NegativeMultiplicityError, Schema, SchemaError
+from tokenring.engine import (
+    Batch,
+    MultiplicityOverflowError,
+    NegativeMultiplicityError,
+    Schema,
+    SchemaError,
+    UsageError,
+)
 from tokenring.operators.collections.updates import Sealed, Spine
 from tokenring.operators.collections.words import Entering, heaps_of
 
@@ -62,6 +69,13 @@ def told(schema: Schema, words: np.ndarray, times: str) -> "pa.Table":
     return pa.Table.from_batches([Batch.wrap(whole, tuple(columns), words.shape[1], heaps_of(whole)).to_arrow()])
 
 
+def time_asked(view: str, time: int | None) -> int | None:
+    """The time at which a view is to be read; None for the latest. UsageError for what is no integer."""
+    if not isinstance(time, int | np.integer | None):
+        raise UsageError(f"{view!r} is read at a time, an integer, not {time!r}")
+    return None if time is None else int(time)
+
+
 def _until(time: int, rows: np.ndarray) -> np.ndarray:
     """The updates up to a time."""
     return np.ascontiguousarray(rows[:, rows[-2] <= time])
@@ -73,6 +87,9 @@ def words_of(schema: Schema, keys: tuple[str, ...], key: Any) -> np.ndarray:
     if len(values) != len(keys):
         raise SchemaError(f"the key is ({', '.join(keys)}), so {key!r} is none: give a value for each, in a tuple")
     kinds = Schema.of({name: str(schema.kind(name)) for name in keys})
+    for kind, value in zip(kinds.kinds, values, strict=True):
+        if isinstance(value, bool) and kind.family != "bool":
+            raise SchemaError(f"{key!r} is no key: {value} is no {kind}; give a value of that kind")
     try:
         batch = Batch(kinds, {name: [value] for name, value in zip(keys, values, strict=True)})
     except SchemaError as error:

@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from tokenring.engine import (
     COMPLETE,
     Batch,
@@ -16,11 +14,10 @@ from tokenring.engine import (
     ReadTimeError,
     Schema,
     TokenRef,
-    UsageError,
     did_you_mean,
 )
 from tokenring.operators.collections.sharing.faults import Fault
-from tokenring.operators.collections.sharing.reading import latest_of, rows_at
+from tokenring.operators.collections.sharing.reading import latest_of, rows_at, time_asked
 from tokenring.operators.collections.sharing.rejected import Rejected, complaint, table_of
 from tokenring.operators.collections.sharing.subscription import Subscription
 from tokenring.operators.collections.updates import Spine
@@ -244,10 +241,9 @@ class View:
         self.require_sound()
         if not self.upper:
             raise ReadTimeError(f"{self.name!r} cannot be read yet: no time is finished; advance the inputs")
+        time = time_asked(self.name, time)
         if time is None:
             time = self.latest
-        if not isinstance(time, int | np.integer):
-            raise UsageError(f"{self.name!r} is read at a time, an integer, not {time!r}")
         if time >= self.upper:
             raise ReadTimeError(
                 f"{self.name!r} cannot be read at {time}: times are finished up to {self.upper - 1}; advance the "

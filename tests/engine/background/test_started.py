@@ -103,6 +103,7 @@ def test_a_view_is_asked_for_a_time_as_it_is_written_elsewhere() -> None:
         as_text = at.isoformat(" ") + "Z"
         for key in (at, at.replace(tzinfo=UTC), at.date(), np.datetime64(at), as_text, ns, np.int64(ns)):
             assert group.query("by at", key=key, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [1], key
+        assert group.query("by at", np.int64(0), timeout_s=WATCHDOG_S).rows.num_rows == 3
         for nothing in (None, "null"):
             assert group.query("by at", key=nothing, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [2]
         for key, row in (("[null]", 1), ("null", 2), ('["null"]', 2), ('["a, b"]', 3)):  # on the command line
@@ -154,8 +155,28 @@ def takes_nothing() -> None:
 
 def test_what_takes_no_scope_is_not_installed() -> None:
     with tr.start(serve, 1) as group:
-        with raises(tr.UsageError, "takes_nothing takes nothing", "a scope"):
-            group.install(takes_nothing)
+        for told in (takes_nothing, f"{HERE}:takes_nothing"):
+            with raises(tr.UsageError, "takes_nothing takes nothing", "a scope"):
+                group.install(told, timeout_s=WATCHDOG_S)
+        group.stop()
+
+
+def test_what_is_no_name_time_or_key_is_refused() -> None:
+    with tr.start(serve, 1) as group:
+        group.query("rows", timeout_s=WATCHDOG_S)
+        for asked, facts in (
+            ({"view": b"rows"}, ("b'rows'", "text")),
+            ({"time": "x"}, ("'rows'", "an integer", "'x'")),
+            ({"time": 2**70}, ("'rows'", str(2**70), "finished up to")),
+            ({"key": 2**70}, (str(2**70), "column 'k'", "int64")),
+            ({"key": float("nan")}, ("nan", "int64", "column 'k'")),
+            ({"key": True}, ("True", "int64")),
+        ):
+            with raises(tr.UsageError, *facts):
+                group.query(**{"view": "rows", "timeout_s": WATCHDOG_S, **asked})
+        for name in (b"n", 5):
+            with raises(tr.UsageError, repr(name), "text", "not empty"):
+                group.install(by_value, name, WATCHDOG_S)  # type: ignore[arg-type]
         group.stop()
 
 

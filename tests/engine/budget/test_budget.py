@@ -27,7 +27,7 @@ from tokenring.engine import (
     Worker,
     execute,
 )
-from tokenring.engine.budget import Pressure, Verdict, in_words, require_budget, watching
+from tokenring.engine.budget import Pressure, Verdict, Weight, in_words, relief, require_budget, watching
 from tokenring.operators import Count, aggregate, collect
 from tokenring.operators.state import grown
 
@@ -39,7 +39,7 @@ _BATCH_ROWS = 50_000
 def _budget(room_bytes: int, workers: int = 2) -> int:
     """One that leaves so much for state and rows, whatever this process holds just now."""
     config = Config(workers=workers, queue_bytes=_MIB // 2)
-    return require_budget(2**50, config.layout) + room_bytes
+    return require_budget(2**50, config._layout_in) + room_bytes
 
 
 def _config(room_bytes: int, workers: int = 2) -> Config:
@@ -129,6 +129,15 @@ def test_a_source_that_outruns_an_operator_stays_within_it(
     assert sum(execute(program, config=config)) == sum(range(2 * batches * _BATCH_ROWS))
     assert max(used for used, _ in seen) < config.memory_bytes, "350 MB would have waited"
     assert Verdict.PAUSE in {verdict for _, verdict in seen}
+
+
+@pytest.mark.parametrize(("kept_bytes", "has_room"), [(_MIB, False), (2**40, True)])
+def test_who_keeps_more_than_its_worker_takes_has_room(
+    kept_bytes: int, has_room: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relief, "own_bytes", lambda pid: 2 * _MIB)
+    said = relief._heaviest(0, [Weight("keeper", kept_bytes, 0)])
+    assert in_words(kept_bytes) in said and ("room for rows to come" in said) == has_room
 
 
 def test_state_that_does_not_fit_ends_the_run_with_the_name_of_who_keeps_it() -> None:

@@ -23,7 +23,7 @@ def test_what_the_launcher_has_freed_is_given_back_before_it_forks() -> None:
         libc.free(block)
     before = own_bytes(os.getpid())
     try:
-        require_budget(2**40, Config(workers=2).layout)
+        require_budget(2**40, Config(workers=2)._layout_in)
         assert own_bytes(os.getpid()) < before - 40 * 2**20
     finally:
         libc.free(blocks[-1])

@@ -120,3 +120,9 @@ def test_an_array_without_memory_has_no_rows(kind: pa.DataType) -> None:
     nothing = pa.Array.from_buffers(kind, 0, [None, None])
     schema = Schema.of({"n": {"float": "float64", "double": "float64", "bool": "bool"}.get(str(kind), "int64")})
     assert Batch(schema, {"n": nothing}).rows == 0
+
+
+def test_a_day_that_is_no_date_of_arrow_says_which_are() -> None:
+    days = Batch.wrap(Schema(day="date"), (np.array([0, 3_000_000]),), 2)
+    with raises(SchemaError, "column 'day'", "row 1", "10183-09-21", "years 1 to 9999"):
+        days.to_arrow()

@@ -274,8 +274,13 @@ def test_a_place_that_is_none_is_refused_with_the_names_there_are() -> None:
         ((other, *_),) = build(group, kept)
         with raises(GraphError, "operator 'inputs'", "input, join"):
             scope.running.why("inputs")
-        with raises(GraphError, "2 running operators", "'input'", "dataflows 'test'", "probe", "name="):
-            group.workers[0].inspection.why("input")
+        inspection = group.workers[0].inspection
+        with raises(GraphError, "2 running operators", "'input'", "all of them are test/input", "probe", "name="):
+            inspection.why("input")
+        build(group, kept, "more")
+        with raises(GraphError, "2 running operators", "'after'", "say test/after or more/after"):
+            inspection.why("after")
+        assert inspection.why("more/after").dataflow == "more"
         cure = '("join", "input" or "output", number), or --port input:1'
         with raises(GraphError, "operator 'join'", "2 input", "0 output", cure):
             scope.running.why("join")

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+import zipfile
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -158,13 +159,31 @@ def program(worker):
 """
 
 
+def ran(path: Path) -> subprocess.CompletedProcess[str]:
+    """A program that was run as Python runs a file, a folder or an archive."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=WATCHDOG_S, env=environment)
+
+
+@pytest.mark.parametrize("start", ["fork", *FRESH])
+def test_a_program_in_an_archive_is_forked_or_refused(tmp_path: Path, start: str) -> None:
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as archive:
+        archive.writestr("__main__.py", SCRIPT.format(start=start, guard='if __name__ == "__main__":'))
+    done = ran(tmp_path / "app.zip")
+    if start == "fork":
+        assert done.stdout == "[0, 1]\n"
+    else:
+        assert all(fact in done.stderr for fact in (f"start={start!r}", "in an archive", "start='fork'"))
+
+
 @pytest.mark.parametrize("start", FRESH)
-@pytest.mark.parametrize(("name", "is_guarded"), [("script.py", True), ("script.py", False), ("script", True)])
+@pytest.mark.parametrize(
+    ("name", "is_guarded"), [("script.py", True), ("script.py", False), ("script", True), ("__main__.py", True)]
+)
 def test_a_program_that_is_run_as_a_file(tmp_path: Path, start: str, name: str, is_guarded: bool) -> None:
     file = tmp_path / name
     file.write_text(SCRIPT.format(start=start, guard='if __name__ == "__main__":' if is_guarded else "if True:"))
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, file], capture_output=True, text=True, timeout=WATCHDOG_S, env=environment)
+    done = ran(tmp_path if name == "__main__.py" else file)
     if is_guarded:
         assert (done.stdout, done.stderr) == ("[0, 1]\n", "")
     else:

@@ -14,5 +14,5 @@ def test_a_budget_is_that_of_every_point(capsys: pytest.CaptureFixture[str], mon
     outcome = tokenring(capsys, "bench", "chain", *asked.split())
     assert outcome.status == 1
     errors = [row["error"] for row in orjson.loads(outcome.out)["rows"]]
-    assert ["memory_bytes is 10.0 MiB" in error for error in errors] == [True, True]
+    assert ["a budget of 10.0 MiB cannot" in error for error in errors] == [True, True]
     assert os.environ["TOKENRING_MEMORY"] == "64G"

@@ -42,7 +42,7 @@ def test_a_table_of_several_files(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert rows(out, "orders") == [(1, 10), (3, 30), (4, 40), (5, 50)]
     assert StagedTable(out).unique == ("id",)
     assert tokenring(capsys, *arguments).status == 0, "it is called as its first file"
-    assert tokenring(capsys, "stage", "--out", out, "--from", files, "--time", "at", "--table", "all").status == 0
+    assert tokenring(capsys, "stage", files, "--out", out, "--time", "at", "--table", "all").status == 0
     assert sorted(path.name for path in out.iterdir()) == ["a", "all", "orders"]
 
 

@@ -71,10 +71,13 @@ def test_a_changed_text_is_found_when_it_is_checked(folder: Path, part: str) -> 
         StagedEvents.open(folder)
 
 
-@pytest.mark.parametrize("name", ["nowhere", "x" * 300])
-def test_a_folder_that_is_not_there(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"), [("nowhere", "no such folder"), ("x" * 300, "no such folder"), ("a.csv", "a file")]
+)
+def test_a_folder_that_is_not_there(name: str, said: str, tmp_path: Path) -> None:
     """However long its name is: an operating system's error says nothing of a cure."""
-    with raises(StagedError, name, "no such folder", "tokenring stage"):
+    (tmp_path / "a.csv").touch()
+    with raises(StagedError, name, said, "tokenring stage"):
         StagedEvents.open(tmp_path / name)
 
 

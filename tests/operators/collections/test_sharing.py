@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tokenring as tr
+import tokenring.engine.explain.stall
 from tests.errors import Fact, raises
 from tests.operators.collections.feed import Feed, Update, as_rows, one_view, rows_of
 from tests.operators.collections.harness import TIMES, UPDATE, Rows, at, made_up
@@ -276,6 +278,23 @@ def test_those_who_import_what_is_cancelled_come_to_an_end() -> None:
         return rows_of(found)
 
     assert tr.execute(program, workers=1) == [[(1, 2, 0, 1)]]
+
+
+def test_an_import_that_waits_for_an_open_input_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tokenring.engine.explain.stall, "STALLED_S", 0.1)
+
+    def program(worker: tr.Worker) -> None:
+        feed, _ = one_view(worker)
+        with worker.dataflow("second") as scope:
+            scope.import_arrangement("rows").aggregate(n=tr.Count()).export("counts")
+        feed.go_to(1)
+        end = monotonic() + 0.5
+        worker.step_while(lambda: monotonic() < end)
+
+    tr.execute(program, workers=2)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -149,6 +149,7 @@ def test_what_is_written_is_not_gathered(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     assert run(lambda scope: scope.read_arrow(ROWS).select("key", "price").to_parquet(folder), workers=1) is None
     assert sum(1 for _ in folder.glob("*.parquet"))
+    assert run(lambda scope: scope.read_arrow(ROWS).collection().arrange("key").export("rows"), workers=1) is None
     latest = run(lambda scope: scope.read_arrow(ROWS).aggregate("key", total=Sum("price")).latest("key"), workers=1)
     assert sorted(latest.to_pydict()["total"]) == [310, 600]
 
@@ -170,6 +171,11 @@ def test_what_is_no_pipeline_with_a_sink_is_refused(pipeline: Any, said: Fact) -
         run(pipeline, config=Config(workers=1, pin=False))
 
 
+def start(program: Any, workers: int) -> None:
+    with tr.start(program, workers):
+        pass
+
+
 @pytest.mark.parametrize(
     ("program", "said"),
     [
@@ -177,7 +183,7 @@ def test_what_is_no_pipeline_with_a_sink_is_refused(pipeline: Any, said: Fact) -
         (7, ("worker", "7 is no function")),
     ],
 )
-@pytest.mark.parametrize("launch", [execute, gather])
+@pytest.mark.parametrize("launch", [execute, gather, start])
 def test_what_is_no_program_is_refused_before_anything_starts(launch: Any, program: Any, said: Fact) -> None:
     with raises(UsageError, launch.__name__, said):
         launch(program, workers=1)

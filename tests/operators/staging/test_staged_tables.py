@@ -151,6 +151,15 @@ def test_rows_in_order_are_written_once(tmp_path: Path) -> None:
     assert source["was_in_order"] is True
 
 
+def test_rows_out_of_order_between_files_alone(tmp_path: Path) -> None:
+    """Each batch is in order, and the first time of one lies before the last of the one before."""
+    for name, times in (("a", [1, 5, 7]), ("b", [3, 6, 8])):
+        pq.write_table(pa.table({"at": times}), tmp_path / f"{name}.parquet", row_group_size=2)
+    manifest = stage_files(str(tmp_path / "*.parquet"), tmp_path / "staged", time="at", table="orders")
+    assert manifest["source"]["was_in_order"] is False
+    assert [row for _, _, row in comes(tmp_path / "staged")] == [(at,) for at in (1, 3, 5, 6, 7, 8)]
+
+
 def test_several_files_of_several_formats(tmp_path: Path) -> None:
     table = orders().select(["id", "at", "note"])
     table = table.set_column(1, "at", table["at"].cast(pa.int64()))

@@ -60,6 +60,10 @@ def told(scope):
     return by_name(scope).changes()
 
 
+def nothing():
+    pass
+
+
 def number(scope):
     by_name(scope)
     return 0
@@ -132,6 +136,7 @@ def test_nothing_is_left_of_what_came_and_went(group: Serving, file: Path) -> No
         ("non", "has no function 'non'"),
         ("two", "returned tuple, which nobody could read"),
         ("told", "returned Stream, which nobody could read"),
+        ("nothing", "nothing takes nothing; a program takes its worker, or a scope"),
         ("number", "returned int, which nobody could read"),
         ("leaves", "raised SystemExit: no such day"),
         ("interrupts", "raised KeyboardInterrupt"),
@@ -163,6 +168,8 @@ def test_names_are_taken_once(group: Serving, file: Path) -> None:
     with raises(UsageError, "'base'", "the program's own", "another name"):
         install(asked, code, "base", WATCHDOG_S)
     remove(asked, "by_name", WATCHDOG_S)
+    nameless = group.tokenring("install", f"{file}:by_name", "--name", "")
+    assert nameless.returncode == 2 and "text and not empty" in nameless.stderr
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.3, 0.8, 1.2])

@@ -17,12 +17,14 @@ import pytest
 from tests.copies import CopyBeside
 from tests.errors import raises
 from tests.imports import ROOT
+from tests.nexmark.helpers import tokenring
 from tests.tools.commands.serving import KEPT, WATCHDOG_S, Serving, serving
 from tokenring.engine import ReadTimeError, UsageError
 from tokenring.engine.ask import group_of, requested
 from tokenring.engine.ask.places import private_folder
 from tokenring.engine.ask.questions import asking_in
 from tokenring.operators.collections import query, views_of
+from tokenring.operators.collections.sharing import Shared, asking
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +85,35 @@ def test_the_list_says_what_is_kept(group: Serving) -> None:
 
 
 @pytest.mark.parametrize(
+    ("of_workers", "said"),
+    [
+        ([(94_299, 94_400), (94_100, 94_200)], "readable from 94299 to 94299;"),
+        ([(5, 9), (4, None)], "readable from 5 to 8;"),
+        ([(5, None), (5, None)], "readable from 5 to the end;"),
+        ([(0, 3), (0, 0)], "nothing is readable yet;"),
+    ],
+)
+def test_the_list_says_times_that_can_be_read_whenever_workers_looked(
+    of_workers: list[tuple[int, int | None]], said: str,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    fixed = {"name": "rows", "dataflow": "base", "key": ["k"], "columns": {"k": "int64"}, "readers": []}
+    sizes = {"rows": 1, "batches": 1, "bytes": 1}
+    answers = [{"views": [{**fixed, **sizes, "since": since, "upper": upper}]} for since, upper in of_workers]
+    shared = Shared(asking._views_in(answers), [])
+    monkeypatch.setattr("tokenring.engine.ask.group_of", lambda process: None)
+    monkeypatch.setattr("tokenring.operators.collections.listing_of", lambda group, timeout: (shared, {}))
+    assert said in tokenring(capsys, "views", "1").out
+
+
+@pytest.mark.parametrize(
     ("arguments", "cure"),
     [
         (("row",), "did you mean 'rows'"),
         (("rows", "--key", "one"), "'one' is no int64"),
         (("rows", "--key", "1,2"), "the key of 'rows' is (key)"),
         (("rows", "--time", "-7"), "forgotten"),
+        (("rows", "--time", "9" * 20), "times are finished up to"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(group: Serving, arguments: tuple[str, ...], cure: str) -> None:

@@ -34,7 +34,7 @@ def test_a_stuck_run_is_explained(tmp_path: Path) -> None:
             f"    1 token on worker 1, made at {program}:{RETAINED_AT} (logic)",
         ]
         assert done.stdout.splitlines()[-4:] == expected
-        question = (group.launcher, "--operator", "inner/keeper", "--port", "input", "--time", 3, "--timeout", 60)
+        question = (group.launcher, "--operator", "stuck/inner/keeper", "--port", "input", "--time", 3, "--timeout", 60)
         said = why(*question).stdout
         assert "time 3 has passed; its frontier is 50" in said
         assert re.search(r"^operator 'inner/keeper' keeps \d.* on worker 0, \d.* on worker 1$", said, re.M)
@@ -54,6 +54,8 @@ def test_a_stuck_run_is_explained(tmp_path: Path) -> None:
     [
         (("1",), "process 1 runs no group of this user; `tokenring why` lists those that do"),
         (("1", "--time", "soon"), "--time 'soon' is none; give a whole number, or several with commas for a loop"),
+        (("1", "--time", "9" * 20), f"--time {'9' * 20} is none; times go from 0 to 4611686018427387903"),
+        (("1", "--time", "7,-1"), "--time 7,-1 is none; times go from 0 to 4611686018427387903"),
         (("1", "--port", "input"), "--port needs an --operator"),
         (("1", "--operator", "a", "--port", "side"), "--port 'side' is none; give input, output"),
         (("--operator", "a"), "need a PROCESS"),

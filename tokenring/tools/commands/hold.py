@@ -18,7 +18,8 @@ _UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 @click.command()
 @click.argument("process", type=click.IntRange(min=1))
-@click.option("--operator", required=True, metavar="NAME", help="Where: an operator, regions included.")
+@click.option("--operator", required=True, metavar="NAME",
+              help="Where: an operator, regions included; or DATAFLOW/NAME.")  # fmt: skip
 @click.option("--port", metavar="PORT", help="Which port of it: input, output, input:1, ...")
 @click.option("--time", "at", required=True, metavar="T", help="What is not to pass: 7, or in a loop 7,2.")
 @click.option("--for", "duration", metavar="DURATION", help="Release after so long: 10s, 500ms, 2min.")

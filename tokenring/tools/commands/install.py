@@ -25,17 +25,16 @@ def install(process: int, target: str, name: str | None, timeout: float) -> None
     it.
     """
     from tokenring.engine.ask import group_of
-    from tokenring.engine.group import taken_by, warm_up
+    from tokenring.engine.group import warm_up
     from tokenring.engine.install import code_of
     from tokenring.engine.install import install as install_in
     from tokenring.tools.programs import load
 
-    _, function = load(target)
+    load(target)
     code = code_of(target)
     warm_up()  # what it needs is ready when the workers load it
-    name = name or function.__name__
+    name = code.function if name is None else name
     with asking():
-        taken_by(target, function)
         why = install_in(group_of(process), code, name, timeout)
     unsaved = f", and not saved yet, so a death before the next snapshot loses it: {why}" if why else ""
     click.echo(f"installed {name}{unsaved}")

@@ -72,11 +72,12 @@ def views(process: int, timeout: float, json_file: Path | None) -> None:
         key = ", ".join([f"{name} {kinds[name]}" for name in view["key"]])
         values = ", ".join([f"{name} {kind}" for name, kind in kinds.items() if name not in view["key"]])
         upto = "the end" if view["upper"] is None else f"{view['upper'] - 1}"
+        times = "nothing is readable yet" if view["upper"] == 0 else f"readable from {view['since']} to {upto}"
         click.echo(f"{view['name']}: key {key}; values {values or 'none'}; of dataflow {view['dataflow']!r}")
         readers = ", ".join([repr(reader) for reader in view["readers"]]) or "nobody"
         click.echo(
-            f"    {view['rows']:,} rows in {view['batches']:,} batches, {view['bytes']:,} bytes; readable from "
-            f"{view['since']} to {upto}; imported by {readers}"
+            f"    {view['rows']:,} rows in {view['batches']:,} batches, {view['bytes']:,} bytes; {times}; "
+            f"imported by {readers}"
         )
     if not found.views:
         click.echo("no arrangement is exported")

@@ -21,7 +21,8 @@ _ROWS_BYTES = 2**12  # a queue without rows takes something too
 
 @click.command()
 @click.argument("process", type=click.IntRange(min=1), required=False)
-@click.option("--operator", metavar="NAME", help="Ask about this operator, regions included: outer/inner/name.")
+@click.option("--operator", metavar="NAME",
+              help="Ask about this operator, regions included: outer/inner/name; or DATAFLOW/NAME.")  # fmt: skip
 @click.option("--port", metavar="PORT", help="Which port of it: input, output, input:1, ...")
 @click.option("--time", "at", metavar="T", help="What keeps this time from passing: 7, or in a loop 7,2.")
 @click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True, metavar="S",
@@ -109,10 +110,14 @@ def port_of(text: str | None, operator: str | None) -> tuple[str, int]:
 
 
 def time_of(text: str | None) -> Any:
+    from tokenring.engine.times import MAX_TIME, representable
+
     if text is None:
         return None
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:
         raise OptionError(f"--time {text!r} is none; give a whole number, or several with commas for a loop") from None
+    if not representable(tuple(numbers)):
+        raise OptionError(f"--time {text} is none; times go from 0 to {MAX_TIME}")
     return numbers[0] if len(numbers) == 1 else numbers

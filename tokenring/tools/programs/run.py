@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def run(name: str, program: Callable[..., Any], config: Config, recovery: Recovery | None = None) -> Results:
     """What `program` returned on each worker, in their order; an Arrow table in place of what `collect` or `latest`
-    gave it, or of a stream of its scope, and None in place of a sink's probe.
+    gave it, or of a stream of its scope, and None in place of a sink's probe or a view.
 
     It is called with a scope if its parameter is annotated or named so, else with the worker: those that have the
     operators as methods. InputError if it takes nothing, or needs more than that.
@@ -28,7 +28,7 @@ def run(name: str, program: Callable[..., Any], config: Config, recovery: Recove
 
 def _takes_a_scope(name: str, program: Callable[..., Any]) -> bool:
     from tokenring.engine import UsageError
-    from tokenring.engine.group import taken_by
+    from tokenring.engine.install import taken_by
 
     try:
         return taken_by(name, program) == "scope"
@@ -46,9 +46,29 @@ def _part(program: Callable[..., Any], name: str, of_a_scope: bool, worker: Work
             value = program(scope)
             if isinstance(value, Stream):
                 value = collect(value)
+            elif not isinstance(value, Collected | Latest | Probe | None):
+                _require_read(value)
     else:
         value = program(worker)
     if isinstance(value, Collected | Latest):
         worker.run()  # now, and not after the program: the rows are whole only then
         return value.to_arrow()
-    return None if isinstance(value, Probe) else value
+    return None if isinstance(value, Probe | None) or _is_view(value) else value
+
+
+def _require_read(value: Any) -> None:
+    """UsageError for what a function of a scope returned, if nobody reads that."""
+    from tokenring.engine import UsageError
+    from tokenring.operators.collections import Arranged, Collection
+
+    if isinstance(value, Collection | Arranged):
+        raise UsageError(
+            f"the function returned {type(value).__name__}, which nobody could read: return what its .changes() or "
+            f".export(name) gives"
+        )
+
+
+def _is_view(value: Any) -> bool:
+    from tokenring.operators.collections import View
+
+    return isinstance(value, View)
