@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 import zipfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
