@@ -124,6 +124,10 @@ def _refuse_result(state: Any) -> Any:
     return state.mark
 
 
+def _least_of_16(state: Any) -> Any:
+    return state.mark if state.mark != 16 else -(2**63)
+
+
 def _null_of_16(state: Any) -> Any:
     return state.mark if state.mark != 16 else None
 
@@ -261,9 +265,9 @@ def _own(**given: Any) -> OwnAggregate:
     return OwnAggregate(**right | given)
 
 
-def _finals(made: OwnAggregate, values: list[int]) -> list[Any]:
+def _finals(made: OwnAggregate, values: list[int], kind: str = "int64") -> list[Any]:
     """By key, each of which has one of the values."""
-    schema = Schema.of({"key": "int64", "value": "int64"})
+    schema = Schema.of({"key": "int64", "value": kind})
     with bench([schema], lambda rows: aggregate(rows, "key", emit="final", made=made("value"))) as bed:
         bed.send({"key": list(range(len(values))), "value": values})
         bed.close()
@@ -274,6 +278,19 @@ def _finals(made: OwnAggregate, values: list[int]) -> list[Any]:
 def test_an_init_that_raises_ends_the_run(mode: str) -> None:
     with raises(OperatorError, "aggregate 'odd'", "init raised"):
         results(mode, {"made": _own(init=_refuse_to_start)("value")}, [(0, 1, 2, 0.0, 0, True)], 1)
+
+
+@pytest.mark.parametrize(
+    ("gives", "kind"), [("timestamp", "int64"), ("date", "int64"), ("same", "timestamp")],
+)  # fmt: skip
+def test_the_word_that_stands_for_null_is_no_time(gives: str, kind: str) -> None:
+    with raises(OperatorError, "finalize of odd", "cannot hold", str(-(2**63)), "stands for null"):
+        _finals(_own(gives=gives, finalize=_least_of_16), [1, 16], kind)
+
+
+@pytest.mark.parametrize("gives", ["int64", "same"])
+def test_it_is_a_number_where_no_result_may_be_null(gives: str) -> None:
+    assert _finals(_own(gives=gives, finalize=_least_of_16), [1, 16]) == [1, -(2**63)]
 
 
 @pytest.mark.parametrize(
