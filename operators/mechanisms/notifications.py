@@ -231,10 +231,11 @@ class TimesInput(InputHandle):
         self.column = column
 
     def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None, block: bool = False) -> None:
-        """A message for each distinct time of the rows; `time` may only say what the first of them is."""
+        """A message for each distinct time of the rows, those before the input's at that; `time` may only say what the
+        first of them is."""
         rows = batch if isinstance(batch, Batch) else Batch(self.schema, batch)
         for at, piece in by_time(rows, self.column):
-            super().send(piece, at, block)
+            super().send(piece, max(at, self.time), block)
 
 
 class Notifications(Tokens):
