@@ -63,7 +63,7 @@ from tokenring.operators.mechanisms.drivers import (
 )
 from tokenring.operators.mechanisms.interface import Ports, taken_by
 from tokenring.operators.mechanisms.logic import Take, TimedLogic, in_order
-from tokenring.operators.mechanisms.tokens import Tokens
+from tokenring.operators.mechanisms.tokens import Tokens, late_rows
 from tokenring.operators.state import (
     SOURCE_WORDS,
     KeyMap,
@@ -277,6 +277,8 @@ class Notifications(Tokens):
                 for reference, batch in rows:  # of a burst all at once: each of its times is asked for all the same
                     for time in operator.times(index, batch):
                         if time not in requests:
+                            if time < reference.time:
+                                raise late_rows(context.name, reference.time, time)
                             requests[time] = request = reference.retain()
                             request.downgrade(min(time, MAX_TIME))
                     take(batch)

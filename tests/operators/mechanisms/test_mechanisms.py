@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
-from tokenring.engine import COMPLETE, GraphError, Schema, Scope, Stream, UsageError
+from tokenring.engine import COMPLETE, GraphError, OperatorError, Schema, Scope, Stream, UsageError
 from tokenring.operators import (
     Count,
     Max,
@@ -20,6 +20,7 @@ from tokenring.operators import (
     Sliding,
     Tumbling,
     aggregate,
+    average_of_last,
     best_offers,
     no_op,
     running_average,
@@ -139,6 +140,18 @@ def test_late_rows_are_those_of_tokens(way: str, window: Window, chosen: tuple[i
     found = _some_late("tokens", window, chosen)
     assert bool(found) == (chosen != (1, 0))
     assert _some_late(way, window, chosen) == found
+
+
+@pytest.mark.parametrize("way", ["tokens", "notifications"])
+def test_rows_that_were_due_before_their_message_are_told(way: str) -> None:
+    def declare(stream: Stream) -> Stream:
+        return average_of_last(stream, "key", "value", rows=2, order="start")
+
+    schema = Schema("key value start at")
+    said = "operator 'average_of_last'", "at time 5", "due before it, at 3", "at earlier times"
+    with raises(OperatorError, *said), bench([schema], declare, 1, way, ["at"]) as made:
+        made.send({"key": [1], "value": [1], "start": [3], "at": [5]}, time=5)
+        made.settle()
 
 
 @pytest.mark.parametrize("way", MECHANISMS)
