@@ -16,14 +16,20 @@ TokenRingError
 ├── GraphMismatchError      two workers built different graphs
 ├── MemoryBudgetError       what the run keeps does not fit into its budget of memory
 ├── WorkerError             a worker process died
-└── GroupStopped            the group is being stopped (seen inside workers only)
-tokenring.shm.errors.KernelError      a kernel cannot be compiled, or would have to be in a worker
-tokenring.shm.errors.BrokenInvariant  a protocol of ours was violated: a bug in TokenRing
+├── GroupStopped            the group is being stopped (seen inside workers only)
+└── KernelError, SharedMemoryError and its own, and, apart from all these, BrokenInvariant: see tokenring.shm.errors
 """
 
 from collections.abc import Sequence
 
-from tokenring.shm.errors import BrokenInvariant, KernelError, OutOfSharedMemory, SegmentError, SharedMemoryError
+from tokenring.shm.errors import (
+    BrokenInvariant,
+    KernelError,
+    OutOfSharedMemory,
+    SegmentError,
+    SharedMemoryError,
+    TokenRingError,
+)
 
 __all__ = [
     "BrokenInvariant",
@@ -53,10 +59,6 @@ __all__ = [
     "WorkerError",
     "WrongOutputError",
 ]
-
-
-class TokenRingError(Exception):
-    """Base of every error the engine raises on purpose."""
 
 
 class UsageError(TokenRingError):

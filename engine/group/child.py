@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from tokenring.engine import errors
 from tokenring.engine.ask import KeptHold, Requests, answer_questions
 from tokenring.engine.data import text_of
-from tokenring.engine.errors import GraphMismatchError, GroupStopped, TokenRingError, UsageError
+from tokenring.engine.errors import BrokenInvariant, GraphMismatchError, GroupStopped, TokenRingError, UsageError
 from tokenring.engine.group.frames import write_message
 from tokenring.engine.group.interrupts import wait_for_own_children
 from tokenring.engine.group.linux import allow_tracing, die_with_parent, keep_little
@@ -116,7 +115,7 @@ def _tell(pipe: int, index: int, kind: str, value: Any) -> None:
 def told(error: BaseException, index: int) -> dict[str, Any]:
     """What the launcher is to know of an error; its text names the worker, whether the error did or not, and can be
     printed whatever it was."""
-    known = isinstance(error, TokenRingError | errors.SharedMemoryError)
+    known = isinstance(error, TokenRingError | BrokenInvariant)
     text = _printable(text_of(error))
     if not known:
         text = f"worker {index}: {type(error).__name__}: {text}"

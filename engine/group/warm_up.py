@@ -33,6 +33,7 @@ _COLLECT_EVERY = 100_000
 
 def warm_up() -> int:
     """Make all declared kernels ready; says on stderr what it is about to compile. Returns how many were compiled.
+    Raises why the first could not be compiled; the next call does not try those that could not.
 
     What the library does not serve is imported before, so that it is compiled here and not in each worker.
     """
@@ -45,9 +46,12 @@ def warm_up() -> int:
             _import_if_there(module)
         why = "changed since the library of kernels was made" if changed else ""
     with _collecting_seldom():
-        missing = [waiting for waiting in kernels_to_make_ready() if not waiting.make_ready(only_load=True)]
-        if missing:
-            _compile(missing, why)
+        missing = [waiting for waiting in kernels_to_make_ready() if not _make_ready(waiting, only_load=True)]
+        if left := [waiting for waiting in missing if waiting.failure is None]:
+            _compile(left, why)
+    failed = [waiting.failure for waiting in missing if waiting.failure is not None]
+    if failed:
+        raise failed[0]
     return len(missing)
 
 
@@ -80,11 +84,20 @@ def _compile(kernels: Sequence[Kernel], why: str) -> None:
         for at in second.left():
             if moving:
                 print(f"\r{said}: {100 * at // len(kernels)} %", end="", file=sys.stderr, flush=True)
-            kernels[at].make_ready()
+            _make_ready(kernels[at])
     for missing in kernels:  # those of the second are in the cache by now
-        missing.make_ready()
+        _make_ready(missing)
     if moving:
         print(f"\r{said}: done ", file=sys.stderr, flush=True)
+
+
+def _make_ready(kernel: Kernel, only_load: bool = False) -> bool:
+    """Make it ready, or give it up: who does not use it is not to hear of it again. Whether it is ready."""
+    try:
+        return kernel.failure is None and kernel.make_ready(only_load)
+    except Exception as error:
+        kernel.give_up(error)
+        return False
 
 
 class _SecondCompiler:
@@ -135,7 +148,7 @@ class _SecondCompiler:
             os.dup2(nowhere, 1)
             os.dup2(nowhere, 2)  # of what fails the first will tell
             for at in _taken(self._indices):
-                self._kernels[at].make_ready()
+                _make_ready(self._kernels[at])
         finally:
             os._exit(0)
 

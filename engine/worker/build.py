@@ -31,7 +31,14 @@ from tokenring.engine.data import (
     needs_text_rows,
 )
 from tokenring.engine.declare import Scope
-from tokenring.engine.errors import GraphError, GroupStopped, MemoryBudgetError, OperatorError, TokenRingError
+from tokenring.engine.errors import (
+    GraphError,
+    GroupStopped,
+    KernelError,
+    MemoryBudgetError,
+    OperatorError,
+    TokenRingError,
+)
 from tokenring.engine.explain import Dataflow, stop
 from tokenring.engine.graph import Compiled, Exchange, Notify, OperatorSpec, Route, Source, require_usable, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator, refuse_step
@@ -276,7 +283,7 @@ def _logic(
         for token in tokens:
             if token.live:
                 token.drop()  # it is not lost, and nothing is to be said of it
-        if isinstance(error, TokenRingError | KeyboardInterrupt):
+        if isinstance(error, TokenRingError | KeyboardInterrupt) and not isinstance(error, KernelError):
             raise
         call = f"it is called with the context and a token for each of its {len(tokens)} output(s)"
         raise OperatorError(f"{where} raised {in_words(error, call)}") from error

@@ -110,9 +110,9 @@ def aggregate(
     CountDistinct. Memory: each key of each window (pane) that is open. One token is held, at the least end.
 
     A row is late if its window's end (its pane's, where windows slide), plus `lateness`, is not after its message's
-    time; for sessions, if its own time plus `lateness` is before it. late=True gives two streams, the second one with
-    the late rows, in the input's schema. Otherwise a late row counts while no result that it may be part of was sent,
-    and then raises TimeRegressionError (as OperatorError).
+    time (with watermarks, the last mark); for sessions, if its own time plus `lateness` is before it. late=True gives
+    two streams, the second one with the late rows, in the input's schema. Otherwise a late row
+    counts while no result that it may be part of was sent, and then raises TimeRegressionError (as OperatorError).
 
     changes=True gives a collection: at each time the results of all rows up to it, whatever order they came in, those
     before taken away, so that other operators of collections compute with them; of all aggregates but First and Last.
@@ -163,7 +163,7 @@ def aggregate(
     lateness = checked_lateness(name, lateness, window, stream.schema)
     panes = None if isinstance(window, Session) else panes_of(window, lateness)
     due = (lambda times: behind(times, 1 + lateness)) if panes is None else (lambda times: _due(times, panes))
-    stream, late_rows = split_late(stream, name, "", due, window.time, late)
+    stream, late_rows = split_late(stream, name, "", due, window.time, late, mechanism_of(stream.scope).split_late)
     stream, names = with_key(stream, name, by, shown=True)
     stream, planned = with_conditions(stream, name, aggregates)
     plan = Plan.of(name, stream.schema, names, planned, said_of(window)).ordered_by(window.time)

@@ -60,7 +60,7 @@ class FoldRow(Record):
 
 class ResultRow(Record):
     """One result. `exact`: of numbers, none of which may be the one that stands for null. `finalize`: the function that
-    makes it, if one does, what that takes beside a state, and whether it may make null (`nullable`)."""
+    makes it, if one does, what that takes beside a state, and what it may `also` make, see `made_also`."""
 
     how: int
     fold: int
@@ -72,7 +72,7 @@ class ResultRow(Record):
     finalize: int
     parameters: int
     parameter_count: int
-    nullable: int
+    also: int
 
 
 SET_SCRATCH_ROWS = 8

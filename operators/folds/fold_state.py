@@ -4,7 +4,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.engine.compiled import address_of, heap_of_words
-from tokenring.operators.folds.called import SCRATCH_ROWS, Call, FoldJob, takes_of
+from tokenring.operators.folds.called import IS_NULL_WORD, SCRATCH_ROWS, Call, FoldJob, made_also, takes_of
 from tokenring.operators.folds.fold_records import SET_SCRATCH_ROWS, FoldRow, Folds, ResultRow
 from tokenring.operators.folds.functions import Fold, Result
 from tokenring.operators.folds.kernels import (
@@ -66,7 +66,7 @@ def _result_row(result: Result, parameters: np.ndarray) -> tuple[int, ...]:
     kind = result.kind
     return (
         *(result.how, result.fold, result.count, result.present, kind.null, kind.null_is_a_number, result.unit),
-        *(finalize, parameters.ctypes.data, len(parameters), kind.nullable),
+        *(finalize, parameters.ctypes.data, len(parameters), made_also(kind)),
     )
 
 
@@ -232,7 +232,8 @@ class FoldState:
         result = next(result for result in self._plan.results if result.fold == at)
         assert result.finish is not None
         kind, cure = result.kind, "let it return None where there is no result"
-        also = f", such as {kind.null_word()[0]}, the number that stands for null there" if kind.nullable else ""
+        holds_all = made_also(kind) == IS_NULL_WORD
+        also = "" if holds_all else f", such as {kind.null_word()[0]}, the number that stands for null there"
         if not kind.nullable:
             cure += f", and give gives='{kind}?'"
         return ValueError(

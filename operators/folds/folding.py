@@ -355,7 +355,7 @@ def _write_some(folded: Folds, slots: Words, message: int, first: int, start: in
         elif result.how == FINISHED:
             is_finished = finish_slots(
                 result.finalize, folded.job, _first_state(folded, result.fold), 8 * folded.width, slots,
-                result.null, result.parameters, result.parameter_count, column, result.nullable,
+                result.null, result.parameters, result.parameter_count, column, result.also,
             )  # fmt: skip
             if not is_finished:
                 wrong = signed(result.fold)

@@ -23,7 +23,7 @@ from tokenring.engine.compiled import Compiled
 from tokenring.operators.mechanisms.drivers import CompiledLogic
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic
 from tokenring.operators.migrate import Table
-from tokenring.operators.time import position_of
+from tokenring.operators.time import Due, position_of, split_by_messages
 
 Edge = tuple[AnyStream, Pact]
 """An input: where its rows come from, and how they are spread."""
@@ -136,6 +136,10 @@ class Mechanism(ABC):
         Python, or `compiled()` one for the worker's inner loop. `remembers`: whether an answer depends on earlier
         messages. In a loop each epoch then has a function of its own, which is called with each round's rows, in order,
         once the round is finished. `moves`: as for `timed`."""
+
+    def split_late(self, stream: AnyStream, name: str, due: Due, time: str) -> tuple[AnyStream, AnyStream]:
+        """The rows in time, and the late ones, whose `due` of their column `time` has passed when they come."""
+        return split_by_messages(stream, name, due, time)
 
     @abstractmethod
     def probe(self, stream: Stream) -> Progress:

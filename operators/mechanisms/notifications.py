@@ -63,7 +63,7 @@ from tokenring.operators.mechanisms.drivers import (
 )
 from tokenring.operators.mechanisms.interface import Ports, taken_by
 from tokenring.operators.mechanisms.logic import Take, TimedLogic, in_order
-from tokenring.operators.mechanisms.tokens import Tokens
+from tokenring.operators.mechanisms.tokens import Tokens, late_rows
 from tokenring.operators.state import (
     SOURCE_WORDS,
     KeyMap,
@@ -231,10 +231,11 @@ class TimesInput(InputHandle):
         self.column = column
 
     def send(self, batch: Batch | Mapping[str, Any], time: Time | None = None, block: bool = False) -> None:
-        """A message for each distinct time of the rows; `time` may only say what the first of them is."""
+        """A message for each distinct time of the rows, those before the input's at that; `time` may only say what the
+        first of them is."""
         rows = batch if isinstance(batch, Batch) else Batch(self.schema, batch)
         for at, piece in by_time(rows, self.column):
-            super().send(piece, at, block)
+            super().send(piece, max(at, self.time), block)
 
 
 class Notifications(Tokens):
@@ -276,6 +277,8 @@ class Notifications(Tokens):
                 for reference, batch in rows:  # of a burst all at once: each of its times is asked for all the same
                     for time in operator.times(index, batch):
                         if time not in requests:
+                            if time < reference.time:
+                                raise late_rows(context.name, reference.time, time)
                             requests[time] = request = reference.retain()
                             request.downgrade(min(time, MAX_TIME))
                     take(batch)

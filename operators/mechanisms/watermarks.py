@@ -63,7 +63,7 @@ from tokenring.operators.mechanisms.marks import (
 )
 from tokenring.operators.mechanisms.outlets import new_outlets
 from tokenring.operators.migrate import Table
-from tokenring.operators.time import position_of
+from tokenring.operators.time import Due, give_split, position_of, split_outputs
 
 
 class Watermarks(Mechanism):
@@ -246,6 +246,32 @@ class Watermarks(Mechanism):
 
         builder.build(construct)
         return output
+
+    def split_late(self, stream: AnyStream, name: str, due: Due, time: str) -> tuple[AnyStream, AnyStream]:
+        """See Mechanism: late is what is due by the mark that was forwarded last; all messages are at time 0."""
+        name = f"{name}.late"
+        builder = stream.operator(name, Notify.NEVER)
+        signal = self._input(builder, name, stream, Pipeline())
+        outputs = split_outputs(builder, stream)
+        marks = [Marks(), Marks()]
+        self._marks |= {(stream.scope, output.source): each for output, each in zip(outputs, marks, strict=True)}
+
+        def construct(context: OperatorContext, *tokens: Token) -> Callable[..., None]:
+            def logic(rows: InputPort, in_time: OutputPort, late: OutputPort) -> None:
+                for reference, batch in rows:
+                    give_split(reference, batch, due(batch.words(time)) <= marks[0].time, in_time, late)
+                mark = min(signal.received)
+                if mark > marks[0].time:
+                    for each in marks:
+                        each.send(mark, name)
+                    if mark == COMPLETE:
+                        for token in tokens:
+                            token.drop()
+
+            return logic
+
+        builder.build(construct)
+        return outputs
 
     def probe(self, stream: Stream) -> Progress:
         """The least mark of the stream over all workers, or of this worker where marks are local."""

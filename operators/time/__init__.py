@@ -22,7 +22,17 @@ with later(__name__):
         together,
     )
     from tokenring.operators.time.idle import Promises
-    from tokenring.operators.time.late import behind, behind_own, fill_ends, split_late, start_of_pane
+    from tokenring.operators.time.late import (
+        Due,
+        behind,
+        behind_own,
+        fill_ends,
+        give_split,
+        split_by_messages,
+        split_late,
+        split_outputs,
+        start_of_pane,
+    )
     from tokenring.operators.time.notificator import Notificator, Stash
     from tokenring.operators.time.orders import check_order, order_words, ranked
     from tokenring.operators.time.own_times import (
@@ -64,6 +74,7 @@ with later(__name__):
 __all__ = [
     "Clock",
     "ClockWindows",
+    "Due",
     "FOREVER",
     "NOTHING",
     "Notificator",
@@ -96,6 +107,7 @@ __all__ = [
     "finished_aside",
     "finished_first",
     "floors_after",
+    "give_split",
     "knows",
     "knows_starts",
     "longest_of",
@@ -111,7 +123,9 @@ __all__ = [
     "require_integer_times",
     "require_total_order",
     "set_all_aside",
+    "split_by_messages",
     "split_late",
+    "split_outputs",
     "start_by_clock",
     "start_of_pane",
     "together",

@@ -1,4 +1,4 @@
-"""Late rows: those whose result may have been sent before they came, told by their message's time alone."""
+"""Late rows: those whose result may have been sent before they came."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,16 +10,25 @@ from tokenring.engine import (
     COMPLETE,
     WORDS,
     AnyStream,
+    Batch,
     InputPort,
     Notify,
+    OperatorBuilder,
     OperatorContext,
     OutputPort,
     Token,
+    TokenRef,
     int64,
     kernel,
 )
 from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import saving_of, state_moves
+
+Due = Callable[[np.ndarray], np.ndarray]
+"""From times, int64 (rows,), to the least time at which each row's result may be sent; COMPLETE where 64 bits do not have
+it, so that the row is not late, and the operator may refuse it."""
+Split = Callable[[AnyStream, str, Due, str], tuple[AnyStream, AnyStream]]
+"""What makes two streams of one, see `split_by_messages`."""
 
 
 @kernel
@@ -58,38 +67,13 @@ def behind_own(times: np.ndarray) -> np.ndarray:
     return behind(times, 1)
 
 
-def split_late(
-    stream: AnyStream, name: str, side: str, due: Callable[[np.ndarray], np.ndarray], time: str, late: bool
-) -> tuple[AnyStream, Any]:
-    """The rows in time, and the late ones: those with due(times) at or before their message's time. late: whether they
-    are wanted; else all rows go on together, but where a run under recovery goes on without what operator `name` fails
-    at. side: of a join.
-
-    due: from the column `time`, int64 (rows,), to the least time at which each row's result may be sent; COMPLETE where
-    64 bits do not have it, so that the row is not late, and the operator may refuse it. What is late depends on the
-    messages only, not on how far frontiers happen to have come.
-    """
-    if late:
-        return _split(stream, name + side, due, time)
-    saving = saving_of(stream.scope)
-    if saving is not None:
-        saving.leave_out |= {name, f"{name}.local"}
-    given_up = () if saving is None else saving.given_up & {name, f"{name}.local"}  # either may come upon one first
-    if not given_up:
-        return stream, None
-    in_time, missed = _split(stream, name + side, due, time)
-    saving.dead_letters.take_late(missed, min(given_up))
-    return in_time, None
-
-
-def _split(
-    stream: AnyStream, name: str, due: Callable[[np.ndarray], np.ndarray], time: str
-) -> tuple[AnyStream, AnyStream]:
+def split_by_messages(stream: AnyStream, name: str, due: Due, time: str) -> tuple[AnyStream, AnyStream]:
+    """The rows in time, and the late ones: those with `due` of their column `time` at or before their message's time.
+    What is late depends on the messages only, not on how far frontiers happen to have come."""
     builder = stream.operator(f"{name}.late", Notify.NEVER)
     builder.input(stream)
     state_moves(builder)
-    in_time, late = builder.output(stream.schema), builder.output(stream.schema)
-    in_time.updates = late.updates = None if stream.updates is None else stream.updates.unknown()
+    in_time, late = split_outputs(builder, stream)
 
     def construct(context: OperatorContext, to_time: Token, to_late: Token) -> Callable[..., None]:
         to_time.drop()
@@ -97,13 +81,44 @@ def _split(
 
         def logic(rows: InputPort, in_time: OutputPort, late: OutputPort) -> None:
             for reference, batch in rows:
-                missed = due(batch.words(time)) <= reference.time
-                if missed.any():
-                    late.give(reference, batch.filter(missed))
-                    batch = batch.filter(~missed)
-                in_time.give(reference, batch)
+                give_split(reference, batch, due(batch.words(time)) <= reference.time, in_time, late)
 
         return logic
 
     builder.build(construct)
     return in_time, late
+
+
+def split_outputs(builder: OperatorBuilder[Any], stream: AnyStream) -> tuple[AnyStream, AnyStream]:
+    """The two outputs of what splits a stream."""
+    in_time, late = builder.output(stream.schema), builder.output(stream.schema)
+    in_time.updates = late.updates = None if stream.updates is None else stream.updates.unknown()
+    return in_time, late
+
+
+def give_split(reference: TokenRef, batch: Batch, missed: np.ndarray, in_time: OutputPort, late: OutputPort) -> None:
+    """Send a message's rows that came in time, and those that have `missed` it, bool (rows,)."""
+    if missed.any():
+        late.give(reference, batch.filter(missed))
+        batch = batch.filter(~missed)
+    in_time.give(reference, batch)
+
+
+def split_late(
+    stream: AnyStream, name: str, side: str, due: Due, time: str, late: bool,
+    split: Split[AnyStream] = split_by_messages,
+) -> tuple[AnyStream, Any]:  # fmt: skip
+    """The rows in time, and the late ones, as `split` tells them apart by their column `time`. late: whether they are
+    wanted; else all rows go on together, but where a run under recovery goes on without what operator `name` fails at.
+    side: of a join."""
+    if late:
+        return split(stream, name + side, due, time)
+    saving = saving_of(stream.scope)
+    if saving is not None:
+        saving.leave_out |= {name, f"{name}.local"}
+    given_up = () if saving is None else saving.given_up & {name, f"{name}.local"}  # either may come upon one first
+    if not given_up:
+        return stream, None
+    in_time, missed = split(stream, name + side, due, time)
+    saving.dead_letters.take_late(missed, min(given_up))
+    return in_time, None

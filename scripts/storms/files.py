@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 
 from scripts.storms.setting import Setting
 from tests.random_programs.rows import with_one_nan
-from tokenring.engine import Schema, TokenRingError, Worker, execute
-from tokenring.engine.errors import SharedMemoryError
+from tokenring.engine import BrokenInvariant, Schema, TokenRingError, Worker, execute
 from tokenring.operators import collect, read_json_lines, read_parquet
 
 SCHEMA = Schema("id", price="float64", name="string")
@@ -118,7 +117,7 @@ def _judged(setting: Setting, file: Path, seen: Any, read: Any) -> str:
     def run() -> None:
         try:
             (found,) = execute(program, workers=1)
-        except (TokenRingError, SharedMemoryError) as error:
+        except (TokenRingError, BrokenInvariant) as error:
             print(f"refused: {type(error).__name__}: {error}")
             return
         is_same = seen is not None and {*seen} == {*found} and all([

@@ -31,7 +31,8 @@ class Entry(Kernel):
             self.numba_comes()
             from tokenring.shm.kernels.compiled_entry import compile_entry
 
-            self._compiled = compile_entry(self.py_func, resolved(self.signature), RAISED, only_load)
+            with self._in_one_line():
+                self._compiled = compile_entry(self.py_func, resolved(self.signature), RAISED, only_load)
             if self._compiled is None:
                 return False
             self.is_ready_as(self._compiled.ctypes)
@@ -51,6 +52,6 @@ class Entry(Kernel):
 
 
 def entry(function: Callable[..., Any]) -> Entry:
-    """Decorator: an entry of a function `(int64, int64) -> int64`. Where that raises, RAISED is returned, and what it
-    said is lost."""
+    """Decorator: an entry of a function `(int64, int64) -> int64`; another one is a KernelError where it is
+    compiled. Where it raises, RAISED is returned, and what it said is lost."""
     return Entry(function)

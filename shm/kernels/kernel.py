@@ -6,11 +6,12 @@ where it can; elsewhere a kernel is made ready by its first call. No worker comp
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from types import FunctionType
-from typing import Any, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 from weakref import WeakSet
 
 import numpy as np
@@ -44,10 +45,12 @@ class Kernel:
 
     __slots__ = (
         *("__call__", "__dict__", "__weakref__"),
-        *("_callee", "_dispatcher", "_is_late", "_is_ready", "py_func", "signature"),
+        *("_callee", "_dispatcher", "_is_late", "_is_ready", "failure", "py_func", "signature"),
     )
 
     def __init__(self, function: Callable[..., Any], signature: Any = None) -> None:
+        if not isinstance(function, FunctionType):
+            raise KernelError(f"{function!r} is no function that can be compiled: decorate one written with def")
         self.py_func = function
         self.signature = signature
         self.name = f"{function.__module__}.{function.__qualname__}"
@@ -56,6 +59,8 @@ class Kernel:
         self._dispatcher: Any = None
         self._is_ready = False
         self._is_late = _worker is not None  # declared after the fork
+        self.failure: Exception | None = None
+        """Why it was given up: it cannot be compiled, and only who calls it is to hear of that."""
         self.__call__ = self._first_call if signature is not None else self._call_for_types
         if signature is not None:
             _waiting.add(self)
@@ -72,10 +77,40 @@ class Kernel:
             self._dispatcher = dispatcher_of(self.py_func)
         if self.signature is None:
             return True
-        if not compile_for(self._dispatcher, resolved(self.signature), only_load):
-            return False
+        with self._in_one_line():
+            if not compile_for(self._dispatcher, resolved(self.signature), only_load):
+                return False
+        self._dispatcher._explain_matching_error = self._refuse
         self.is_ready_as(self._dispatcher)
         return True
+
+    @property
+    def _said(self) -> str:
+        """What errors call it, with the place where it stands."""
+        code = self.py_func.__code__
+        return f"kernel {self.name} ({code.co_filename}:{code.co_firstlineno})"
+
+    @contextmanager
+    def _in_one_line(self) -> Iterator[None]:
+        """Within the block, what numba raises becomes a KernelError."""
+        try:
+            yield
+        except Exception as error:  # numba's own, and what its inner parts let through
+            why = in_short(error)
+        else:
+            return
+        raise KernelError(f"{self._said} cannot be compiled: {why}")
+
+    def _refuse(self, *arguments: Any) -> NoReturn:
+        """Numba calls it where arguments are not what the signature says."""
+        takes = ", ".join(map(str, self._dispatcher.nopython_signatures[0].args))
+        came = ", ".join([str(self._dispatcher.typeof_pyval(argument)) for argument in arguments])
+        raise KernelError(f"{self._said} takes ({takes}), and is called with ({came}); convert what it gets")
+
+    def give_up(self, failure: Exception) -> None:
+        """It cannot be made ready, and is not to be tried again with all that are declared."""
+        self.failure = failure
+        _waiting.discard(self)
 
     def _is_in_library(self) -> bool:
         """Whether the library that came with the package has it; it is ready then."""
@@ -126,9 +161,11 @@ class Kernel:
         return self._dispatcher(*arguments)
 
     def check_may_compile(self, cure: str) -> None:
-        """KernelError, or a warning, in a worker."""
+        """KernelError, or a warning, in a worker; of one that was given up its failure."""
         if _worker is None:
             return
+        if self.failure is not None:
+            raise self.failure
         if not self._is_late:
             raise KernelError(f"worker {_worker}: kernel {self.name} is not compiled, and no worker compiles: {cure}")
         warnings.warn(
@@ -157,6 +194,15 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+
+def in_short(error: Exception) -> str:
+    """What numba says of what it cannot compile, without where in numba it says so."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("Failed in nopython mode")] or [type(error).__name__]
+    said = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
+    is_plain = "Cannot determine Numba type of <class 'function'>" in said
+    return said + "; decorate that function with @tr.kernel" * is_plain
 
 
 class Later:
@@ -226,7 +272,7 @@ def kernel_for_columns(signature: Callable[[Any], Any]) -> Callable[[Callable[..
 
 
 def kernels_to_make_ready() -> list[Kernel]:
-    """All kernels declared so far that are not ready, in the order of their names."""
+    """All kernels declared so far that are not ready, nor given up, in the order of their names."""
     for family in list(_for_columns):
         for count in range(1, COLUMNS_COMPILED + 1):
             family(count)

@@ -27,7 +27,7 @@ from tokenring.operators.collections.updates import (
 )
 from tokenring.operators.expressions import Expression, col, lit, when
 from tokenring.operators.folds import Aggregate, Count, Max, Min, Sum, column_of
-from tokenring.operators.folds.called import takes_of
+from tokenring.operators.folds.called import made_also, takes_of
 from tokenring.operators.folds.own import OfFunctions
 
 _SUMS = {SIGNED: SUM, UNSIGNED: SUM_UNSIGNED, FLOAT: SUM_FLOAT}
@@ -173,7 +173,7 @@ def _called(schema: Schema, keys: int, total: Total, fold: OfFunctions, column: 
     rule.combine, rule.finalize = functions.combine.address, functions.finalize.address
     rule.width, rule.arguments, rule.is_float = functions.width, len(takes), total.kind.name == "float64"
     rule.takes, rule.second, rule.second_takes = takes[0], positions[-1], takes[-1]
-    rule.parameter_count, rule.nullable = len(fold.parameters), total.kind.nullable
+    rule.parameter_count, rule.also = len(fold.parameters), made_also(total.kind)
     rule.parameters[: len(fold.parameters)].view(np.float64)[:] = fold.parameters
     return rule
 

@@ -17,7 +17,7 @@ class TotalRule(Record):
     counts what is not null (-1: that cannot be; of columns it says only that); `no_value`: the word that stands for
     null in the result. Of one that functions make besides: their entries, how many words a state is (`width`), how many
     columns they take (`arguments`), what of the first, which the second is and what of it; whether the result is a
-    float64; what `finalize` takes beside the state, and whether it may make null."""
+    float64; what `finalize` takes beside the state, and what it may `also` make, see `made_also`."""
 
     operation: int
     column: int
@@ -33,7 +33,7 @@ class TotalRule(Record):
     second: int
     second_takes: int
     is_float: int
-    nullable: int
+    also: int
     parameter_count: int
     parameters: Words = room(MOST_PARAMETERS)
 
@@ -150,6 +150,6 @@ def called_total(totals: Sequence[TotalRule], total: int, null: int, room: Words
     is_made = finish_slots(
         totals[total].finalize, room.ctypes.data, state.ctypes.data, 0, job.slot, null,
         totals[total].parameters.ctypes.data, totals[total].parameter_count, job.result,
-        totals[total].nullable,
+        totals[total].also,
     )  # fmt: skip
     return (canonical_float(job.result[0], null) if totals[total].is_float != 0 else job.result[0]), is_made

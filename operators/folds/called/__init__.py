@@ -13,7 +13,7 @@ with later(__name__):
         update_rows,
     )
     from tokenring.operators.folds.called.functions import Function, Functions, functions_of
-    from tokenring.operators.folds.called.job import FoldJob
+    from tokenring.operators.folds.called.job import IS_NULL_WORD, FoldJob, made_also
     from tokenring.operators.folds.called.takes import TAKES, take_argument, takes_of
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "FoldJob",
     "Function",
     "Functions",
+    "IS_NULL_WORD",
     "SCRATCH_ROWS",
     "TAKES",
     "combine_rows",
@@ -28,6 +29,7 @@ __all__ = [
     "finish_slots",
     "functions_of",
     "is_updated",
+    "made_also",
     "take_argument",
     "takes_of",
     "update_rows",

@@ -2,7 +2,7 @@
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import RAISED, Record, Words, call_at, column_of, record_at, record_of, room
-from tokenring.operators.folds.called.job import IS_NULL, IS_NULL_WORD, IS_VALUE, FoldJob
+from tokenring.operators.folds.called.job import IS_VALUE, FoldJob
 from tokenring.operators.folds.called.takes import AS_IT_IS, take_argument
 
 MOST_ARGUMENTS = 2
@@ -145,13 +145,13 @@ def finish_slots(
     parameters: int,
     parameter_count: int,
     column: Words,
-    nullable: int,
+    also: int,
 ) -> bool:
-    """Write results for slots; False if the function raised, or made null of what is not `nullable`, or the number that
-    stands for null of what is."""
+    """Write results for slots; False if the function raised, or made what is no value, but for what it may `also` make,
+    see `made_also`."""
     its = record_at(job, FoldJob)
     its.states, its.stride, its.slots = states, stride, slots.ctypes.data
     its.results, its.null = column.ctypes.data, null
     its.parameters, its.parameter_count = parameters, parameter_count
     made = call_at(function, job, len(slots))
-    return made == IS_VALUE or made == (IS_NULL if nullable != 0 else IS_NULL_WORD)
+    return made in (IS_VALUE, also)

@@ -11,7 +11,7 @@ from numba import from_dtype, types
 from numba.core.registry import cpu_target
 
 from tokenring.engine import KernelError, SchemaError
-from tokenring.engine.raw import Kernel
+from tokenring.engine.raw import Kernel, in_short
 
 
 def check_function(said: str, function: Kernel, takes: Sequence[Any], gives: str | None) -> None:
@@ -36,16 +36,6 @@ def _returned(said: str, function: Kernel, takes: Sequence[Any]) -> Any:
     try:
         return original.get_call_type(cpu_target.typing_context, arguments, {}).return_type
     except Exception as error:  # numba's own, and what its inner parts let through
-        why = _in_short(error, takes[0])
+        is_field = isinstance(error, KeyError)  # of a record's type
+        why = f"no field {error}; the state has {', '.join(takes[0].names)}" if is_field else in_short(error)
     raise KernelError(f"{said} cannot be compiled: {why}")
-
-
-def _in_short(error: Exception, state: np.dtype[Any]) -> str:
-    """What numba says, without where in numba it says so."""
-    if isinstance(error, KeyError):  # of a record's type
-        return f"no field {error}; the state has {', '.join(state.names or ())}"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    lines = [line for line in lines if not line.startswith("Failed in nopython mode")] or [type(error).__name__]
-    said = " ".join(lines[: 2 if lines[0].endswith(":") else 1])
-    is_plain = "Cannot determine Numba type of <class 'function'>" in said
-    return said + "; decorate that function with @tr.kernel" * is_plain

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import SchemaError, float64, int64, kernel
-from tokenring.engine.compiled import Entry, address_of
+from tokenring.engine.compiled import RAISED, Entry, address_of
 from tokenring.engine.raw import Kernel, records_at
 from tokenring.operators.folds.called.job import (
     FoldJob,
@@ -180,10 +180,11 @@ class Functions:
 
     @cached_property
     def initial(self) -> list[int]:
-        """The words of a state before any row."""
+        """The words of a state before any row. ValueError if `init` raises."""
         job, words, slots = FoldJob(), np.zeros(self.width, np.int64), np.zeros(1, np.int64)
         job.states, job.slots = address_of(words), address_of(slots)
-        self.init(job.address, 1)
+        if self.init(job.address, 1) == RAISED:
+            raise ValueError(f"aggregate {self.name!r}: init raised; let it make the state of no row, always")
         return list(map(int, words))
 
     def finished_by(self, name: str, finalize: Function) -> "Functions":

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import kernel
+from tokenring.engine import Kind, kernel
 from tokenring.engine.columns import BOOL_NULL
 from tokenring.engine.compiled import RAISED, Record, Words, record_at, room, words_at
 from tokenring.operators.state import MOST
@@ -13,6 +13,13 @@ from tokenring.operators.state import MOST
 IS_VALUE, IS_NULL, IS_NULL_WORD = range(3)
 """What `finalize` has made: a value, None, or a number that is the word that stands for null; of all rows of a call
 together, by or, in which the latter two make RAISED."""
+
+
+def made_also(kind: Kind) -> int:
+    """What `finalize` may make beside values of this kind: null, or the number that stands for null elsewhere."""
+    if kind.nullable:
+        return IS_NULL
+    return IS_NULL_WORD if kind.null_is_a_number or kind.is_float else IS_VALUE
 
 
 class FoldJob(Record):

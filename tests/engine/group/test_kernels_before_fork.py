@@ -18,12 +18,15 @@ from tokenring.engine import (
     COLUMNS_COMPILED,
     KernelError,
     Schema,
+    TokenRingError,
     Worker,
     execute,
     int64,
     kernel,
     kernel_for_columns,
+    void,
 )
+from tokenring.engine.compiled import entry
 from tokenring.operators import broadcast, collect, exchange, filter, latest
 
 WIDE = [f"c{at}" for at in range(20)]
@@ -83,6 +86,51 @@ def test_kernels_for_columns_are_ready_for_as_many_as_were_asked_for() -> None:
     width_of(COLUMNS_COMPILED + 1)
     columns = tuple([np.arange(1)] * (COLUMNS_COMPILED + 1))
     assert execute(lambda worker: [int(width_of(n)(columns[:n])) for n in (1, 8, 9)], workers=1) == [[1, 8, 9]]
+
+
+WRONG: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "attribute": (lambda: kernel(int64(COLUMN))(lambda column: column.nothing), ("'nothing'", "int64, 1d")),
+    "plain function": (lambda: kernel(int64(int64))(lambda value: plain(value)), ("'plain'", "@tr.kernel")),
+    "read-only": (lambda: kernel(void(COLUMN))(writes), ("setitem", "readonly array")),
+    "arguments": (lambda: kernel(int64(int64, int64))(lambda value: value), ("2 argument types", "1 arguments")),
+    "signature": (lambda: kernel(5)(lambda value: value), ("5",)),  # type: ignore[call-overload]
+    "entry": (lambda: entry(lambda world: 0), ("int64, int64", "(world)")),
+    "nothing": (lambda: entry(lambda world, me: None), ("returns none", "integer")),
+    "float": (lambda: entry(lambda world, me: 1.5), ("returns float64", "integer")),
+}
+
+
+def plain(value: int) -> int:
+    return value
+
+
+def writes(column: Any) -> None:
+    column[0] = 1
+
+
+@pytest.mark.parametrize("which", WRONG)
+def test_one_that_cannot_be_compiled_is_told_once(which: str) -> None:
+    """In one line, by its name and place; then only to who uses it."""
+    make, facts = WRONG[which]
+    wrong = make()
+    said = f"kernel {__name__}.", "test_kernels_before_fork.py:", "cannot be compiled", *facts
+    with raises(KernelError, *said) as told:
+        execute(lambda worker: 1, workers=1)
+    assert isinstance(told.value, TokenRingError)
+    assert "\n" not in str(told.value)
+    assert execute(lambda worker: 1, workers=1) == [1]
+    with raises(KernelError, *said):
+        execute(lambda worker: wrong(1, 2), workers=1)
+
+
+def test_what_is_no_function_is_refused() -> None:
+    with raises(KernelError, "5", "function"):
+        kernel(int64(int64))(5)  # type: ignore[type-var]
+
+
+def test_a_call_that_the_signature_does_not_have_names_the_kernel() -> None:
+    with raises(KernelError, f"kernel {__name__}.total", "readonly array(int64, 1d, C)", "array(float64, 1d, C)"):
+        total(np.arange(3.0))
 
 
 LATE = """

@@ -12,9 +12,22 @@ from hypothesis import strategies as st
 from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
-from tokenring.engine import COMPLETE, GraphError, Schema, Scope, Stream, UsageError
-from tokenring.operators import Count, Max, Tumbling, aggregate, best_offers, no_op, running_average, word_count
+from tokenring.engine import COMPLETE, GraphError, OperatorError, Schema, Scope, Stream, UsageError
+from tokenring.operators import (
+    Count,
+    Max,
+    Session,
+    Sliding,
+    Tumbling,
+    aggregate,
+    average_of_last,
+    best_offers,
+    no_op,
+    running_average,
+    word_count,
+)
 from tokenring.operators.mechanisms import MECHANISMS, TOKENS, mechanism, mechanism_of, use
+from tokenring.operators.time import Window
 
 WORDS = Schema("word at")
 VALUES = Schema("key value at")
@@ -100,6 +113,45 @@ def test_texts_take_part(way: str) -> None:
         made.send(_columns(schema, sorted(rows, key=str)), worker=1)
         made.close()
         assert {row[-2]: row[-1] for row in made.rows} == {"a": 4, "bé": 2, "c": 2, None: 2}
+
+
+def _some_late(way: str, window: Window, chosen: tuple[int, ...]) -> list[Row]:
+    """The results, 0, or the rows that come too late for them, 1; behind that one those of these rows alone."""
+
+    def declare(stream: Stream) -> Stream:
+        for which in chosen:
+            stream = aggregate(stream, "word", window=window, n=Count(), late=True)[which]
+        return stream
+
+    with bench([WORDS], declare, 2, way, ["at"]) as made:
+        made.send({"word": [1, 1], "at": [3, 1]})
+        made.advance(12)
+        made.send({"word": [1, 2], "at": [9, 10]}, worker=1)
+        made.advance(25)
+        made.send({"word": [1, 2, 2, 1], "at": [26, 3, 24, 2]})
+        made.close()
+        return sorted(row[2:] for row in made.rows)
+
+
+@pytest.mark.parametrize("chosen", [(0,), (1,), (1, 1), (1, 0)])
+@pytest.mark.parametrize("window", [Tumbling("at", 10), Sliding("at", 20, 10), Session("at", 5)])
+@pytest.mark.parametrize("way", ["notifications", "watermarks-X"])
+def test_late_rows_are_those_of_tokens(way: str, window: Window, chosen: tuple[int, ...]) -> None:
+    found = _some_late("tokens", window, chosen)
+    assert bool(found) == (chosen != (1, 0))
+    assert _some_late(way, window, chosen) == found
+
+
+@pytest.mark.parametrize("way", ["tokens", "notifications"])
+def test_rows_that_were_due_before_their_message_are_told(way: str) -> None:
+    def declare(stream: Stream) -> Stream:
+        return average_of_last(stream, "key", "value", rows=2, order="start")
+
+    schema = Schema("key value start at")
+    said = "operator 'average_of_last'", "at time 5", "due before it, at 3", "at earlier times"
+    with raises(OperatorError, *said), bench([schema], declare, 1, way, ["at"]) as made:
+        made.send({"key": [1], "value": [1], "start": [3], "at": [5]}, time=5)
+        made.settle()
 
 
 @pytest.mark.parametrize("way", MECHANISMS)

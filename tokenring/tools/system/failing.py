@@ -14,15 +14,14 @@ from tokenring.tools.errors import InputError, RunError
 @contextmanager
 def in_one_line() -> Iterator[None]:
     """Within the block, what the engine raises becomes an InputError or a RunError."""
-    from tokenring.engine import ConfigError, RecoveryError, SegmentError, TokenRingError
-    from tokenring.engine.errors import SharedMemoryError
+    from tokenring.engine import BrokenInvariant, ConfigError, RecoveryError, SegmentError, TokenRingError
     from tokenring.engine.group import TRACE
 
     try:
         yield
     except (ConfigError, RecoveryError, SegmentError) as error:
         raise InputError(str(error)) from error
-    except (TokenRingError, SharedMemoryError) as error:
+    except (TokenRingError, BrokenInvariant) as error:
         notes = getattr(error, "__notes__", ())
         traces = [note for note in notes if note.startswith(TRACE)]
         if traces and os.environ.get("TOKENRING_TRACEBACK"):

@@ -124,6 +124,10 @@ def _refuse_result(state: Any) -> Any:
     return state.mark
 
 
+def _least_of_16(state: Any) -> Any:
+    return state.mark if state.mark != 16 else -(2**63)
+
+
 def _null_of_16(state: Any) -> Any:
     return state.mark if state.mark != 16 else None
 
@@ -248,13 +252,45 @@ def test_beside_texts_that_are_kept() -> None:
     assert [row[4] for row in found] == pytest.approx([4.0, np.var([5, 3, 9, 1, 9], ddof=1), 0.0])
 
 
-def _finals(made: OwnAggregate, values: list[int]) -> list[Any]:
+def _refuse_to_start(state: Any) -> None:
+    raise ValueError("nothing")
+
+
+def _own(**given: Any) -> OwnAggregate:
+    """MARK, but for what is given."""
+    right: dict[str, Any] = {
+        "name": "odd", "state": [("mark", "int64"), ("count", "int64")], "takes": "int64", "gives": "int64?",
+        "init": _start_mark, "update": _add_to_mark, "combine": _combine_marks, "finalize": _mark_of,
+    }  # fmt: skip
+    return OwnAggregate(**right | given)
+
+
+def _finals(made: OwnAggregate, values: list[int], kind: str = "int64") -> list[Any]:
     """By key, each of which has one of the values."""
-    schema = Schema.of({"key": "int64", "value": "int64"})
+    schema = Schema.of({"key": "int64", "value": kind})
     with bench([schema], lambda rows: aggregate(rows, "key", emit="final", made=made("value"))) as bed:
         bed.send({"key": list(range(len(values))), "value": values})
         bed.close()
         return [row[3] for row in sorted(bed.rows)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_init_that_raises_ends_the_run(mode: str) -> None:
+    with raises(OperatorError, "aggregate 'odd'", "init raised"):
+        results(mode, {"made": _own(init=_refuse_to_start)("value")}, [(0, 1, 2, 0.0, 0, True)], 1)
+
+
+@pytest.mark.parametrize(
+    ("gives", "kind"), [("timestamp", "int64"), ("date", "int64"), ("same", "timestamp")],
+)  # fmt: skip
+def test_the_word_that_stands_for_null_is_no_time(gives: str, kind: str) -> None:
+    with raises(OperatorError, "finalize of odd", "cannot hold", str(-(2**63)), "stands for null"):
+        _finals(_own(gives=gives, finalize=_least_of_16), [1, 16], kind)
+
+
+@pytest.mark.parametrize("gives", ["int64", "same"])
+def test_it_is_a_number_where_no_result_may_be_null(gives: str) -> None:
+    assert _finals(_own(gives=gives, finalize=_least_of_16), [1, 16]) == [1, -(2**63)]
 
 
 @pytest.mark.parametrize(
@@ -282,13 +318,9 @@ def test_a_function_that_cannot_be_compiled_is_named() -> None:
     def add(state: Any, value: Any) -> None:
         state.marks += value
 
-    odd = OwnAggregate(
-        "odd", state=[("mark", "int64"), ("count", "int64")], takes="int64", gives="int64?", init=_start_mark,
-        update=add, combine=_combine_marks, finalize=_mark_of,
-    )  # fmt: skip
     place = "test_own_aggregate.py"
     with raises(OperatorError, "KernelError", "aggregate 'odd'", "update", place, "'marks'", "mark, count"):
-        _finals(odd, [1])
+        _finals(_own(update=add), [1])
 
 
 @pytest.mark.parametrize(
@@ -313,12 +345,8 @@ def test_a_function_that_cannot_be_compiled_is_named() -> None:
     ],
 )  # fmt: skip
 def test_what_is_amiss_is_told_where_it_is_declared(given: dict[str, Any], facts: tuple[str, ...]) -> None:
-    right: dict[str, Any] = {
-        "name": "odd", "state": [("mark", "int64"), ("count", "int64")], "takes": "int64", "gives": "int64?",
-        "init": _start_mark, "update": _add_to_mark, "combine": _combine_marks, "finalize": _mark_of,
-    }  # fmt: skip
     with raises(SchemaError, *facts):
-        OwnAggregate(**right | given)
+        _own(**given)
 
 
 def test_declared_amiss() -> None:
