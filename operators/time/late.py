@@ -25,8 +25,8 @@ from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import saving_of, state_moves
 
 Due = Callable[[np.ndarray], np.ndarray]
-"""From times, int64 (rows,), to the least time at which each row's result may be sent; COMPLETE where 64 bits do not have
-it, so that the row is not late, and the operator may refuse it."""
+"""From times, int64 (rows,), to the least time at which each row's result may be sent; COMPLETE where 64 bits do not
+have it, so that the row is not late, and the operator may refuse it."""
 Split = Callable[[AnyStream, str, Due, str], tuple[AnyStream, AnyStream]]
 """What makes two streams of one, see `split_by_messages`."""
 
