@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, Final, NoReturn, Self
 
 import msgspec
@@ -105,7 +106,7 @@ class JsonRows:
             if len(rows) != len(numbers):
                 return None
             columns = {
-                name: _values(kind, [getattr(row, field) for row in rows])
+                name: _values(kind, list(map(attrgetter(field), rows)))
                 for field, (name, kind) in zip(self._fields, self._kinds, strict=True)
             }
             return Batch(self._schema, columns), numbers
