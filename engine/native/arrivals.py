@@ -39,8 +39,8 @@ from tokenring.shm.queues import (
 
 MOST_TOGETHER = 1 << 10
 """Rows up to which messages are put together; more do not care."""
-MOST_LOOKED_AT = 64
-"""Messages among which one of the same time is looked for."""
+MOST_LOOKED_AT = 256
+"""Waiting messages among which one of the same time is looked for."""
 BURSTS = 1 << 40
 """Added to the input in `channels` where it is bursts that come under the number."""
 SIGNALS = 1 << 41
@@ -71,9 +71,8 @@ def _make_room(graph: RunningGraph, message: int, rows: int) -> None:
 
 
 @kernel
-def _belong_together(message: Message, other: Message) -> bool:
-    """Whether both are of one time, and few enough rows to be one."""
-    if message.time != other.time or message.rows + other.rows > MOST_TOGETHER:
+def _is_same_time(message: Message, other: Message) -> bool:
+    if message.time != other.time:
         return False
     for at in range(INNER_WORDS):
         if message.inner[at] != other.inner[at]:
@@ -83,15 +82,16 @@ def _belong_together(message: Message, other: Message) -> bool:
 
 @kernel
 def _companion(here: InputRow, header: Message) -> int:
-    """A message from a peer that waits at an input in a loop, and that another may join: operators there know of no
-    order, and workers are at different rounds. 0 if there is none among the first."""
-    at, left = here.first, MOST_LOOKED_AT
+    """The last message of that time that waits at an input in a loop, where workers are at different rounds, if it came
+    from a peer and the rows of both are few enough; 0 if there is none, or more wait than are looked at. Rows of one
+    worker and one time stay in order."""
+    found, at, left = 0, here.first, MOST_LOOKED_AT
     while at != 0 and left > 0:
         waits = message_at(at)
-        if waits.places != 0 and _belong_together(waits, header):
-            return at
+        if _is_same_time(waits, header):
+            found = at if waits.places != 0 and waits.rows + header.rows <= MOST_TOGETHER else 0
         at, left = waits.next, left - 1
-    return 0
+    return found if at == 0 else 0
 
 
 @kernel
