@@ -55,7 +55,7 @@ def too_late(plan: Plan, panes: Panes, due: Time, closed: Time) -> TimeRegressio
     """What a row raises whose window was sent already."""
     if due <= BEFORE_ALL:
         cure = ", allow lateness=... of as much as they lie before"
-        return too_early(plan.operator, plan.schema, [panes.time], due - panes.lateness, cure, True)
+        return too_early(plan.operator, plan.schema, panes.columns, due - panes.lateness, cure, True)
     return TimeRegressionError(
         f"operator {plan.operator!r}: a row of the window that ended at {due - panes.lateness} came when its result "
         f"was sent already: the frontier was at {closed}. Rows may lie before their message's time only while their "

@@ -71,7 +71,7 @@ def scan(
             f"for each, such as initial={kind} or initial=lambda: {initial!r}"
         )
     rows, after = stream.schema, Schema.of(plan.keys | schema.spec())
-    edge, plan, key = to_owners(stream, plan, "", whole=True)
+    edge, plan, key = to_owners(stream, plan, None, whole=True)
     ours = rows.select(names) if names else None
     moves = of_version(tables_of(plan.schema.select(key), key, [{_STATE: "bytes?"}]), plan.said)
 

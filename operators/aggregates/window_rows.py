@@ -96,7 +96,7 @@ class WindowRows:
         move."""
         self._plan, self._rows, self._panes, self._schema = plan, rows, panes, schema
         self._show, self._needed, self._table = show, needed, table
-        self._time = plan.schema.position(panes.time) if panes.time else -1
+        self._time = -1 if panes.time is None else plan.schema.position(panes.time)
         # By its end, and up to when windows were sent with these rows, before they moved here or others came to them.
         self._open: SortedDict = SortedDict()
         self._pending: SortedSet = SortedSet()  # ends of windows that have rows
@@ -107,7 +107,7 @@ class WindowRows:
     def _take(self, batch: Batch) -> Time:
         most = int(batch.columns[self._time].max(initial=0)) if self._time >= 0 else 0
         if most >= COMPLETE - self._panes.lateness - self._panes.longest:
-            raise too_early(self._plan.operator, self._plan.schema, [self._panes.time], most)
+            raise too_early(self._plan.operator, self._plan.schema, self._panes.columns, most)
         ends, least = ends_of(batch, self._time, self._panes)
         if least <= self._closed:
             raise too_late(self._plan, self._panes, least, self._closed)
@@ -156,7 +156,7 @@ class WindowRows:
             batches = [batch for pane in inside if pane[1] < end for batch in self._open[pane].batches]
             rows, which = self._numbered(batches)
             shown, count = self._show(rows.select(self._rows), which)
-            if panes.time:
+            if panes.time is not None:
                 bounds = np.full(count, panes.start_of(end)), np.full(count, end)
                 shown = joined(bounds_of(*bounds, panes.named), shown)
             give(end, wrapped(self._schema, shown, count))

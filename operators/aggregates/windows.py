@@ -174,9 +174,9 @@ class CompiledPanes:
         table.time, table.step, table.offset, table.width = -1, panes.step, panes.offset, panes.width
         if partial:
             table.time, table.step = plan.schema.position(PANE), 0
-        elif panes.time:
+        elif panes.time is not None:
             table.time = plan.schema.position(panes.time)
-        if panes.time:
+        if panes.time is not None:
             table.with_start, table.with_end = panes.named
         self._clock = None if panes.clock is None else ClockWindows(panes.clock)
         table.clock = 0 if self._clock is None else self._clock.address
@@ -226,7 +226,7 @@ class CompiledPanes:
         if error == TOO_LATE:
             return too_late(self._plan, self._panes, operands[0], operands[1])
         if error == TOO_FAR:
-            return too_early(self._plan.operator, self._plan.schema, [self._panes.time], operands[0])
+            return too_early(self._plan.operator, self._plan.schema, self._panes.columns, operands[0])
         return self.state.wrong(operands[0], operands[1])
 
 
@@ -235,7 +235,7 @@ def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
     pending at the ends of panes, plus the lateness that is allowed."""
     held = CompiledPanes(plan, panes, False)
     held.table.with_all = ALL in schema.positions
-    runs = not plan.by and held.state.quick and panes.time and panes.clock is None
+    runs = not plan.by and held.state.quick and panes.time is not None and panes.clock is None
     take = take_runs if runs else take_rows
     return CompiledLogic(
         held.table.words, _emit_panes, (take,), (ask_ends,), owners=(held,), make_room=held.grow, explain=held.explain

@@ -1,5 +1,6 @@
 """Nodes of expressions: an operation, what it is applied to, how it is said, and the name that a result is given."""
 
+import keyword
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ _MEANT = {
 }
 """What other libraries call it."""
 
-
+_NO_NAMES = frozenset([*keyword.kwlist, "inf", "nan"])
+"""What stands for a constant where it is said."""
 MOST_WITHIN = 500
 """How many operations may stand within each other: beyond, making a program of them takes seconds."""
 MOST_IN_ALL = 200_000
@@ -115,8 +117,9 @@ class Node:
 
     def _say(self) -> str:
         operation, arguments = self.operation, self.arguments
-        if operation == "column":
-            return str(self.value)
+        if operation == "column":  # what prints alike is taken for the same
+            name = str(self.value)
+            return name if name.isidentifier() and name not in _NO_NAMES else f"col({name!r})"
         if operation == "constant":
             return repr(self.value)
         if operation == "case":

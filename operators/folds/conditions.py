@@ -29,13 +29,14 @@ def with_conditions(
                 is_condition = field == "where"
                 column = None if is_condition else column_named_by(value)
                 if column is None:
-                    column = f"#{value!r}"
+                    column = _free(stream.schema, f"#{value!r}")
                     made[column] = value
                 if is_condition:
                     conditions[column] = value
                 after[name] = replace(after[name], **{field: column})
             elif field == "where" and callable(value):
-                column = next((known for known, each in functions.items() if each is value), f"#where {len(functions)}")
+                own = _free(stream.schema, f"#where {len(functions)}")
+                column = next((known for known, each in functions.items() if each is value), own)
                 functions[column] = value
                 after[name] = replace(after[name], where=column)
     if functions:
@@ -48,6 +49,13 @@ def with_conditions(
         if kind.family != "bool":
             raise SchemaError(f"operator {operator!r}: where={where!r} is {kind}; a condition is bool")
     return stream, after
+
+
+def _free(schema: Schema, name: str) -> str:
+    """A name that no column of the rows has."""
+    while name in schema.positions:
+        name = f"#{name}"
+    return name
 
 
 def _with_masks(schema: Schema, functions: Sequence[Callable[[Batch], Any]], batch: Batch) -> Batch:

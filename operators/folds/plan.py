@@ -56,7 +56,9 @@ class Plan:
                 )
             require_other_names(operator, by, [name])
             results.append(aggregate.plan(schema, f"operator {operator!r}, {name}", ask))
-        said = "; ".join([f"by {', '.join(by) or 'nothing'}", *map(str, aggregates.values()), *map(str, more)])
+        read = dict.fromkeys([column for fold in folds for column in fold.columns])
+        kinds = [f"{column}: {schema.kind(column).name}" for column in read]  # which is how state is to be read
+        said = "; ".join([f"by {', '.join(by) or 'nothing'}", *map(str, aggregates.values()), *kinds, *map(str, more)])
         return cls(operator, schema, tuple(by), tuple(folds), tuple(results), tuple(aggregates), said)
 
     @property

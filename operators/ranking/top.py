@@ -132,7 +132,7 @@ def top(
             f"{name}.local", (stream, Pipeline()), rows, None,
             compiled=lambda: compiled_among(rows, best, k, largest), moves=(),
         )  # fmt: skip
-    edge, plan, names = to_owners(stream, plan, "", whole=True, thins=None if mode == EACH else thins)
+    edge, plan, names = to_owners(stream, plan, None, whole=True, thins=None if mode == EACH else thins)
     if k == 1:
         firsts = way.respond(
             name, edge, schema, None,

@@ -492,7 +492,7 @@ def final_top(
     ended. orders: the column that counts, then the ties. equal_wins: of rows that are equal in all orders, the last to
     come goes first. thins: see Exchange."""
     rows = stream.schema
-    edge, plan, by = to_owners(stream, plan, "", whole=True, thins=thins)
+    edge, plan, by = to_owners(stream, plan, None, whole=True, thins=thins)
     moves = of_version(window_tables(plan, plan.by, [{}, rows.spec()]), plan.said)
 
     def compiled() -> CompiledLogic:

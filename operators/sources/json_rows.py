@@ -62,7 +62,8 @@ class JsonRows:
         self._schema = schema
         self._kinds = tuple(zip(schema.names, schema.kinds, strict=True))
         self._fields = [f"field_{at}" for at in range(len(self._kinds))]  # a name may be no identifier
-        self._failed = _TRIES if any(map(_ESCAPED.search, schema.names)) else 0
+        self._is_decoded = not any(map(_ESCAPED.search, schema.names))
+        self._failed = 0
         for column, kind in self._kinds:
             if kind.family not in _ACCEPTED:
                 raise SchemaError(f"{name!r}: column {column!r} is {kind}, which JSON cannot hold; make it string")
@@ -86,7 +87,7 @@ class JsonRows:
 
     def batch(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int] | np.ndarray]:
         """The rows of a block's lines that are not blank, and which line each is from. `where(line)` names one."""
-        if self._failed < _TRIES:
+        if self._is_decoded and self._failed < _TRIES:
             found = self.agreed(data)
             self._failed = 0 if found is not None else self._failed + 1
             if found is not None:
@@ -139,7 +140,7 @@ class JsonRows:
                 try:
                     objects.append(self._object(line))
                 except orjson.JSONDecodeError as error:
-                    fault = _NO_TEXT if "UTF-8" in error.msg else f"bad JSON: {error.msg}"
+                    fault = _NO_TEXT if "not valid UTF-8" in error.msg else f"bad JSON: {error.msg}"
                     raise SchemaError(f"{where(number)}, character {error.colno}: {fault}") from None
                 numbers.append(number)
         for number, found in zip(numbers, objects, strict=True):
@@ -151,6 +152,7 @@ class JsonRows:
                 _with_exact_numbers(found, lines[at], decimals) for at, found in zip(numbers, objects, strict=True)
             ]
         columns: dict[str, Any] = {name: [found.get(name) for found in objects] for name in self._schema.names}
+        columns |= {name: list(map(_as_float, columns[name])) for name, kind in self._kinds if kind.is_float}
         for name, kind in self._kinds:
             accepted = _ACCEPTED[kind.family][0] | ({_NOTHING} if kind.nullable else set())
             if not set(map(type, columns[name])) <= accepted:
@@ -170,7 +172,7 @@ class JsonRows:
             return orjson.loads(line)
         except orjson.JSONDecodeError:
             with suppress(msgspec.MsgspecError, RecursionError):
-                if _is_utf_8(line):
+                if self._is_decoded and _is_utf_8(line):
                     columns = self._schema.names
                     row = self._untyped.decode(line)
                     return {name: getattr(row, field) for field, name in zip(self._fields, columns, strict=True)}
@@ -182,9 +184,18 @@ class JsonRows:
             try:
                 Batch(self._schema.select([name]), {name: [value]})
             except (SchemaError, OverflowError) as error:
-                is_time = self._schema.kind(name).is_instant
-                fault = "no ISO 8601 time within 1677 to 2262" if is_time else f"out of range ({error})"
+                kind = self._schema.kind(name)
+                fault = f"out of range ({error})"
+                if kind.is_instant:
+                    fault = "no ISO 8601 time within 1677 to 2262"
+                elif kind.is_float and type(value) is int:
+                    fault = "a whole number of which a float64 does not hold all digits; make it int64, or string"
                 raise SchemaError(f"{where}, column {name!r}: {value!r:.40} is {fault}") from None
+
+
+def _as_float(value: Any) -> Any:
+    """A whole number as a float64, if that holds it."""
+    return float(value) if type(value) is int and int(float(value)) == value else value
 
 
 def _with_exact_numbers(found: dict[str, Any], line: bytes, decimals: Sequence[str]) -> dict[str, Any]:
@@ -199,6 +210,8 @@ def _with_exact_numbers(found: dict[str, Any], line: bytes, decimals: Sequence[s
 
 def _refuse(column: str, kind: Kind, value: Any, is_there: bool, where: str) -> NoReturn:
     fault = _describe(value) if is_there else "missing"
+    if type(value) is float and abs(value) >= 1 << 64:
+        fault = f"no number of 64 bits ({value})"
     cure = f"; make it {kind}? in the schema, or fill it" if value is None else ""
     if kind.is_instant and type(value) is int:
         cure = f'; make it int64, and say (col("{column}") * 1_000_000).cast("timestamp") if it is of ms'

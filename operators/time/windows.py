@@ -62,9 +62,10 @@ W = TypeVar("W", Tumbling, Sliding, Session, Tumbling | Sliding, Tumbling | Slid
 @dataclass(frozen=True)
 class Panes:
     """How Tumbling and Sliding cut time: pane ends are multiples of `step` plus `offset`; windows of `width` start at
-    multiples of `every` plus `offset`, and their results are sent `lateness` after their end."""
+    multiples of `every` plus `offset`, and their results are sent `lateness` after their end. time: a column, which may
+    be called ""; None: all rows are of one time."""
 
-    time: str
+    time: str | None
     step: int
     width: int
     every: int
@@ -88,6 +89,11 @@ class Panes:
         return range(first + self.width, start + self.width + 1, self.every)
 
     @property
+    def columns(self) -> list[str]:
+        """The columns that errors name."""
+        return [] if self.time is None else [self.time]
+
+    @property
     def longest(self) -> int:
         """How long no window is longer than."""
         return self.width if self.clock is None else self.clock.longest
@@ -98,7 +104,7 @@ class Panes:
         return self.step == self.width == self.every
 
 
-FOREVER = Panes("", MAX_TIME + 1, MAX_TIME + 1, MAX_TIME + 1, 0, 0, (False, False))
+FOREVER = Panes(None, MAX_TIME + 1, MAX_TIME + 1, MAX_TIME + 1, 0, 0, (False, False))
 """One window for all of time, without a column."""
 
 

@@ -3,7 +3,7 @@
 import builtins
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import FunctionType
 from typing import Any
@@ -166,11 +166,11 @@ class Functions:
     state: np.dtype[Any]
     takes: tuple[str, ...]
     gives: str
-    init: Entry
-    update: Entry
-    combine: Entry
-    finalize: Entry
-    retract: Entry | None
+    init: Entry = field(repr=False)  # what is said of what is kept is the same wherever the functions stand
+    update: Entry = field(repr=False)
+    combine: Entry = field(repr=False)
+    finalize: Entry = field(repr=False)
+    retract: Entry | None = field(repr=False)
     has_parameters: bool
 
     @property

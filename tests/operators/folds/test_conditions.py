@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,11 +20,17 @@ from tokenring.operators import (
     Max,
     Mean,
     Min,
+    Session,
+    Sliding,
     Sum,
+    Tumbling,
     Variance,
     aggregate,
     col,
     collection,
+    rename,
+    top,
+    union,
 )
 
 
@@ -69,4 +76,65 @@ def test_only_a_count_is_of_no_column(made: Any, where: Any) -> None:
         return stream
 
     with bench([Schema("key value")], declare):
+        pass
+
+
+TRAPS: dict[str, tuple[dict[str, Any], list[tuple[Any, Any]]]] = {
+    "a column that is called as a number": ({"1": 100, "v": 10}, [(col("v") + col("1"), 110), (col("v") + 1, 11)]),
+    "a column that is called as an expression": (
+        {"(a + b)": 100, "a": 1, "b": 2}, [(col("(a + b)") * 2, 200), ((col("a") + col("b")) * 2, 6)]
+    ),
+    "a column that is called as a constant": ({"True": 7, "v": 1}, [(col("True") + col("v"), 8), (col("v") + 1, 2)]),
+    "a column that is called as what is made": ({"#(v + 1)": 100, "v": 10}, [("#(v + 1)", 100), (col("v") + 1, 11)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_what_is_called_alike_is_told_apart(trap: str) -> None:
+    row, wanted = TRAPS[trap]
+
+    def declare(stream: Stream) -> Stream:
+        return aggregate(stream, "", emit="final", **{f"x{at}": Sum(each) for at, (each, _) in enumerate(wanted)})
+
+    with bench([Schema.of(dict.fromkeys(row, "int64"))], declare) as made:
+        made.send({name: [value] for name, value in row.items()})
+        made.close()
+        assert [row[2:] for row in made.rows] == [tuple([value for _, value in wanted])]
+
+
+def test_conditions_that_are_functions_leave_columns_alone() -> None:
+    def declare(stream: Stream) -> Stream:
+        of_large = Sum("#where 0", where=lambda rows: rows["v"] > 15)
+        return aggregate(stream, "", emit="final", a=of_large, n=Count(where=lambda rows: rows["v"] > 25))
+
+    with bench([Schema.of({"#where 0": "int64", "v": "int64"})], declare) as made:
+        made.send({"#where 0": [1, 2, 1], "v": [10, 20, 30]})
+        made.close()
+        assert [row[2:] for row in made.rows] == [(3, 1)]
+
+
+@pytest.mark.parametrize("window", [Tumbling("", 2), Sliding("", 4, 2), Session("", 2)])
+def test_a_window_may_be_of_a_column_without_a_name(window: Any) -> None:
+    def declare(stream: Stream) -> Stream:
+        return union(aggregate(stream, n=Count(), window=window), aggregate(renamed(stream), n=Count(), window=named))
+
+    def renamed(stream: Stream) -> Stream:
+        return rename(stream, {"": "at"})
+
+    named = replace(window, time="at")
+    with bench([Schema.of({"": "int64", "v": "int64"})], declare) as made:
+        made.send({"": [1, 2, 3, 9], "v": [1, 2, 3, 4]})
+        made.close()
+        found = sorted([row[2:] for row in made.rows])
+        assert len(found) > 2 and found[::2] == found[1::2]
+
+
+def test_a_column_that_is_called_as_one_of_the_operators_own_is_refused() -> None:
+    def declare(stream: Stream) -> Stream:
+        return top(stream, order="v", k=1)
+
+    with (
+        raises(SchemaError, "operator 'top'", "'#all'", ".rename("),
+        bench([Schema.of({"#all": "int64", "v": "int64"})], declare),
+    ):
         pass

@@ -179,6 +179,18 @@ OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
         lambda rows: aggregate(rows, "", total=Sum("v"), name="it"),
         lambda rows: aggregate(rows, "", total=Sum("w"), name="it"), ("column=w", "column=v"),
     ),
+    "another kind": (
+        lambda rows: aggregate(with_columns(rows, x=col("w")), x=Sum("x"), window=Tumbling("at", 4), name="it"),
+        lambda rows: aggregate(
+            with_columns(rows, x=col("w").cast("float64")), x=Sum("x"), window=Tumbling("at", 4), name="it"
+        ),
+        ("x: float64", "x: int64"),
+    ),
+    "another kind of a running total": (
+        lambda rows: aggregate(with_columns(rows, x=col("w")), "k", most=Max("x"), name="it"),
+        lambda rows: aggregate(with_columns(rows, x=col("w").cast("decimal(9, 2)")), "k", most=Max("x"), name="it"),
+        ("x: decimal(9, 2)", "x: int64"),
+    ),
     "another order of functions": (
         lambda rows: aggregate(rows, "k", n=Sum("w"), total=Sum("v"), name="it"),
         lambda rows: aggregate(rows, "k", total=Sum("v"), n=Sum("w"), name="it"), ("by k; Sum(column=v",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -242,6 +243,30 @@ def test_a_name_may_be_anything() -> None:
     row = dict(zip(names, range(len(names)), strict=True))
     batch, _ = JsonRows("read", Schema.of(dict.fromkeys(names, "int64"))).batch(orjson.dumps(row), str)
     assert {name: batch[name].tolist() for name in names} == {name: [value] for name, value in row.items()}
+
+
+def test_numbers_beyond_float64_are_left_out_under_any_name() -> None:
+    line = orjson.dumps({'a "b"': 1})[:-1] + b', "more": 1e400}'
+    with raises(SchemaError, "line 1", "infinity"):  # msgspec does not decode this name, and orjson makes all fields
+        JsonRows("read", Schema.of({'a "b"': "int64"})).batch(line, lambda line: f"line {line + 1}")
+
+
+@pytest.mark.parametrize(
+    ("number", "found"),
+    [("10000000000000000", 1e16), ("9007199254740993", ("line 1", "column 'x'", "digits", "int64")), ("-3", -3.0)],
+)
+def test_a_float64_may_be_a_whole_number_that_it_holds(number: str, found: Any) -> None:
+    rows = JsonRows("read", Schema(x="float64"))
+    if isinstance(found, tuple):
+        with raises(SchemaError, *found):
+            rows.batch(b'{"x": %s}' % number.encode(), lambda line: f"line {line + 1}")
+    else:
+        assert rows.batch(b'{"x": %s}' % number.encode(), str)[0]["x"].tolist() == [found]
+
+
+def test_a_mark_within_a_file_is_told_as_such() -> None:
+    with raises(SchemaError, "line 2", "BOM"):
+        JsonRows("read", Schema("id")).batch('{"id":1}\n\ufeff{"id":2}'.encode(), lambda line: f"line {line + 1}")
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -377,3 +377,9 @@ def test_declared_amiss() -> None:
     with raises(SchemaError, "mark", "1 column", "none"), bench([ROWS], lambda rows: aggregate(rows, m=MARK())):
         pass
     assert "mark" in repr(MARK)
+
+
+def test_what_is_said_of_it_does_not_tell_where_its_functions_stand() -> None:
+    """A snapshot goes on where the file is started otherwise."""
+    said = str(MARK("value"))
+    assert "kernel" not in said and __name__ not in said
