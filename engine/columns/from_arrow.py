@@ -334,6 +334,8 @@ def _joined(values: Any, wanted: type) -> tuple[np.ndarray, np.ndarray] | None:
     anything else, which Arrow is to see."""
     if not isinstance(values, list | tuple) or not (types := set(map(type, values))) <= {wanted, type(None)}:
         return None
+    if types == {type(None)}:
+        return np.full(len(values), TEXT_NULL), NO_HEAP
     nulls = [at for at, value in enumerate(values) if value is None] if type(None) in types else []
     parts = [wanted() if value is None else value for value in values] if nulls else values
     joined = wanted().join(parts)

@@ -111,8 +111,8 @@ def aggregate(
 
     A row is late if its window's end (its pane's, where windows slide), plus `lateness`, is not after its message's
     time (with watermarks, the last mark); for sessions, if its own time plus `lateness` is before it. late=True gives
-    two streams, the second one with the late rows, in the input's schema. Otherwise a late row
-    counts while no result that it may be part of was sent, and then raises TimeRegressionError (as OperatorError).
+    two streams, the second one with the late rows, in the input's schema. Otherwise a late row counts while no result
+    that it may be part of was sent, and then raises TimeRegressionError (as OperatorError).
 
     changes=True gives a collection: at each time the results of all rows up to it, whatever order they came in, those
     before taken away, so that other operators of collections compute with them; of all aggregates but First and Last.

@@ -210,7 +210,7 @@ def _with_exact_numbers(found: dict[str, Any], line: bytes, decimals: Sequence[s
 
 def _refuse(column: str, kind: Kind, value: Any, is_there: bool, where: str) -> NoReturn:
     fault = _describe(value) if is_there else "missing"
-    if type(value) is float and abs(value) >= 1 << 64:
+    if kind.family in ("int64", "uint64") and type(value) is float and abs(value) >= 1 << 64:
         fault = f"no number of 64 bits ({value})"
     cure = f"; make it {kind}? in the schema, or fill it" if value is None else ""
     if kind.is_instant and type(value) is int:

@@ -28,7 +28,7 @@ from tokenring.nexmark.staging.foreign.quick_lines import TAGS, QuickLines, came
 SUFFIXES: Final = (".jsonl", ".ndjson")
 FLUSH_ROWS: Final = 1 << 16
 FLUSH_BYTES: Final = 1 << 28
-BLOCK_BYTES: Final = 1 << 23
+BLOCK_BYTES: Final = 1 << 21
 _OWN_KEYS: Final = STREAMS | {f"new{name}": stream for name, stream in STREAMS.items()}  # Beam says newPerson
 _BY_NUMBER: Final = {stream.rank: stream for stream in STREAMS.values()}
 _ISO: Final = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?\s*(Z|[+-]\d\d:?\d\d)?", re.I)

@@ -86,6 +86,14 @@ def test_bins_that_cannot_be_are_refused(
 @pytest.mark.parametrize(("query", "rate"), [("q4", None), ("q8", 20_000.0)])
 def test_in_processes_and_at_a_rate(staged: Path, query: str, rate: float | None) -> None:
     moves = moves_of(staged, Random(query), 2)
-    without = run_query(Plan(query, str(staged), 2, rate=rate))
-    moved = run_query(Plan(query, str(staged), 2, rate=rate, bins=BINS, moves=moves))
+    without = _whole(Plan(query, str(staged), 2, rate=rate))
+    moved = _whole(Plan(query, str(staged), 2, rate=rate, bins=BINS, moves=moves))
     assert (moved["result"], moved["result_rows"]) == (without["result"], without["result_rows"])
+
+
+def _whole(plan: Plan) -> dict[str, Any]:
+    """What comes of all events: a run that falls behind its pace by a second, as on a busy machine, sends no more."""
+    for _ in range(20):
+        if not (found := run_query(plan))["dnf"]:
+            return found
+    raise AssertionError("this machine is too busy for any pace")

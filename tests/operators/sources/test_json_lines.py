@@ -253,7 +253,10 @@ def test_numbers_beyond_float64_are_left_out_under_any_name() -> None:
 
 @pytest.mark.parametrize(
     ("number", "found"),
-    [("10000000000000000", 1e16), ("9007199254740993", ("line 1", "column 'x'", "digits", "int64")), ("-3", -3.0)],
+    [
+        ("10000000000000000", 1e16), ("18446744073709551616", 2.0**64), ("-3", -3.0),
+        ("9007199254740993", ("line 1", "column 'x'", "digits", "int64")),
+    ],
 )
 def test_a_float64_may_be_a_whole_number_that_it_holds(number: str, found: Any) -> None:
     rows = JsonRows("read", Schema(x="float64"))
