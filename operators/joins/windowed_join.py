@@ -1,6 +1,5 @@
 """Joins within windows: each row once for each of its windows, which match where they are the same."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,16 @@ from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_times
 from tokenring.operators.rows import select
 from tokenring.operators.state import LEAST
-from tokenring.operators.time import Sliding, Tumbling, behind_window, checked_window, split_late, whole, with_late
+from tokenring.operators.time import (
+    Panes,
+    Sliding,
+    Tumbling,
+    behind_window,
+    checked_window,
+    panes_of,
+    split_late,
+    with_late,
+)
 
 START, END = "window_start", "window_end"
 
@@ -37,16 +45,16 @@ def windowed_join(
         raise SchemaError(f"operator {name!r}: windows of joins have no zone; join on a column of local time")
     times = (left.schema, window.time, "for the window's time"), (right.schema, right_time, "for the right side's time")
     require_times(name, times)
-    window = replace(window, offset=whole(window.offset) % whole(getattr(window, "every", window.width)))
+    panes = panes_of(window, 0)
     for side, schema in (("left", left.schema), ("right", right.schema)):
         for clash in {START, END} & set(schema.names):
             raise SchemaError(
                 f"operator {name!r}: the {side} side has a column {clash!r} already, which the window's is called; "
                 f"rename it first"
             )
-    left, late_left = split_late(left, name, ".left", lambda times: _ends(window, times)[0], window.time, late)
-    right, late_right = split_late(right, name, ".right", lambda times: _ends(window, times)[0], right_time, late)
-    left, right = _by_window(left, window, window.time, name), _by_window(right, window, right_time, name)
+    left, late_left = split_late(left, name, ".left", lambda times: _ends(panes, times)[0], window.time, late)
+    right, late_right = split_late(right, name, ".right", lambda times: _ends(panes, times)[0], right_time, late)
+    left, right = _by_window(left, panes, window.time, name), _by_window(right, panes, right_time, name)
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=(START, END))
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
     reach_left, reach_right = [Reach(END, first=1, window=time) for time in (window.time, right_time)]
@@ -66,11 +74,10 @@ def _as_called(joined: Stream, window: Tumbling | Sliding, name: str) -> Stream:
     return select(joined, **bounds, **{each: col(each) for each in results})
 
 
-def _ends(window: Tumbling | Sliding, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _ends(panes: Panes, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The end of the first window that each time is in, and the number of windows it is in: int64 (rows,) each. Where
     64 bits do not have them, one window of an end that the join refuses: COMPLETE, or a time before all."""
-    width, offset = whole(window.width), whole(window.offset)
-    every = whole(getattr(window, "every", width))
+    width, every, offset = panes.width, panes.every, panes.offset
     last = (times - offset) // every
     first = (times - offset - width) // every + 1
     early, late = times < LEAST + offset + width, last * every + offset > COMPLETE - width
@@ -78,32 +85,30 @@ def _ends(window: Tumbling | Sliding, times: np.ndarray) -> tuple[np.ndarray, np
     return ends, np.where(early | late, 1, last - first + 1)
 
 
-def _by_window(stream: AnyStream, window: Tumbling | Sliding, time: str, name: str) -> AnyStream:
+def _by_window(stream: AnyStream, panes: Panes, time: str, name: str) -> AnyStream:
     """Each row once for each of its windows, with START and END, of the kind of the time."""
     kind = str(stream.schema.kind(time))
     schema = Schema.of(stream.schema.spec() | {START: kind, END: kind})
-    return stream.apply(f"{name}.windows", schema, _Expand(schema, window, time))
+    return stream.apply(f"{name}.windows", schema, _Expand(schema, panes, time))
 
 
 class _Expand:
     """Rows by window as a function of a batch."""
 
-    def __init__(self, schema: Schema, window: Tumbling | Sliding, time: str) -> None:
-        self._schema, self._window, self._time = schema, window, time
-        self._width = whole(window.width)
-        self._every = whole(getattr(window, "every", self._width))
+    def __init__(self, schema: Schema, panes: Panes, time: str) -> None:
+        self._schema, self._panes, self._time = schema, panes, time
 
     def __call__(self, batch: Batch) -> Batch:
-        ends, counts = _ends(self._window, batch.words(self._time))
-        if isinstance(self._window, Sliding):
+        ends, counts = _ends(self._panes, batch.words(self._time))
+        if not self._panes.is_tumbling:
             # All first windows, then all second ones: rows of a window stay together, which is cheaper later.
             chosen = [np.flatnonzero(counts > number) for number in range(counts.max())]
-            ends = np.concatenate([ends[rows] + number * self._every for number, rows in enumerate(chosen)])
+            ends = np.concatenate([ends[rows] + number * self._panes.every for number, rows in enumerate(chosen)])
             batch = batch.take(np.concatenate(chosen))
         heaps = (*batch.heaps, None, None) if self._schema.has_text else ()
-        return Batch.wrap(self._schema, (*batch.columns, ends - self._width, ends), batch.rows, heaps, batch)
+        return Batch.wrap(self._schema, (*batch.columns, ends - self._panes.width, ends), batch.rows, heaps, batch)
 
     def compiled_stage(self) -> CompiledStage:
         """The same in the worker's inner loop."""
-        time = self._schema.position(self._time)
-        return expanding(time, self._width, self._every, whole(self._window.offset))
+        panes = self._panes
+        return expanding(self._schema.position(self._time), panes.width, panes.every, panes.offset)
