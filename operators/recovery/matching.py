@@ -190,18 +190,28 @@ def other_state(state: SavedState | SavedRows, was: Mapping[str, Any], stay: Col
         other = now[one["table"]] if one["table"] < len(now) else {"columns": {}, "key": [], "version": ""}
         differ = [what for what in ("version", "columns", "key") if one[what] is not None and one[what] != other[what]]
         for what in [what for what in differ if one[what] and other[what]] or differ:
-            return f"keeps ({_in_words(other[what] or '')}), and kept ({_in_words(one[what] or '')})"
+            return _told_apart(_parts(other[what] or ""), _parts(one[what] or ""))
     return ""
 
 
-def _in_words(told: Collection[str]) -> str:
-    """A version, or columns, with their kinds if those are told: as the program calls them, without those that it does
-    not know."""
+def _told_apart(now: Sequence[str], was: Sequence[str]) -> str:
+    """How parts of what is kept differ, without those that are the same."""
+    more, less = [part for part in now if part not in was], [part for part in was if part not in now]
+    if more and less:
+        return f"keeps ({'; '.join(more)}), and kept ({'; '.join(less)})"
+    if more or less:
+        return f"{'keeps' if more else 'kept'} ({'; '.join(more or less)}) as well"
+    return f"keeps ({'; '.join(now)}), and kept ({'; '.join(was)})"
+
+
+def _parts(told: Collection[str]) -> list[str]:
+    """Those of a version, or columns, with their kinds if those are told: as the program calls them, without those that
+    it does not know."""
     if isinstance(told, str):
-        return told.replace("'", "")
+        return told.replace("'", "").split("; ")
     called = {name: name.removeprefix("row ") for name in told if "·" not in name}
     kinds = told if isinstance(told, Mapping) else {}
-    return ", ".join([f"{shown}: {kinds[name]}" if kinds else shown for name, shown in called.items()])
+    return [f"{shown}: {kinds[name]}" if kinds else shown for name, shown in called.items()]
 
 
 def _listed(sources: Sequence[str]) -> str:
