@@ -15,6 +15,7 @@ from tokenring.engine import (
     OperatorContext,
     OutputPort,
     Schema,
+    SchemaError,
     ScopeOf,
     Time,
     Token,
@@ -130,11 +131,20 @@ def _schema(name: str, parts: list[Path]) -> tuple[Schema, Updates | None]:
     """The schema of the rows, and what is known of them where they are updates."""
     import pyarrow as pa
 
+    written: dict[Path, pa.Schema] = {}
     for path in parts:
         with suppress(pa.ArrowInvalid, OSError), pa.memory_map(str(path)) as mapped:
-            written = pa.ipc.open_stream(mapped).schema
-            said = orjson.loads((written.metadata or {}).get(UPDATES, b"null"))
-            if said is not None and said["by"] is not None:
-                said["by"] = tuple(said["by"])
-            return Schema.from_arrow(written), None if said is None else Updates(**said)
-    raise UsageError(f"source {name!r}: {parts[0]} does not begin as a capture does; capture again")
+            written[path] = pa.ipc.open_stream(mapped).schema
+    if not written:
+        raise UsageError(f"source {name!r}: {parts[0]} does not begin as a capture does; capture again")
+    first, one = next(iter(written.items()))
+    for path, other in written.items():
+        if not other.equals(one, check_metadata=True):
+            raise SchemaError(
+                f"source {name!r}: {path} has other columns, or other updates, than {first}: they are of two captures; "
+                f"give each a folder of its own"
+            )
+    said = orjson.loads((one.metadata or {}).get(UPDATES, b"null"))
+    if said is not None and said["by"] is not None:
+        said["by"] = tuple(said["by"])
+    return Schema.from_arrow(one), None if said is None else Updates(**said)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ from tokenring.engine import (
     OperatorContext,
     OperatorError,
     Schema,
+    SchemaError,
     Scope,
     Stream,
     Updates,
@@ -217,6 +219,19 @@ def test_a_run_that_fails_when_all_was_captured_publishes_nothing(tmp_path: Path
         build(group, lambda worker, scope: watch(replay(scope, tmp_path / "it", unfinished=True), seen))
         group.run()
     assert messages([seen]) == [(0, [(0, None)]), (0, [(1, None)])]
+
+
+@pytest.mark.parametrize("updates", [False, True])
+def test_parts_of_two_captures_are_refused(updates: bool, tmp_path: Path) -> None:
+    """Their schemas differ, or what is known of their rows."""
+    of_counts, of_rows = tmp_path / "counts", tmp_path / "rows"
+    with bench([SCHEMA], lambda stream: _told(aggregate(stream, "value", n=Count()), of_counts)) as made:
+        made.close()
+    with bench([Schema("value n") if updates else SCHEMA], lambda stream: _told(stream, of_rows)) as made:
+        made.close()
+    os.rename(of_counts / "part-00000.capture", of_rows / "part-00001.capture")
+    with raises(SchemaError, "source 'replay'", "part-00001.capture", "part-00000.capture", "a folder of its own"):
+        play(of_rows, 1)
 
 
 def test_updates_are_updates_again(tmp_path: Path) -> None:
