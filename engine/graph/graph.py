@@ -27,6 +27,8 @@ class Graph:
     """Stateless operators, in the order they were added. They are no locations: see `tokenring.engine.graph.stage`."""
     region: str = ""
     """The names of the regions around what is declared now, each with a slash behind it."""
+    about: str = ""
+    """How it runs, in words, on which workers must agree."""
     _compiled: tuple[list[Link], list[int]] | None = None
     """Links and depths, once the graph is complete."""
 
@@ -151,10 +153,10 @@ class Graph:
         return f"probe of {self.describe(self.taps[tap])}" if tap < len(self.taps) else "all its outputs"
 
     def digest(self) -> int:
-        """63 bits that all workers must agree on: names, ports, schemas, pacts, summaries, policies, edges, signals,
-        probes, stages.
+        """63 bits that all workers must agree on: how it runs, names, ports, schemas, pacts, summaries, policies,
+        edges, signals, probes, stages, and what is said of operators.
         """
-        text = [self.name]
+        text = [self.name, self.about]
         for operator in self.operators:
             text.append(
                 f"{operator.name}|{operator.notify}|{operator.outputs!r}|{sorted(operator.summaries.items())!r}|{sorted(operator.closed)}|"
@@ -171,7 +173,7 @@ class Graph:
 
     def declared(self) -> list[str]:
         """What was declared, one thing after the other, for the comparison between workers that do not agree."""
-        found = []
+        found = [f"dataflow {self.name!r} with {self.about}"] if self.about else []
         for operator in self.operators:
             ports = [
                 f"input {at}: {self.describe(spec.origin)} by {spec.pact!r}" for at, spec in enumerate(operator.inputs)

@@ -98,7 +98,9 @@ class Worker(engine.Worker):
             with super().dataflow(name, coordinates=coordinates) as scope:
                 if mechanism != TOKENS.name:
                     mechanisms.use(scope, mechanism)
+                    scope.graph.about = mechanism
                 if bins:
+                    scope.graph.about = f"{bins} bins"
                     migrate.use_bins(scope, self.index, self.peers, bins, moves, rebalance, self.sharing)
                     self.kept(migrate.Placements).tell = self.dozing.may_doze
                 if self.saving is not None:

@@ -235,7 +235,8 @@ def state_moves(builder: OperatorBuilder[Any], tables: Sequence[Table] = (), pen
 
     pends: whether what is put in may have output pending. Where state moves, the operator then has one more input,
     behind all others, whose messages (DUE) bring the right to send what became pending: a row with the least time.
-    Returns whether it has. Where no state moves all this means nothing.
+    Returns whether it has. Where no state moves all this means nothing, but that the tables' versions are what workers
+    have to agree on.
     """
     given = tuple(tables) if isinstance(tables, Iterable) and not isinstance(tables, Table) else None
     if given is None or not all([isinstance(one, Table) and isinstance(one.schema, Schema) for one in given]):
@@ -243,5 +244,6 @@ def state_moves(builder: OperatorBuilder[Any], tables: Sequence[Table] = (), pen
             f"operator {builder._spec.name!r}: state_moves takes a list of tables, such as [Table(schema, key)] with "
             f"the names of the key's columns, and not {tables!r}"
         )
+    builder._spec.about = "; ".join(dict.fromkeys([one.version for one in given if one.version]))
     declared = getattr(builder, "state_moves", None)
     return declared is not None and bool(declared(given, pends))

@@ -16,7 +16,7 @@ from tests.imports import ROOT
 from tests.operators.exported import exported
 from tokenring import operators
 from tokenring.engine import Config, Schema, UsageError
-from tokenring.engine.errors import NoSuchMethodError, OperatorError
+from tokenring.engine.errors import GraphMismatchError, NoSuchMethodError, OperatorError
 from tokenring.operators import Collected, Count, Max, Sum, Tumbling, col, graphs
 from tokenring.operators.fluent import Loop, Scope, Stream, Worker, execute, gather, run
 from tokenring.operators.mechanisms import mechanism_of
@@ -317,3 +317,24 @@ def test_the_mechanism_is_said_with_the_dataflow() -> None:
     assert execute(program, workers=1) == ["watermarks-X"]
     with raises((UsageError, OperatorError), "mechanism 'watermarks'", "tokens", "watermarks-X"):
         run(lambda scope: None, workers=1, mechanism="watermarks")
+
+
+DIFFERENT: dict[str, tuple[dict[str, tuple[Any, Any]], tuple[Any, Any], Fact]] = {
+    "bins": ({"bins": (4, 8)}, (Sum("value"), Sum("value")), ("4 bins", "8 bins")),
+    "mechanism": ({"mechanism": ("tokens", "notifications")}, (Sum("value"), Sum("value")), "with notifications"),
+    "another aggregate": ({}, (Sum("value"), Max("value")), ("operator 'totals'", "Sum(", "Max(")),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_workers_agree_on_what_operators_and_dataflows_are(what: str) -> None:
+    options, totals, said = DIFFERENT[what]
+
+    def program(worker: Worker) -> None:
+        of_worker = {name: values[worker.index] for name, values in options.items()}
+        with worker.dataflow("totals", **of_worker) as scope:
+            _, stream = scope.new_input(Schema("key value"))
+            stream.aggregate("key", total=totals[worker.index], window=Tumbling("key", 10), name="totals").collect()
+
+    with raises(GraphMismatchError, "worker 0", "worker 1", said):
+        execute(program, workers=2)
