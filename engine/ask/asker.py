@@ -177,7 +177,7 @@ def _collect(
             raise WorkerError(
                 f"process(es) {', '.join(map(str, sorted(waiting)))} of the group of process {launcher} did not "
                 f"answer within {timeout_s:g} s: stopped, or inside one long call into native code; try again, or with "
-                f"a longer --timeout"
+                f"a longer timeout_s=, --timeout"
             )
         time.sleep(_PAUSE_S)
 

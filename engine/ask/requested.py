@@ -12,7 +12,7 @@ import orjson
 from tokenring.engine import errors
 from tokenring.engine.ask.asker import Group
 from tokenring.engine.ask.calling import call_workers
-from tokenring.engine.ask.places import own_number
+from tokenring.engine.ask.places import own_number, state_of
 from tokenring.engine.ask.questions import asking_in
 from tokenring.engine.ask.requests import requests_of
 from tokenring.engine.errors import UsageError, WorkerError
@@ -55,11 +55,17 @@ class Request:
             if time.monotonic() > deadline:
                 raise WorkerError(
                     f"{len(self.said)} of {len(self.group.workers)} workers of the group of process "
-                    f"{self.group.launcher} answered within {timeout_s:g} s: the others take no steps, or wait for "
-                    f"their peers; try again, or with a longer --timeout"
+                    f"{self.group.launcher} answered within {timeout_s:g} s: {self._why_silent()}"
                 )
             time.sleep(pause_s)
             pause_s = min(_GROWTH * pause_s, _LONGEST_PAUSE_S)
+
+    def _why_silent(self) -> str:
+        """Why some have not answered, and what to do."""
+        stopped = [str(worker) for worker in self.group.workers if state_of(worker) in ("T", "t")]
+        if stopped:
+            return f"{' and '.join(stopped)} stand still: kill -CONT {' '.join(stopped)}"
+        return "the others take no steps, or wait for their peers; try again, or with a longer timeout_s=, --timeout"
 
     def pause(self) -> None:
         """Wait for a moment."""

@@ -83,7 +83,7 @@ def _late(worker: int, answered: list[int], timeout_s: float) -> str:
     if not answered:
         return (
             f"worker {worker} has not been ended within {timeout_s:g} s: some worker takes no steps, or waits for its "
-            f"peers; try again, or with a longer --timeout"
+            f"peers; try again, or with a longer timeout_s=, --timeout"
         )
     return (
         f"worker {worker} is given nothing more, and has not ended within {timeout_s:g} s: it ends when it has done "

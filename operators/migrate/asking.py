@@ -100,9 +100,9 @@ def _await(
 
 def _what(waiting: dict[str, Any] | None) -> str:
     if waiting is None:
-        return ": state is on its way; try a longer --timeout"
+        return ": state is on its way; try a longer timeout_s=, --timeout"
     return (
         f": bins move at time {waiting['time']}, and the rows of {waiting['operator']!r} stand at "
         f"{waiting['frontier']}; let its inputs advance (`tokenring why` says what holds them), or try a longer "
-        f"--timeout"
+        f"timeout_s=, --timeout"
     )

@@ -604,7 +604,7 @@ def take_now(process: int, timeout_s: float) -> dict[str, Any]:
             if time.monotonic() > deadline:
                 raise WorkerError(
                     f"no snapshot was taken within {timeout_s:g} s: `tokenring why {launcher}` may say what lasts; try "
-                    f"again, or with a longer --timeout"
+                    f"again, or with a longer timeout_s=, --timeout"
                 )
             time.sleep(_LOOK_S)
     finally:

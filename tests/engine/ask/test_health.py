@@ -10,6 +10,7 @@ from pathlib import Path
 
 import tokenring as tr
 from tests.errors import raises
+from tokenring.engine import WorkerError
 from tokenring.engine.ask import health
 
 ROWS = tr.Schema("value")
@@ -70,6 +71,8 @@ def test_health_follows_what_workers_do(tmp_path: Path) -> None:
             found = group.health(0.3)
             assert (found.ready, found.live, found.workers[0].state) == (True, False, "stopped")
             assert health(os.getpid(), 0.3) == health(pid, 0.3), "by the launcher's number, or a worker's"
+            with raises(WorkerError, "1 of 2 workers", f"{pid} stand still", f"kill -CONT {pid}"):
+                group.views(0.2)
         finally:
             os.kill(pid, signal.SIGCONT)
         assert group.health(WATCHDOG_S).live
