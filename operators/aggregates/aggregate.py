@@ -166,7 +166,7 @@ def aggregate(
     stream, late_rows = split_late(stream, name, "", due, window.time, late, mechanism_of(stream.scope).split_late)
     stream, names = with_key(stream, name, by, shown=True)
     stream, planned = with_conditions(stream, name, aggregates)
-    plan = Plan.of(name, stream.schema, names, planned, said_of(window)).ordered_by(window.time)
+    plan = Plan.of(name, stream.schema, names, planned, said_of(window, lateness)).ordered_by(window.time)
     schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
     stream, plan = _needed(stream, plan, window.time)
     if isinstance(window, Session):

@@ -23,6 +23,7 @@ from tokenring.engine import RecoveryError, Schema, Stream
 from tokenring.operators import (
     Count,
     Max,
+    Session,
     Sliding,
     Sum,
     Table,
@@ -206,6 +207,16 @@ OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
     "sliding": (
         lambda rows: aggregate(rows, "k", n=Count(), window=Sliding("at", 8, 4), name="it"),
         lambda rows: aggregate(rows, "k", n=Count(), window=Sliding("at", 12, 4), name="it"), ("width=12", "width=8"),
+    ),
+    "more lateness": (
+        lambda rows: aggregate(rows, "k", n=Count(), window=Sliding("at", 8, 4), name="it"),
+        lambda rows: aggregate(rows, "k", n=Count(), window=Sliding("at", 8, 4), lateness=3, name="it"),
+        ("keeps (lateness=3) as well",),
+    ),
+    "less lateness": (
+        lambda rows: aggregate(rows, "k", n=Count(), window=Session("at", 3), lateness=40, name="it"),
+        lambda rows: aggregate(rows, "k", n=Count(), window=Session("at", 3), lateness=2, name="it"),
+        ("keeps (lateness=2)", "kept (lateness=40)"),
     ),
     "more of the best": (
         lambda rows: top(rows, "k", order="v", k=2, name="it"), lambda rows: top(rows, "k", order="v", k=3, name="it"),
