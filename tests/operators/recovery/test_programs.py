@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 import pytest
 
@@ -19,7 +20,7 @@ from tests.engine.helpers import key_for
 from tests.errors import Fact, raises
 from tests.operators.recovery.test_instants import KEYS, ROW, Row, rows_of, source
 from tests.operators.recovery.worlds import Declare, Job, Rows
-from tokenring.engine import RecoveryError, Schema, Stream
+from tokenring.engine import Batch, RecoveryError, Schema, Stream
 from tokenring.operators import (
     Count,
     Max,
@@ -32,11 +33,13 @@ from tokenring.operators import (
     col,
     collection,
     delay,
+    distinct,
     filter,
     interval_join,
     last_by,
     latest,
     map_batches,
+    reduce,
     scan,
     select,
     to_arrow_files,
@@ -165,6 +168,16 @@ def joined(rows: Any, **said: Any) -> Any:
     )  # fmt: skip
 
 
+def counted(rows: Batch, starts: np.ndarray) -> dict[str, np.ndarray]:
+    """For `reduce`: how many rows each key has."""
+    return {"n": np.diff(starts, append=rows.rows)}
+
+
+def last_value(state: Any, row: Any) -> tuple[Any, None]:
+    """For `scan`: keeps the last value, and sends nothing."""
+    return row["v"], None
+
+
 Made = Callable[[Any], Any]
 OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
     "another key": (
@@ -199,6 +212,37 @@ OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
     "another condition": (
         lambda rows: aggregate(rows, "k", n=Count(where=col("w") > 1), name="it"),
         lambda rows: aggregate(rows, "k", n=Count(where=col("w") > 2), name="it"), ("(w > 2)", "(w > 1)"),
+    ),
+    "another expression as a key": (
+        lambda rows: aggregate(rows, (col("w") // 2).alias("b"), n=Count(), name="it"),
+        lambda rows: aggregate(rows, (col("w") // 3).alias("b"), n=Count(), name="it"), ("b = (w // 3)", "b = (w // 2)")
+    ),
+    "another expression as a key in windows": (
+        lambda rows: aggregate(rows, (col("w") // 2).alias("b"), n=Count(), window=Tumbling("at", 4), name="it"),
+        lambda rows: aggregate(rows, (col("w") // 3).alias("b"), n=Count(), window=Tumbling("at", 4), name="it"),
+        ("b = (w // 3)", "b = (w // 2)"),
+    ),
+    "distinct by another expression": (
+        lambda rows: distinct(rows, (col("v") // 3).alias("b"), name="it"),
+        lambda rows: distinct(rows, (col("v") // 2).alias("b"), name="it"), ("b = (v // 2)", "b = (v // 3)"),
+    ),
+    "the best by another expression": (
+        lambda rows: top(rows, "k", order=(col("v") * 1).alias("o"), k=2, name="it"),
+        lambda rows: top(rows, "k", order=(col("v") * -1).alias("o"), k=2, name="it"), ("o = (v * -1)", "o = (v * 1)"),
+    ),
+    "the last by another expression": (
+        lambda rows: last_by(rows, "k", order=(col("v") * 1).alias("o"), name="it"),
+        lambda rows: last_by(rows, "k", order=(col("v") * -1).alias("o"), name="it"), ("o = (v * -1)", "o = (v * 1)"),
+    ),
+    "reduce by another expression": (
+        lambda rows: reduce(rows, (col("w") // 2).alias("b"), counted, Schema("n"), name="it"),
+        lambda rows: reduce(rows, (col("w") // 3).alias("b"), counted, Schema("n"), name="it"),
+        ("b = (w // 3)", "b = (w // 2)"),
+    ),
+    "a scan by another expression": (
+        lambda rows: scan(rows, (col("w") // 2).alias("b"), last_value, Schema("x"), name="it"),
+        lambda rows: scan(rows, (col("w") // 3).alias("b"), last_value, Schema("x"), name="it"),
+        ("b = (w // 3)", "b = (w // 2)"),
     ),
     "another width": (
         lambda rows: aggregate(rows, "k", n=Count(), window=Tumbling("at", 4), name="it"),
@@ -243,8 +287,8 @@ OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
         ("keeps (v)", "kept (w)"),
     ),
     "a scan by another key": (
-        lambda rows: scan(rows, "w", lambda state, row: (row["v"], None), Schema("x"), name="it"),
-        lambda rows: scan(rows, "v", lambda state, row: (row["v"], None), Schema("x"), name="it"), ("by v", "by w"),
+        lambda rows: scan(rows, "w", last_value, Schema("x"), name="it"),
+        lambda rows: scan(rows, "v", last_value, Schema("x"), name="it"), ("by v", "by w"),
     ),
 }  # fmt: skip
 
