@@ -36,6 +36,7 @@ from tokenring.operators import (
     distinct,
     filter,
     interval_join,
+    join,
     last_by,
     latest,
     map_batches,
@@ -168,6 +169,11 @@ def joined(rows: Any, **said: Any) -> Any:
     )  # fmt: skip
 
 
+def joined_in(rows: Any, window: Tumbling) -> Any:
+    others = select(rows, "at", "k", rw=col("w"))
+    return join(rows, others, on="k", columns=["v", "rw"], window=window, name="it")
+
+
 def counted(rows: Batch, starts: np.ndarray) -> dict[str, np.ndarray]:
     """For `reduce`: how many rows each key has."""
     return {"n": np.diff(starts, append=rows.rows)}
@@ -277,7 +283,14 @@ OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
     "a join on another column": (
         joined, lambda rows: joined(with_columns(rows, x=col("k")), on={"x": "rk"}), ("on x = rk", "on k = rk")
     ),
-    "a join of other bounds": (joined, lambda rows: joined(rows, lower=-2), ("Extents",)),
+    "a join of other bounds": (
+        joined, lambda rows: joined(rows, lower=-2), ("keeps (lower=-2), and kept (lower=-1)",)
+    ),
+    "a join of other rows": (joined, lambda rows: joined(rows, how="left"), ("keeps (how=left)", "kept (how=inner)")),
+    "a join in other windows": (
+        lambda rows: joined_in(rows, Tumbling("at", 4)), lambda rows: joined_in(rows, Tumbling("at", 8)),
+        ("keeps (width=8; every=8)", "kept (width=4; every=4)"),
+    ),
     "another operator": (
         lambda rows: delay(rows, 3, name="it"), lambda rows: last_by(rows, "k", order="at", name="it"),
         ("kept (at", "keeps (#key0"),
