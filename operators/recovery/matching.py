@@ -225,7 +225,7 @@ def _parts(told: Collection[str]) -> list[str]:
     """Those of a version, or columns, with their kinds if those are told: as the program calls them, without those that
     it does not know."""
     if isinstance(told, str):
-        return told.replace("'", "").split("; ")
+        return told.replace("'", "").replace("·unnamed ", "").split("; ")
     called = {name: name.removeprefix("row ") for name in told if "·" not in name}
     kinds = told if isinstance(told, Mapping) else {}
     return [f"{shown}: {kinds[name]}" if kinds else shown for name, shown in called.items()]

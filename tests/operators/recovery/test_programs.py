@@ -30,6 +30,7 @@ from tokenring.operators import (
     Table,
     Tumbling,
     aggregate,
+    average_of_last,
     col,
     collection,
     delay,
@@ -290,6 +291,15 @@ OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
     "a join in other windows": (
         lambda rows: joined_in(rows, Tumbling("at", 4)), lambda rows: joined_in(rows, Tumbling("at", 8)),
         ("keeps (width=8; every=8)", "kept (width=4; every=4)"),
+    ),
+    "the average of more": (
+        lambda rows: average_of_last(rows, key="w", value="v", rows=3, order="at", name="it"),
+        lambda rows: average_of_last(rows, key="w", value="v", rows=5, order="at", name="it"),
+        ("keeps (the last 5 of v by at)", "kept (the last 3 of v by at)"),
+    ),
+    "the best by a nameless expression": (
+        lambda rows: top(rows, "k", order=col("v") * 1, k=2, name="it"),
+        lambda rows: top(rows, "k", order=col("v") * -1, k=2, name="it"), ("2 of the largest (v * -1)",),
     ),
     "another operator": (
         lambda rows: delay(rows, 3, name="it"), lambda rows: last_by(rows, "k", order="at", name="it"),
