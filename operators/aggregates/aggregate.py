@@ -18,7 +18,7 @@ from tokenring.operators.folds import ALL, Aggregate, Plan, to_owners, with_cond
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, Edge, emission, mechanism_of
 from tokenring.operators.migrate import of_version
-from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, with_key
+from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, said_of_aliases, with_key
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -152,7 +152,7 @@ def aggregate(
         if changes:
             return totals_that_change(stream, name, names, aggregates)
         stream, planned = with_conditions(stream, name, aggregates)
-        stream, plan = _needed(stream, Plan.of(name, stream.schema, names, planned))
+        stream, plan = _needed(stream, Plan.of(name, stream.schema, names, planned, *said_of_aliases(by)))
         if late or lateness:
             raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
         schema = Schema.of(plan.keys | plan.result_kinds)
@@ -166,7 +166,8 @@ def aggregate(
     stream, late_rows = split_late(stream, name, "", due, window.time, late, mechanism_of(stream.scope).split_late)
     stream, names = with_key(stream, name, by, shown=True)
     stream, planned = with_conditions(stream, name, aggregates)
-    plan = Plan.of(name, stream.schema, names, planned, said_of(window)).ordered_by(window.time)
+    said = *said_of_aliases(by), said_of(window, lateness)
+    plan = Plan.of(name, stream.schema, names, planned, *said).ordered_by(window.time)
     schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
     stream, plan = _needed(stream, plan, window.time)
     if isinstance(window, Session):

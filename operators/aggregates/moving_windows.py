@@ -38,9 +38,10 @@ class OpenPanes(Protocol):
         """The least time at which output is pending."""
 
 
-def said_of(window: Window) -> str:
-    """How a window cuts time, in words: not what its bounds are called."""
-    return repr(replace(window, start=None, end=None))
+def said_of(window: Window, lateness: int = 0) -> str:
+    """How a window cuts time, and for how long after its end it is kept, in words: not what its bounds are called."""
+    cut = repr(replace(window, start=None, end=None))
+    return f"{cut}; lateness={lateness}" if lateness else cut
 
 
 def window_tables(plan: Plan, exchanged: Sequence[str], kinds: Sequence[Mapping[str, str]]) -> list[Table]:

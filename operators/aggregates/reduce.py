@@ -8,7 +8,7 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.operators.aggregates.window_rows import Show, windowed
 from tokenring.operators.folds import Plan, require_other_names
-from tokenring.operators.rows import Columns, with_key
+from tokenring.operators.rows import Columns, said_of_aliases, with_key
 from tokenring.operators.state import HeapedColumns, joined, require_rows
 from tokenring.operators.time import Sliding, Tumbling
 
@@ -36,7 +36,7 @@ def reduce(
     """
     require_rows(name, stream)
     stream, names = with_key(stream, name, by, shown=True)
-    plan = Plan.of(name, stream.schema, names, {})
+    plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by))
     require_other_names(name, plan.by, schema.names)
     output = Schema.of(plan.keys | schema.spec())
     return windowed(stream, plan, window, output, _show_reduced(plan, schema, function))

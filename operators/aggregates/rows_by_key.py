@@ -8,7 +8,7 @@ from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.folds import Count, Plan
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.migrate import of_version
-from tokenring.operators.rows import Columns, exchanged_by, with_key, without_unnamed
+from tokenring.operators.rows import Columns, exchanged_by, said_of_aliases, with_key, without_unnamed
 from tokenring.operators.state import require_rows
 
 
@@ -22,7 +22,7 @@ def distinct(stream: AnyStream, by: Columns = (), *, name: str = "distinct") -> 
         require_rows(name, stream)  # updates of which nothing is left but their keys are equal rows
     stream, names = with_key(stream, name, by)
     names = names or stream.schema.names
-    plan = Plan.of(name, stream.schema, names, {})
+    plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by))
 
     edge = stream, Exchange(exchanged_by(names))
     schema = stream.schema

@@ -12,7 +12,7 @@ from tokenring.engine import AnyStream, Batch, Schema, SchemaError, Strings, Tok
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import Answer, mechanism_of
 from tokenring.operators.migrate import of_version, offer
-from tokenring.operators.rows import Columns, Row, batch_of, rows_of, with_key
+from tokenring.operators.rows import Columns, Row, batch_of, rows_of, said_of_aliases, with_key
 from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows
 from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows, tables_of
 
@@ -54,7 +54,7 @@ def scan(
     """
     require_rows(name, stream)
     stream, names = with_key(stream, name, by, shown=True)
-    plan = Plan.of(name, stream.schema, names, {})
+    plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by))
     if not isinstance(schema, Schema):
         raise UsageError(
             f"operator {name!r} takes the function, and then the schema of what that makes, such as Schema('total'), "

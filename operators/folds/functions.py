@@ -118,10 +118,16 @@ Ask = Callable[[Fold], int]
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """One of the functions below, over a column."""
+    """One of the functions below, over a column. An expression that it takes is without its alias, if it has one: what
+    the result is called is said where it is aggregated."""
 
     column: str | Expression | None = None
     where: Condition | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, Alias):
+                object.__setattr__(self, name, value.value)
 
     def alias(self, name: str) -> Alias:
         """The aggregate as a column of that name, be it that of a parameter: `aggregate("key", Count().alias("late"))`.

@@ -41,9 +41,8 @@ def declare(
         hears_of_ends(builder)
     for side in (LEFT, RIGHT):
         builder.input(sides[side], Exchange(columns.key(side), needs[side], thins=thins[side]))
-    has_due = state_moves(
-        builder, of_version(join_tables(columns, extents is not None), extents or ""), pends=waits
-    )
+    said = "" if extents is None else extents.said
+    has_due = state_moves(builder, of_version(join_tables(columns, extents is not None), said), pends=waits)
     made = builder.output(columns.schema)
     if extents is not None and any(columns.how.alone):
         sends_in_groups(scope)

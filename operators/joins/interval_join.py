@@ -111,5 +111,7 @@ def interval_join(
     reach_left = Reach(left_time, least, most, until, 1, until is None and not waits_for_left)
     reach_right = Reach(right_time, due=1 - least, together=not waits_for_right)
     needs = plan.crossing(LEFT, *reach_left.columns), plan.crossing(RIGHT, *reach_right.columns)
-    joined: Any = declare(plan, sides, needs, Extents(reach_left, reach_right, exact=False), number_of(unique))
+    said = f"left_time={left_time}; right_time={right_time}; lower={least}; upper={most if until is None else until}"
+    extents = Extents(reach_left, reach_right, exact=False, said=said)
+    joined: Any = declare(plan, sides, needs, extents, number_of(unique))
     return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined

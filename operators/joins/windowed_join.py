@@ -58,7 +58,9 @@ def windowed_join(
     plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=(START, END))
     needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
     reach_left, reach_right = [Reach(END, first=1, window=time) for time in (window.time, right_time)]
-    extents = Extents(reach_left, reach_right, exact=True)
+    cut = f"width={panes.width}; every={panes.every}; offset={panes.offset}"
+    said = f"{cut}; left_time={window.time}; right_time={right_time}"
+    extents = Extents(reach_left, reach_right, exact=True, said=said)
     joined = _as_called(declare(plan, (left, right), needs, extents), window, name)
     return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined
 

@@ -21,7 +21,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
-from tokenring.operators.migrate import Leaving, Table, offer
+from tokenring.operators.migrate import Leaving, Table, of_version, offer
 from tokenring.operators.state import LEAST, KeyCounts, Keys, grown, overflows, require_rows, slot_of
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, RowsThatWait, WaitingMoves, word_tables
 
@@ -82,7 +82,8 @@ def average_of_last(
     schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
     edge = stream, Exchange(key, needed)
     way = mechanism_of(stream.scope)
-    moves = [*word_tables(schema.select((key,)), (key,), _VALUES + rows), _waiting_table(needed, key)]
+    tables = [*word_tables(schema.select((key,)), (key,), _VALUES + rows), _waiting_table(needed, key)]
+    moves = of_version(tables, f"by {key}", f"the last {rows} of {value} by {', '.join(ordered)}")
     return way.timed(
         name, [edge], schema, lambda: _Rings(schema, key, value, rows, ordered, moves), Notify.IF_TOKEN, moves=moves
     )

@@ -12,7 +12,7 @@ from tokenring.operators.ranking.best import best_tables, compiled_best
 from tokenring.operators.ranking.thinning import thinned
 from tokenring.operators.ranking.top import top
 from tokenring.operators.ranking.top_blocks import final_top
-from tokenring.operators.rows import Column, Columns, exchanged_by, unnamed, with_key, without_unnamed
+from tokenring.operators.rows import Column, Columns, exchanged_by, said_of_aliases, unnamed, with_key, without_unnamed
 from tokenring.operators.state import require_newest, updates_by
 from tokenring.operators.time import check_order
 
@@ -54,7 +54,7 @@ def last_by(
     stream, names = with_key(stream, name, by)
     require_newest(name, before, names)
     stream, (last,) = with_key(stream, name, (order,))
-    plan = Plan.of(name, stream.schema, names, {}, f"the last {last}")
+    plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by, order), f"the last {last}")
     check_order(name, stream.schema, (last,))
 
     schema = stream.schema

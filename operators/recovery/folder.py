@@ -264,16 +264,17 @@ class Snapshot:
 
     @property
     def sinks(self) -> list[dict[str, Any]]:
-        """Of each sink its folder, the suffix of its files, by which it is known, and the table its rows go into: "" if
-        they stay in files, None if that is not told."""
-        return [{"known": _sink_at(sink["folder"]), "into": None} | sink for sink in self.manifest["sinks"]]
+        """Of each sink its folder, the suffix of its files, by which it is known, the table its rows go into, "" if
+        they stay in files, None if not told, and its files' columns, {} if they may be any, or are not told."""
+        untold: dict[str, Any] = {"into": None, "columns": {}}
+        return [{"known": _sink_at(sink["folder"])} | untold | sink for sink in self.manifest["sinks"]]
 
     @property
-    def finished_sinks(self) -> list[str] | None:
-        """By which the sinks of this dataflow are known that take results as soon as times are finished; None if that
-        is not told."""
-        told: list[str] | None = self.manifest.get("finished_sinks")
-        return told
+    def finished_sinks(self) -> dict[str, dict[str, str]] | None:
+        """By which the sinks of this dataflow are known that take results as soon as times are finished, with their
+        columns, as in `sinks`; None if that is not told."""
+        told = self.manifest.get("finished_sinks")
+        return {known: {} for known in told} if isinstance(told, list) else told
 
     @property
     def all_files(self) -> list[dict[str, Any]]:

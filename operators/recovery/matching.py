@@ -114,21 +114,34 @@ class Changes:
         name_all(known, self._taken)
         self._new += [f"{what} {one.id!r}" for one in new]
 
-    def find_sinks(self, sinks: Sequence[SavedSink], finished: Collection[str]) -> None:
-        """The same of sinks, which are known from the first. finished: those that wait for no snapshot."""
+    def find_sinks(self, sinks: Sequence[SavedSink], finished: Mapping[str, Mapping[str, str]]) -> None:
+        """The same of sinks, which are known from the first. finished: those that wait for no snapshot, and their
+        columns."""
         there = [] if self._snapshot is None else self._snapshot.sinks
-        known = {sink.known: sink.suffix for sink in sinks if not gives_up(sink.folder)}
-        were = {was["known"]: was["suffix"] for was in there if not gives_up(was["folder"])}
-        self._find_sinks(known, were)
-        for name in [name for name in known if known[name] != were.get(name, known[name])]:
-            self._is_lost(f"sink {name!r}, which has files *{were[name]}, and would get *{known[name]} as well", name)
-        told = [] if self._snapshot is None else self._snapshot.finished_sinks
+        known = {sink.known: sink for sink in sinks if not gives_up(sink.folder)}
+        were = {was["known"]: was for was in there if not gives_up(was["folder"])}
+        other = [name for name in known if name in were and known[name].suffix != were[name]["suffix"]]
+        self._find_sinks(
+            {name: {} if name in other else sink.columns for name, sink in known.items()},
+            {name: was["columns"] for name, was in were.items()},
+        )
+        for name in other:
+            has, gets = were[name]["suffix"], known[name].suffix
+            self._is_lost(f"sink {name!r}, which has files *{has}, and would get *{gets} as well", name)
+        told = {} if self._snapshot is None else self._snapshot.finished_sinks
         if told is not None:
             self._find_sinks(finished, told, " with commit='finished'")
 
-    def _find_sinks(self, known: Collection[str], were: Collection[str], how: str = "") -> None:
+    def _find_sinks(
+        self, known: Mapping[str, Mapping[str, str]], were: Mapping[str, Mapping[str, str]], how: str = ""
+    ) -> None:
+        """Sinks by which they are known, with their columns, none where these may be any."""
         for name in [name for name in were if name not in known]:
             self._is_lost(f"sink {name!r}{how}", name)
+        for name, columns in known.items():
+            was = were.get(name, {})
+            if columns and was and columns != was:
+                self._is_lost(f"sink {name!r}{how}, which {_told_apart(_parts(columns), _parts(was), _WRITES)}", name)
         self._new += [f"sink {name!r}{how}" for name in known if name not in were]
 
     def _is_lost(self, what: str, name: str) -> None:
@@ -194,21 +207,25 @@ def other_state(state: SavedState | SavedRows, was: Mapping[str, Any], stay: Col
     return ""
 
 
-def _told_apart(now: Sequence[str], was: Sequence[str]) -> str:
+_KEEPS, _WRITES = ("keeps", "kept"), ("writes", "wrote")
+
+
+def _told_apart(now: Sequence[str], was: Sequence[str], verbs: tuple[str, str] = _KEEPS) -> str:
     """How parts of what is kept differ, without those that are the same."""
+    does, did = verbs
     more, less = [part for part in now if part not in was], [part for part in was if part not in now]
     if more and less:
-        return f"keeps ({'; '.join(more)}), and kept ({'; '.join(less)})"
+        return f"{does} ({'; '.join(more)}), and {did} ({'; '.join(less)})"
     if more or less:
-        return f"{'keeps' if more else 'kept'} ({'; '.join(more or less)}) as well"
-    return f"keeps ({'; '.join(now)}), and kept ({'; '.join(was)})"
+        return f"{does if more else did} ({'; '.join(more or less)}) as well"
+    return f"{does} ({'; '.join(now)}), and {did} ({'; '.join(was)})"
 
 
 def _parts(told: Collection[str]) -> list[str]:
     """Those of a version, or columns, with their kinds if those are told: as the program calls them, without those that
     it does not know."""
     if isinstance(told, str):
-        return told.replace("'", "").split("; ")
+        return told.replace("'", "").replace("·unnamed ", "").split("; ")
     called = {name: name.removeprefix("row ") for name in told if "·" not in name}
     kinds = told if isinstance(told, Mapping) else {}
     return [f"{shown}: {kinds[name]}" if kinds else shown for name, shown in called.items()]

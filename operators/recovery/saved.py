@@ -1,6 +1,6 @@
 """What is saved of a dataflow: sources, sinks, and what operators keep in tables."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -74,6 +74,8 @@ class SavedSink(Protocol):
     """By which it is told of: its folder, or, of one that the job has in its own, by a name."""
     into: str
     """The table that its rows go into; "" if they stay in files."""
+    columns: Mapping[str, str]
+    """Names and kinds of its files' columns; none where these may be any."""
 
     def cut(self, number: int, before: int) -> list[str]:
         """Close, for snapshot `number`, the file that holds what came last; all files, under hidden names, that no

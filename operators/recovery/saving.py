@@ -1,6 +1,6 @@
 """Saving: what one worker saves of one dataflow, and what it was given to go on from."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -76,8 +76,8 @@ class Saving:
         """The operators, by number, at whose messages' times nobody may go: see `sends_in_groups`."""
         self.leave_out: set[str] = set()
         """The operators, as errors call them, that leave out late rows, if they fail at them."""
-        self.finished: set[str] = set()
-        """The sinks that take results as soon as their times are finished."""
+        self.finished: dict[str, Mapping[str, str]] = {}
+        """The sinks that take results as soon as their times are finished, each with its columns: see SavedSink."""
         self._emptied: list[tuple[memoryview, Callable[[], None]]] = []
         self._resting: list[Callable[[], bool]] = []
         self._scope = scope
@@ -386,7 +386,7 @@ class Saving:
             "inputs": {name: handle.time for name, handle in self._inputs() if not handle.closed},
             "operators": {state.known.id: told_of(state) for state in self.states},
             "sinks": [said_of(sink) for sink in self.sinks.values()],
-            "finished_sinks": sorted(self.finished),
+            "finished_sinks": self.finished,
         }
 
 
@@ -394,6 +394,9 @@ def _text(contents: Any) -> str:
     return orjson.dumps(contents, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def said_of(sink: SavedSink) -> dict[str, str]:
+def said_of(sink: SavedSink) -> dict[str, Any]:
     """What a manifest says of a sink."""
-    return {"folder": str(sink.folder), "suffix": sink.suffix, "known": sink.known, "into": sink.into}
+    return {
+        "folder": str(sink.folder), "suffix": sink.suffix, "known": sink.known, "into": sink.into,
+        "columns": sink.columns,
+    }  # fmt: skip

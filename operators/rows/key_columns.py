@@ -28,6 +28,12 @@ def columns_read(by: Columns) -> frozenset[str]:
     return frozenset().union(*[one.columns if isinstance(one, Expression) else (one,) for one in each])
 
 
+def said_of_aliases(*columns: Columns) -> list[str]:
+    """What the expressions that have an alias among these columns compute, in words: their names do not tell it."""
+    each = [one for some in columns for one in columns_of(some) if isinstance(one, Alias)]
+    return [f"{one.name} = {one.value!r}" for one in each]
+
+
 def with_key(
     stream: AnyStream, operator: str, by: Columns, shown: bool = False
 ) -> tuple[AnyStream, tuple[str, ...]]:

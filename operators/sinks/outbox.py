@@ -7,7 +7,7 @@ So where the same rows come again, each is there exactly once.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 
@@ -52,10 +52,10 @@ class Outbox:
 
     def __init__(
         self, folder: Path, suffix: str, writer: Callable[[Path, Schema], PartWriter], name: str, known: str,
-        into: str = "",
+        into: str = "", columns: Mapping[str, str] = {},
     ) -> None:  # fmt: skip
-        """name: the operator's, as errors have it."""
-        self.folder, self.suffix, self.known, self.into = folder, suffix, known, into
+        """name: the operator's, as errors have it. Others: see SavedSink."""
+        self.folder, self.suffix, self.known, self.into, self.columns = folder, suffix, known, into, columns
         self._name = name
         self._writer = writer
         self._numbers = count()
@@ -136,6 +136,13 @@ def _claimed(stream: Stream, folder: str | Path, name: str, saving: Saving, know
     return target, known
 
 
+def _columns(schema: Schema, target: Path, known: str) -> dict[str, str]:
+    """Those that a sink's files are to have, whether with nulls or without, which whoever reads a folder does not mind;
+    none where the files are the job's, for a table, which has its own."""
+    kinds = {name: kind.name for name, kind in zip(schema.names, schema.kinds, strict=True)}
+    return kinds if known == str(target) else {}
+
+
 def _require_one_disk(target: Path, name: str) -> None:
     """UsageError where files that are written beside a folder cannot get their names in it, by a link."""
     if target.is_dir() and _mount_of(target) != _mount_of(target.parent):
@@ -191,7 +198,7 @@ def deliver(
         _require_new(target, name, saving, known)
     else:
         require_there(target, saving.folder.path)
-    outbox = Outbox(target, suffix, writer, name, known, into)
+    outbox = Outbox(target, suffix, writer, name, known, into, _columns(stream.schema, target, known))
     saving.sinks[str(target)] = outbox
     builder = stream.operator(name)
     port = builder.input(stream)
@@ -234,7 +241,7 @@ def deliver_finished(
             f"{graph.operators[number].name!r} are not the same each time: after a death rows would be missing, or "
             f"there twice. Leave commit= out"
         )
-    saving.finished.add(known)
+    saving.finished[known] = _columns(stream.schema, target, known)
     if not (of_job := finished_of(saving.folder.path, known)).is_dir():
         if saving.resumed is None or known not in (saving.resumed.finished_sinks or ()):
             _require_new(target, name, saving, known)

@@ -75,6 +75,7 @@ class Variance(OfFunctions):
     ddof: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not (isinstance(self.ddof, int) and self.ddof >= 0):
             raise SchemaError(f"{type(self).__name__}(..., ddof={self.ddof!r}): give 1, of a sample, or 0, of all")
 

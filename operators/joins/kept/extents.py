@@ -36,11 +36,12 @@ class Reach:
 @dataclass(frozen=True)
 class Extents:
     """How rows of both sides match in time. exact: whether rows that go do so at few times (ends of windows), at which
-    results are then sent."""
+    results are then sent. said: all of that in words, as the program has it, apart by "; "."""
 
     left: Reach
     right: Reach
     exact: bool
+    said: str
 
 
 def refused(

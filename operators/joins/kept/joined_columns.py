@@ -24,6 +24,9 @@ class How:
     alone: tuple[bool, bool] = (False, False)
     once: bool = False
 
+    def __str__(self) -> str:
+        return f"how={next(name for name, how in HOWS.items() if how == self)}"
+
 
 HOWS = {
     "inner": How(),

@@ -38,6 +38,7 @@ from tokenring.operators import (
     union,
     with_columns,
 )
+from tokenring.operators.recovery.folder import write_manifest
 
 
 def windows(scope: Any, results: Path) -> None:
@@ -313,6 +314,43 @@ def test_files_of_another_format_are_refused_unless_they_may_be(tmp_path: Path, 
     with job.world(1, Random(1), drop=[folder]) as world:
         world.finish()
     assert was <= job.rows("rows") == expected_rows(2)
+
+
+@pytest.mark.parametrize("commit", ["snapshot", "finished"])
+def test_files_of_other_columns_are_refused_unless_they_may_be(tmp_path: Path, commit: Any) -> None:
+    def into(more: str, less: str) -> Any:
+        def declare(scope: Any, results: Path) -> None:
+            rows = filter(source(scope, at_once=3), "at", ">=", 0)
+            to_arrow_files(rows, results / more, commit=commit, name="more")
+            to_arrow_files(select(rows, "v", "k"), results / less, commit=commit, name="less")
+
+        return declare
+
+    job = Job(tmp_path, into("one", "other"))
+    with job.world(2, Random(1)) as world:
+        world.step(14)
+        world.take()
+    was = job.rows("one").total()
+    job.declare = into("other", "one")
+    one, other = (str(job.results / name) for name in ("one", "other"))
+    facts = f"sink '{one}'", "wrote (at: int64) as well", f"sink '{other}'", "writes (at: int64) as well"
+    with raises(tr.RecoveryError, *facts, "--drop " + one, "--drop " + other), job.world(1, Random(1)):
+        pass
+    with job.world(1, Random(1), drop=[one, other]) as world:
+        world.finish()
+    assert was < job.rows("one").total() <= expected_rows(2).total()
+
+
+def test_a_snapshot_that_tells_no_columns_of_sinks_is_gone_on_with(tmp_path: Path) -> None:
+    """An older version's."""
+    job = begun(tmp_path, commit="finished")
+    snapshot = job.folder.newest()
+    assert snapshot is not None
+    manifest = snapshot.manifest | {"finished_sinks": [*snapshot.manifest["finished_sinks"]]}
+    write_manifest(snapshot.folder, manifest)
+    with job.world(1, Random(1)) as world:
+        world.finish()
+    assert job.rows("rows") == expected_rows(2)
 
 
 @pytest.mark.parametrize("commit", ["snapshot", "finished"])
