@@ -187,6 +187,7 @@ def test_a_late_row_is_never_lost_in_silence(side: int) -> None:
     ("more", "says"),
     [
         ({"window": Tumbling("then", 10)}, ("operator 'join'", "column 'then'", "window's time", "at, k, a")),
+        ({"right_time": ""}, ("operator 'join'", "column ''", "right side's time", "when, k, b")),
         ({"right_time": "at"}, ("operator 'join'", "column 'at'", "right side's time", "when, k, b")),
         ({"window": Sliding("at", 5, 7)}, ("every=7", "windows of 5")),
         ({"unique": "left"}, ("unique=", "without a window")),
