@@ -38,6 +38,7 @@ with later(__name__):
         drop_columns,
         new_names,
         rename,
+        require_other_columns,
         select,
         with_columns,
     )
@@ -98,6 +99,7 @@ __all__ = [
     "with_errors",
     "with_key",
     "require_kept",
+    "require_other_columns",
     "unnamed",
     "waits_of",
     "without_unnamed",
