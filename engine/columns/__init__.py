@@ -21,7 +21,7 @@ with later(__name__):
         names_of_kinds,
     )
     from tokenring.engine.columns.offered import columns_of, is_masked, table_of
-    from tokenring.engine.columns.schema import Schema, did_you_mean
+    from tokenring.engine.columns.schema import Schema, did_you_mean, free_name
     from tokenring.engine.columns.strings import Strings, lasts, let_last
     from tokenring.engine.columns.text_kernels import (
         NO_HEAP,
@@ -59,6 +59,7 @@ __all__ = [
     "decimal_in",
     "decimal_of",
     "did_you_mean",
+    "free_name",
     "NO_HEAP",
     "gather",
     "hash_keys",

@@ -1,6 +1,6 @@
 """Schemas: the ordered names and kinds of a stream's columns."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -124,6 +124,14 @@ class Schema:
 
     def __repr__(self) -> str:
         return self._text
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """What an operator calls a column of its own beside others, which may be called anything: `name`, with as many #
+    behind it as make it another than theirs."""
+    while name in taken:
+        name += "#"
+    return name
 
 
 def did_you_mean(name: object, names: Sequence[str]) -> str:

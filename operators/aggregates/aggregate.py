@@ -207,7 +207,7 @@ def _by_panes(stream: AnyStream, plan: Plan, panes: Panes, schema: Schema) -> An
         return _windows(edge, plan, panes, schema, False, plan.by)
     name = plan.operator
     together = {} if plan.by or panes.is_tumbling else {ALL: "int64"}  # panes of one window have to meet
-    partial = Schema.of({PANE: "int64"} | plan.keys | plan.partial_kinds() | together)
+    partial = Schema.of({plan.own(PANE): "int64"} | plan.keys | plan.partial_kinds() | together)
 
     def compiled() -> CompiledLogic:
         from tokenring.operators.aggregates.windows import compiled_local

@@ -48,7 +48,8 @@ def window_tables(plan: Plan, exchanged: Sequence[str], kinds: Sequence[Mapping[
     """The tables that windows are as they move; exchanged: what rows go by, none if all rows are together. kinds: what
     is kept of each pane and key."""
     first, *others = kinds
-    return tables_of(Schema.of({PANE: "int64"} | plan.keys), exchanged, [{CLOSED: "int64"} | dict(first), *others])
+    keys = Schema.of({plan.own(PANE): "int64"} | plan.keys)
+    return tables_of(keys, exchanged, [{CLOSED: "int64"} | dict(first), *others])
 
 
 class MovingWindows:

@@ -8,7 +8,7 @@ from tokenring.operators.aggregates.aggregate import aggregate
 from tokenring.operators.folds import Count, Plan
 from tokenring.operators.mechanisms import mechanism_of
 from tokenring.operators.migrate import of_version
-from tokenring.operators.rows import Columns, exchanged_by, said_of_aliases, with_key, without_unnamed
+from tokenring.operators.rows import Columns, exchanged_by, require_kept, said_of_aliases, with_key, without_unnamed
 from tokenring.operators.state import require_rows
 
 
@@ -20,6 +20,7 @@ def distinct(stream: AnyStream, by: Columns = (), *, name: str = "distinct") -> 
     """
     if stream.updates is None or not set(stream.schema.names) <= set(stream.updates.by or ()):
         require_rows(name, stream)  # updates of which nothing is left but their keys are equal rows
+    require_kept(name, stream.schema)
     stream, names = with_key(stream, name, by)
     names = names or stream.schema.names
     plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by))

@@ -6,6 +6,7 @@ import numpy as np
 from sortedcontainers import SortedDict, SortedSet
 
 from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, SchemaError, Time
+from tokenring.engine.columns import free_name
 from tokenring.operators.aggregates.moving_windows import CLOSED, said_of
 from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, too_late
 from tokenring.operators.folds import Plan, to_owners
@@ -55,7 +56,8 @@ def windowed(
         schema = behind_window(name, window, stream.schema, schema.spec())
     said = plan.said, said_of(window) if window is not None else ""
     edge, plan, names = to_owners(stream, plan, panes.time, whole=True)
-    table = Table(Schema.of({PANE: "int64", CLOSED: "int64"} | plan.schema.spec()), names)
+    own = {free_name(column, plan.schema.positions): "int64" for column in (PANE, CLOSED)}
+    table = Table(Schema.of(own | plan.schema.spec()), names)
     return mechanism_of(stream.scope).timed(
         name, [edge], schema, lambda: WindowRows(plan, rows, panes, schema, show, needed, table), Notify.IF_TOKEN,
         moves=of_version([table], *said),
@@ -196,7 +198,7 @@ class WindowRows:
         here, self._open = self._open, SortedDict()
         for (end, upto), part in here.items():  # windows are sent anew of rows that come, which were not sent with them
             self._part(end, max(upto, self._closed)).add(part.batches)
-        ends, sent = table.words(PANE), table.words(CLOSED)
+        ends, sent = table.columns[:2]
         self._keep(table.select(self._plan.schema), ends, sent)
         self._closed = max(self._closed, int(sent.max(initial=BEFORE_ALL)))
         return self.least()

@@ -160,8 +160,8 @@ class CompiledPanes:
         all that is written down. merges: whether panes are put together to windows."""
         self._plan, self._panes = plan, panes
         self.key_words = KeyWords(plan.schema, plan.by)
-        schema = Schema.of({PANE: "int64"} | self.key_words.spec)
-        self.keys, self.open = Keys(schema, schema.names), Keys(schema, (PANE,))
+        schema = Schema.of({plan.own(PANE): "int64"} | self.key_words.spec)
+        self.keys, self.open = Keys(schema, schema.names), Keys(schema, schema.names[:1])
         self.state = FoldState(plan, merges)
         self._scratch = shared_scratch(__name__, SCRATCH_ROWS, SCRATCH_WORDS)
         self._first, self._last, self._members = (np.zeros(64, np.int64) for _ in range(3))
@@ -173,7 +173,7 @@ class CompiledPanes:
         table.closed, table.run_end, table.pane_end = BEFORE_ALL, -1, LEAST
         table.time, table.step, table.offset, table.width = -1, panes.step, panes.offset, panes.width
         if partial:
-            table.time, table.step = plan.schema.position(PANE), 0
+            table.time, table.step = plan.schema.position(plan.own(PANE)), 0
         elif panes.time is not None:
             table.time = plan.schema.position(panes.time)
         if panes.time is not None:
@@ -218,7 +218,7 @@ class CompiledPanes:
         together; see MovingPanes."""
         kept = KeptFolds(self.state, self.table.folds, lengthen)
         panes = MovingPanes(self.table, self.keys, self.open, lengthen, sliding)
-        keys = Schema.of({PANE: "int64"} | self._plan.keys)
+        keys = Schema.of({self._plan.own(PANE): "int64"} | self._plan.keys)
         offer(MovingWindows(moves, MovingKeyWords(keys, self.keys, self.key_words, exchanged, 1), kept, panes))
 
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
@@ -234,7 +234,7 @@ def compiled_local(plan: Plan, panes: Panes, schema: Schema) -> CompiledLogic:
     """The first stage: a worker's own rows by pane; rows of `schema`, the state of panes that have ended. Output is
     pending at the ends of panes, plus the lateness that is allowed."""
     held = CompiledPanes(plan, panes, False)
-    held.table.with_all = ALL in schema.positions
+    held.table.with_all = not plan.by and ALL in schema.positions
     runs = not plan.by and held.state.quick and panes.time is not None and panes.clock is None
     take = take_runs if runs else take_rows
     return CompiledLogic(

@@ -44,7 +44,7 @@ from tokenring.operators.collections.words import OF_ALL, TIMES, TIMES_ADDED, En
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, CountDistinct, require_other_names
 from tokenring.operators.migrate import made_again
-from tokenring.operators.rows import select
+from tokenring.operators.rows import computed, select
 from tokenring.operators.time import require_integer_times
 
 _TIMES_THERE = "@there"
@@ -291,7 +291,7 @@ class Collection(Rows):
         entered = loop.enter(self.stream)
         columns = {name: col(name) for name in (*self.schema.names, *TIMES[: self.depth])}
         columns |= {TIMES[self.depth]: lit(at_round), TIMES_ADDED: col(TIMES_ADDED)}
-        rows = select(entered, **columns)
+        rows = computed(entered, "select", columns)
         if isinstance(at_round, Expression):
             require_whole("operator 'enter': at_round", rows.schema, TIMES[self.depth], "a round")
             rows = in_rounds(rows, "enter")
@@ -338,7 +338,7 @@ class Collection(Rows):
         timed = self.select(**whens | {each: col(each) for each in names})
         told = timed._arranged(timed.schema.names, name, spread=() if self.is_net else names).collection()
         named = {each: col(each) for each in names} | dict(zip(own, map(col, whens), strict=True))
-        net = select(told.stream, **named, **{times: col(TIMES_ADDED)})
+        net = computed(told.stream, "select", named | {times: col(TIMES_ADDED)})
         return self.rejected.is_handed_out(handed_out_once(net, time, name))
 
     def to_upserts(

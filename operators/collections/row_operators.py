@@ -19,9 +19,9 @@ from tokenring.operators.collections.streams import (
 )
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
-from tokenring.operators.expressions import Alias, Expression, col, greatest
+from tokenring.operators.expressions import Alias, Expression, col, greatest, with_aliased
 from tokenring.operators.migrate import saving_of
-from tokenring.operators.rows import drop_columns, new_names, rename, select, union
+from tokenring.operators.rows import computed, drop_columns, new_names, rename, select, union
 from tokenring.operators.rows import filter as filter_rows
 from tokenring.operators.time import require_integer_times
 
@@ -43,10 +43,12 @@ class Rows:
         """These columns alone, as `select` of a stream."""
         named = [each.name if isinstance(each, Alias) else each for each in kept if isinstance(each, Alias | str)]
         require_none_of([*named, *columns], self._hidden, "select")
-        return self._of(select(self.stream, *kept, *self._hidden, **columns))
+        made = [Alias(value, name) for name, value in columns.items()]  # which may be called as a parameter is
+        return self._of(select(self.stream, *kept, *self._hidden, *made))
 
-    def with_columns(self, /, **columns: Any) -> Self:
-        """These columns besides, or in place of others, by expressions."""
+    def with_columns(self, /, *aliased: Alias, **columns: Any) -> Self:
+        """These columns besides, or in place of others, by expressions, as `with_columns` of a stream."""
+        columns = with_aliased("with_columns", aliased, columns)
         kept = {name: columns.pop(name, col(name)) for name in self.schema.names} | columns
         return self.select(**kept)
 
@@ -155,4 +157,4 @@ class Rows:
     def _with(self, name: str, value: Any) -> Stream:
         """The stream with another value in a column."""
         names = self.stream.schema.names
-        return select(self.stream, **{each: value if each == name else col(each) for each in names})
+        return computed(self.stream, "select", {each: value if each == name else col(each) for each in names})

@@ -44,7 +44,7 @@ from tokenring.operators.collections.updates import (
 from tokenring.operators.collections.words import Entering, key_in_words
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.migrate import Table, made_again, saving_of
-from tokenring.operators.rows import select
+from tokenring.operators.rows import computed
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.collection import Collection
@@ -70,7 +70,7 @@ def from_upserts(
     data = stream.schema.select((*keys, *values))
     is_gone = lit(False) if deleted is None else col(deleted).fill_null(False)
     wanted = {each: col(each) for each in stream.schema.names if each in data.positions or each == time}
-    given = select(stream, **wanted, **{GONE: is_gone})
+    given = computed(stream, "select", wanted | {GONE: is_gone})
     arriving = Schema.of(data.spec() | {GONE: "bool"})
     whole, saving = schema_of_updates(numbered(arriving), 1), saving_of(stream.scope)
     tables = [Table(schema, ()) for schema in (whole, whole, _BEGIN)]

@@ -43,7 +43,7 @@ class Alias:
     name: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
+        if not isinstance(self.name, str):
             raise SchemaError(f"a column is called by a text, such as .alias('price'), not {self.name!r}")
 
 

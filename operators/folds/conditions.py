@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
+from tokenring.engine.columns import free_name
 from tokenring.operators.expressions import Expression, column_named_by
 from tokenring.operators.rows import all_columns, computed, mask_of
 
@@ -29,13 +30,13 @@ def with_conditions(
                 is_condition = field == "where"
                 column = None if is_condition else column_named_by(value)
                 if column is None:
-                    column = _free(stream.schema, f"#{value!r}")
+                    column = free_name(f"#{value!r}", stream.schema.positions)
                     made[column] = value
                 if is_condition:
                     conditions[column] = value
                 after[name] = replace(after[name], **{field: column})
             elif field == "where" and callable(value):
-                own = _free(stream.schema, f"#where {len(functions)}")
+                own = free_name(f"#where {len(functions)}", stream.schema.positions)
                 column = next((known for known, each in functions.items() if each is value), own)
                 functions[column] = value
                 after[name] = replace(after[name], where=column)
@@ -49,13 +50,6 @@ def with_conditions(
         if kind.family != "bool":
             raise SchemaError(f"operator {operator!r}: where={where!r} is {kind}; a condition is bool")
     return stream, after
-
-
-def _free(schema: Schema, name: str) -> str:
-    """A name that no column of the rows has."""
-    while name in schema.positions:
-        name = f"#{name}"
-    return name
 
 
 def _with_masks(schema: Schema, functions: Sequence[Callable[[Batch], Any]], batch: Batch) -> Batch:

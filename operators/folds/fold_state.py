@@ -193,16 +193,17 @@ class FoldState:
         are told apart by the order of arrival."""
         arrived = 0
         for at, fold in enumerate(self._plan.folds):
-            words = partials.words(f"#{at}")
+            words = partials.words(self._plan.own(f"#{at}"))
             self._words[slots, at] = fold.initial if fold.operation == DISTINCT else words
             some = np.flatnonzero(words != fold.initial)
             if at not in self._kept or not len(some):
                 continue
             if fold.order is None:
                 arrived = max(arrived, int(words[some].max()) + 1)
-            values = np.ascontiguousarray(partials.words(f"#{at}.value").view(np.int64)[some])
+            value = self._plan.own(f"#{at}.value")
+            values = np.ascontiguousarray(partials.words(value).view(np.int64)[some])
             if at in self._texts_of and self._texts is not None:
-                heap = partials.heaps[partials.schema.position(f"#{at}.value")]
+                heap = partials.heaps[partials.schema.position(value)]
                 assert heap is not None
                 values = self._texts.keep(values, heap, self._kept_texts)
             self._kept[at][slots[some]] = values

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from tokenring.engine import AnyStream, Exchange, SchemaError, Thins
+from tokenring.engine import AnyStream, Exchange, Thins
+from tokenring.engine.columns import free_name
 from tokenring.operators.expressions import lit
 from tokenring.operators.folds.plan import ALL, Plan
 from tokenring.operators.mechanisms import Edge
@@ -14,20 +15,16 @@ def to_owners(
 ) -> tuple[Edge[AnyStream], Plan, tuple[str, ...]]:
     """The rows, as far as needed, go to the owners of their keys, or all to one worker: the edge, the plan over what
     arrives, and the key's columns there. time: a column that is needed besides. whole: whether all are. thins: see
-    Exchange. SchemaError for a column that is called as one of the operator's own."""
+    Exchange."""
     needed = None if whole else plan.needs()
     if needed is not None and time is not None:
         needed = tuple(dict.fromkeys((*needed, time)))
     by = plan.by
     if not by:
-        if ALL in stream.schema.positions:
-            raise SchemaError(
-                f"operator {plan.operator!r}: {ALL!r} is a column of its own; call yours otherwise: "
-                f".rename({{{ALL!r}: 'all'}})"
-            )
-        stream = with_columns(stream, lit(0).alias(ALL))  # what all rows are exchanged by
-        plan, by = replace(plan, schema=stream.schema), (ALL,)
-        needed = None if needed is None else (*needed, ALL)
+        by = (free_name(ALL, stream.schema.positions),)
+        stream = with_columns(stream, lit(0).alias(*by))  # what all rows are exchanged by
+        plan = replace(plan, schema=stream.schema)
+        needed = None if needed is None else (*needed, *by)
     if needed is not None:
         plan = replace(plan, schema=stream.schema.select(needed))
     return (stream, Exchange(exchanged_by(by), needed, thins=thins)), plan, by

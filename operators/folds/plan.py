@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tokenring.engine import Schema, SchemaError, did_you_mean
+from tokenring.engine.columns import free_name
 from tokenring.operators.folds.functions import Aggregate, Fold, Result, maybe_null
 from tokenring.operators.folds.kernels import CALLED, COUNT, DISTINCT, MAX, MIN, PART, SUM, SUM_UNSIGNED
 
@@ -81,14 +82,18 @@ class Plan:
         """Whether rows of one key may become one before anything else is done, of which nothing can be told later."""
         return all(fold.operation in (COUNT, SUM, SUM_UNSIGNED, MIN, MAX) for fold in self.folds)
 
+    def own(self, name: str) -> str:
+        """What a column of the operator's own is called beside those to group by."""
+        return free_name(name, self.by)
+
     def partial_kinds(self) -> dict[str, str]:
         """The columns of state that cross between workers: a word a fold, and the value it keeps."""
         kinds = {}
         for at, fold in enumerate(self.folds):
-            kinds[f"#{at}"] = "int64"
+            kinds[self.own(f"#{at}")] = "int64"
             if fold.keeps_rows:
                 assert fold.column is not None
-                kinds[f"#{at}.value"] = maybe_null(self.schema.kind(fold.column), fold.where)
+                kinds[self.own(f"#{at}.value")] = maybe_null(self.schema.kind(fold.column), fold.where)
         return kinds
 
     def ordered_by(self, time: str) -> "Plan":
@@ -100,15 +105,15 @@ class Plan:
         """The same results, from rows of partial state; schema: theirs."""
         folds = []
         for at, fold in enumerate(self.folds):
-            operation = SUM if fold.operation == COUNT else fold.operation
+            word, operation = self.own(f"#{at}"), SUM if fold.operation == COUNT else fold.operation
             if fold.keeps_rows:
-                folds.append(Fold(operation, f"#{at}.value", None, f"#{at}"))
+                folds.append(Fold(operation, self.own(f"#{at}.value"), None, word))
             elif fold.operation in (CALLED, PART):
                 stands_for = fold.stands_for or fold.column
-                state = replace(fold, column=f"#{at}", second=None, where=None, stands_for=stands_for, are_states=True)
+                state = replace(fold, column=word, second=None, where=None, stands_for=stands_for, are_states=True)
                 folds.append(state)
             else:
-                folds.append(Fold(operation, f"#{at}", stands_for=fold.stands_for or fold.column))
+                folds.append(Fold(operation, word, stands_for=fold.stands_for or fold.column))
         return replace(self, schema=schema, folds=tuple(folds))
 
     def needs(self) -> tuple[str, ...]:

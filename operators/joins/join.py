@@ -118,7 +118,8 @@ def join(
     if window is not None:
         if unique is not None:
             raise SchemaError(f"operator {name!r}: unique= is for joins without a window, whose rows stay for ever")
-        made = windowed_join(*sides, on, columns, window, right_time or window.time, how, late, name)
+        right_time = window.time if right_time is None else right_time
+        made = windowed_join(*sides, on, columns, window, right_time, how, late, name)
         return collections.collection(made, name=f"{name}.rows") if changes else made
     if late or right_time is not None:
         what = "late=True" if late else "right_time="

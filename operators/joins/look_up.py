@@ -3,6 +3,7 @@
 from tokenring.engine import AnyStream, Exchange, Notify, Probe, Schema, SchemaError, Stream
 from tokenring.operators.joins.compiled import compiled_look_up
 from tokenring.operators.migrate import state_moves
+from tokenring.operators.rows import require_other_columns
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import finished_first
 
@@ -16,7 +17,9 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
     with a token.
     """
     require_rows(name, rows, table)
-    schema = Schema(" ".join((*rows.schema.names, value)))
+    results = *rows.schema.names, value
+    require_other_columns(name, results)
+    schema = Schema.of(dict.fromkeys(results, "int64"))
     if len(table.schema) != 2:
         raise SchemaError(f"operator {name!r}: the table has two columns, a key and its value, not {table.schema!r}")
     table_key, _ = table.schema.names

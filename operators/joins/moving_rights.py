@@ -32,6 +32,7 @@ from tokenring.engine import (
     Token,
     TokenRef,
 )
+from tokenring.engine.columns import free_name
 from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, join_tables
 from tokenring.operators.migrate import hears_of_ends, state_moves
@@ -68,7 +69,7 @@ def declare_moving(
 
 
 def _late(schema: Schema) -> Schema:
-    return Schema.of(schema.spec() | {_TIME: "int64"})
+    return Schema.of(schema.spec() | {free_name(_TIME, schema.positions): "int64"})
 
 
 class _Rights:
@@ -109,7 +110,7 @@ def _alone(schema: Schema, context: OperatorContext, token: Token) -> Callable[.
 
     def logic(late: InputPort, waits: InputPort, output: OutputPort) -> None:
         for _, batch in late:
-            times = batch[_TIME]
+            times = batch.columns[-1]
             for time in np.unique(times).tolist():
                 rows[time].append(batch.filter(times == time).select(schema).copy())
         for reference, batch in waits:

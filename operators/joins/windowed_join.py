@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import COMPLETE, AnyStream, Batch, Schema, SchemaError, Stream
+from tokenring.engine.columns import free_name
 from tokenring.engine.compiled import CompiledStage
 from tokenring.operators.expressions import col
 from tokenring.operators.joins.compiled import expanding
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_times
-from tokenring.operators.rows import select
+from tokenring.operators.rows import computed
 from tokenring.operators.state import LEAST
 from tokenring.operators.time import (
     Panes,
@@ -46,34 +47,30 @@ def windowed_join(
     times = (left.schema, window.time, "for the window's time"), (right.schema, right_time, "for the right side's time")
     require_times(name, times)
     panes = panes_of(window, 0)
-    for side, schema in (("left", left.schema), ("right", right.schema)):
-        for clash in {START, END} & set(schema.names):
-            raise SchemaError(
-                f"operator {name!r}: the {side} side has a column {clash!r} already, which the window's is called; "
-                f"rename it first"
-            )
+    taken = left.schema.positions | right.schema.positions
+    bounds = start, end = free_name(START, taken), free_name(END, taken)
     left, late_left = split_late(left, name, ".left", lambda times: _ends(panes, times)[0], window.time, late)
     right, late_right = split_late(right, name, ".right", lambda times: _ends(panes, times)[0], right_time, late)
-    left, right = _by_window(left, panes, window.time, name), _by_window(right, panes, right_time, name)
-    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=(START, END))
-    needs = plan.crossing(LEFT, END), plan.crossing(RIGHT, END)
-    reach_left, reach_right = [Reach(END, first=1, window=time) for time in (window.time, right_time)]
+    left, right = _by_window(left, panes, window.time, bounds, name), _by_window(right, panes, right_time, bounds, name)
+    plan = JoinedColumns.of(name, left.schema, right.schema, on, columns, how=how, first=bounds)
+    needs = plan.crossing(LEFT, end), plan.crossing(RIGHT, end)
+    reach_left, reach_right = [Reach(end, first=1, window=time) for time in (window.time, right_time)]
     cut = f"width={panes.width}; every={panes.every}; offset={panes.offset}"
     said = f"{cut}; left_time={window.time}; right_time={right_time}"
     extents = Extents(reach_left, reach_right, exact=True, said=said)
-    joined = _as_called(declare(plan, (left, right), needs, extents), window, name)
+    joined = _as_called(declare(plan, (left, right), needs, extents), {start: window.start, end: window.end}, name)
     return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined
 
 
-def _as_called(joined: Stream, window: Tumbling | Sliding, name: str) -> Stream:
+def _as_called(joined: Stream, called: dict[str, str | None], name: str) -> Stream:
     """Results whose window's bounds are called as the window says, or left out."""
-    called = {START: window.start, END: window.end}
     if all([bound == other for bound, other in called.items()]):
         return joined
     results = {each: kind for each, kind in joined.schema.spec().items() if each not in called}
-    behind_window(name, Tumbling(START, 1, start=window.start, end=window.end), joined.schema, results)
+    (start, named_start), (_, named_end) = called.items()
+    behind_window(name, Tumbling(start, 1, start=named_start, end=named_end), joined.schema, results)
     bounds = {other: col(bound) for bound, other in called.items() if other is not None}
-    return select(joined, **bounds, **{each: col(each) for each in results})
+    return computed(joined, "select", bounds | {each: col(each) for each in results})
 
 
 def _ends(panes: Panes, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -87,10 +84,10 @@ def _ends(panes: Panes, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ends, np.where(early | late, 1, last - first + 1)
 
 
-def _by_window(stream: AnyStream, panes: Panes, time: str, name: str) -> AnyStream:
-    """Each row once for each of its windows, with START and END, of the kind of the time."""
+def _by_window(stream: AnyStream, panes: Panes, time: str, bounds: tuple[str, str], name: str) -> AnyStream:
+    """Each row once for each of its windows, with its bounds, of the kind of the time."""
     kind = str(stream.schema.kind(time))
-    schema = Schema.of(stream.schema.spec() | {START: kind, END: kind})
+    schema = Schema.of(stream.schema.spec() | dict.fromkeys(bounds, kind))
     return stream.apply(f"{name}.windows", schema, _Expand(schema, panes, time))
 
 

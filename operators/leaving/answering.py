@@ -169,5 +169,5 @@ def _uses(placement: Placement, worker: int) -> bool:
 def _is_led(pact: Pact, is_of_control: bool) -> bool:
     """Whether none but who has bins gets rows by it, or what they are told of the bins."""
     if isinstance(pact, Exchange):
-        return pact.keys == (TO,)
+        return not pact.key_crosses and pact.keys[0].startswith(TO)
     return isinstance(pact, Pipeline) or (isinstance(pact, Broadcast) and is_of_control)

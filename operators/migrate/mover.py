@@ -29,7 +29,7 @@ from tokenring.engine import (
 from tokenring.operators.migrate.bins import MOST_BINS, Bins, Leaving
 from tokenring.operators.migrate.moves import DUE, Moves, Offered, Table, put_in, require_movable, take_out
 from tokenring.operators.migrate.steer import NEVER
-from tokenring.operators.migrate.steering import TO, Steering, with_column
+from tokenring.operators.migrate.steering import Steering, with_column
 from tokenring.operators.migrate.versions import Versions
 
 CHANGES = Schema("bin worker")
@@ -218,8 +218,3 @@ class Mover:
 
 def _empty(schema: Schema) -> Batch:
     return Batch(schema, {name: [] for name in schema.names})
-
-
-def with_to(schema: Schema) -> Schema:
-    """A table's schema as it travels."""
-    return Schema.of(schema.spec() | {TO: "int64"})

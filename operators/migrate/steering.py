@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, OperatorContext, Probe, Schema
-from tokenring.engine.columns import Kind
+from tokenring.engine.columns import Kind, free_name
 from tokenring.engine.compiled import Compiled, HashedColumn, address_of, heap_of_words
 from tokenring.operators.migrate.bins import is_hashed
 from tokenring.operators.migrate.steer import NEVER, SteerState, steer
@@ -15,12 +15,17 @@ TO = "#to"
 """The column that rows go by: it does not cross."""
 
 
+def with_to(schema: Schema) -> Schema:
+    """Rows, or a table, with the column that they go by, the last one."""
+    return Schema.of(schema.spec() | {free_name(TO, schema.positions): "int64"})
+
+
 class Steering:
     """One worker's F of one input: its state, and what to do when it asks."""
 
     def __init__(self, schema: Schema, key: Sequence[str]) -> None:
         """schema: of the rows that come; key: the columns of the operator's key among them."""
-        self.schema = Schema.of(schema.spec() | {TO: "int64"})
+        self.schema = with_to(schema)
         self.key = tuple(key)
         self.number = -1
         """Of its operator in the graph (set where that is declared)."""

@@ -22,6 +22,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
 from tokenring.operators.migrate import Table, offer
+from tokenring.operators.rows import require_other_columns
 from tokenring.operators.sinks import Latest
 from tokenring.operators.state import (
     KeyCounts,
@@ -170,7 +171,9 @@ def running_average(
     require_rows(name, stream)
     if latest is not None:
         require_total_order(f"{name}, latest=", stream.scope)
-    schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))
+    results = key, "average", "count"
+    require_other_columns(name, results)
+    schema = Schema.of(dict.fromkeys(results, "int64"))
 
     def compiled() -> CompiledLogic:
         state = _Averages(schema, key, value)

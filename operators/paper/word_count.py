@@ -36,6 +36,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, mechanism_of, own_record, times_asked
 from tokenring.operators.migrate import Leaving, Table, offer
+from tokenring.operators.rows import require_other_columns
 from tokenring.operators.state import (
     KeyCounts,
     Keys,
@@ -284,7 +285,9 @@ def word_count(
     by word; `local` counts each worker's rows by themselves instead. Memory: a cell a word, and rows not finished yet.
     """
     require_rows(name, stream)
-    schema = Schema.of(dict.fromkeys((word, time, "count"), "int64"))
+    results = word, time, "count"
+    require_other_columns(name, results)
+    schema = Schema.of(dict.fromkeys(results, "int64"))
     pact = Pipeline() if local else Exchange(word, (word, time))
     way = mechanism_of(stream.scope)
     crossing = stream.schema if local else Schema.of(dict.fromkeys((word, time), "int64"))

@@ -12,7 +12,16 @@ from tokenring.operators.ranking.best import best_tables, compiled_best
 from tokenring.operators.ranking.thinning import thinned
 from tokenring.operators.ranking.top import top
 from tokenring.operators.ranking.top_blocks import final_top
-from tokenring.operators.rows import Column, Columns, exchanged_by, said_of_aliases, unnamed, with_key, without_unnamed
+from tokenring.operators.rows import (
+    Column,
+    Columns,
+    exchanged_by,
+    require_kept,
+    said_of_aliases,
+    unnamed,
+    with_key,
+    without_unnamed,
+)
 from tokenring.operators.state import require_newest, updates_by
 from tokenring.operators.time import check_order
 
@@ -51,6 +60,7 @@ def last_by(
         return top(stream, by, order=order, k=1, changes=True, name=name)
     before = stream
     mode = emission(name, stream, emit, False)
+    require_kept(name, stream.schema)
     stream, names = with_key(stream, name, by)
     require_newest(name, before, names)
     stream, (last,) = with_key(stream, name, (order,))

@@ -16,7 +16,16 @@ from tokenring.operators.ranking.best import best_tables, compiled_among, compil
 from tokenring.operators.ranking.thinning import thinned
 from tokenring.operators.ranking.top_blocks import compiled_top, final_top
 from tokenring.operators.ranking.top_state import best_places, top_tables
-from tokenring.operators.rows import Column, Columns, columns_of, said_of_aliases, unnamed, with_key, without_unnamed
+from tokenring.operators.rows import (
+    Column,
+    Columns,
+    columns_of,
+    require_kept,
+    said_of_aliases,
+    unnamed,
+    with_key,
+    without_unnamed,
+)
 from tokenring.operators.state import HeapedColumns, joined, require_rows, updates_by
 from tokenring.operators.time import Sliding, Tumbling, check_order, order_words
 
@@ -95,6 +104,7 @@ def top(
             f"operator {name!r}: which row has changed is told by its rank: name it by rank=, or say emit='final' or "
             f"window="
         )
+    require_kept(name, stream.schema)
     stream, key = with_key(stream, name, by)
     stream, (best, *others) = with_key(stream, name, (order, *(() if all_ties else columns_of(ties))))
     said = f"{k} of the {'largest' if largest else 'least'} {best}", *(("all ties",) if all_ties else others)

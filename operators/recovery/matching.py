@@ -64,12 +64,17 @@ def name_all(known: Iterable[Known], taken: set[str]) -> None:
         if one.was:
             one.id = one.was
             taken.add(one.id)
+    for one in known:  # before any gets a number: a program may call one "a#2"
+        if not one.was and one.called not in taken:
+            one.id = one.called
+            taken.add(one.id)
     for one in known:
-        number = 1
-        while not one.id or (one.id in taken and not one.was):
-            one.id = one.called if number == 1 else f"{one.called}#{number}"
+        number = 2
+        while not one.id:
+            if f"{one.called}#{number}" not in taken:
+                one.id = f"{one.called}#{number}"
+                taken.add(one.id)
             number += 1
-        taken.add(one.id)
 
 
 def called(found: str) -> str:

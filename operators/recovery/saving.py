@@ -352,9 +352,9 @@ class Saving:
         self.is_built = True
         told = [] if self.resumed is None else self.resumed.operators.values()
         had = {name for one in told for name in one["sources"]}
-        for known in self._numbers:
-            if known.id.startswith(INPUT):
-                handle = self._scope.graph.operators[self._numbers[known]].manual
+        for known, number in self._numbers.items():
+            handle = self._scope.graph.operators[number].manual
+            if handle is not None:
                 were = self._input_times(known.called)
                 handle.advance_to(min(were) if were else 0 if known.id in had else self.begins_at(known))
 

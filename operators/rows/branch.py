@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, UsageError
+from tokenring.engine.columns import free_name
 from tokenring.operators.expressions import Computation, Expression, Step, Term, col, column_term, lit, typed, when
 from tokenring.operators.rows.batches import mask_of
 
 Condition = Expression | Callable[[Batch], Any]
-_NUMBER = "·branch"  # a column between the numbering and the filters; no user's column is called so
+_NUMBER = "·branch"  # a column between the numbering and the filters
 
 
 def branch(stream: AnyStream, *conditions: Condition, name: str = "branch") -> tuple[AnyStream, ...]:
@@ -95,7 +96,7 @@ def partition(
 
 
 def _longer(schema: Schema) -> Schema:
-    return Schema.of({**schema.spec(), _NUMBER: "int64"})
+    return Schema.of({**schema.spec(), free_name(_NUMBER, schema.positions): "int64"})
 
 
 def _numbered(stream: AnyStream, number: Expression, numbered: Schema, name: str) -> AnyStream:
@@ -104,7 +105,7 @@ def _numbered(stream: AnyStream, number: Expression, numbered: Schema, name: str
     term = typed(lit(number), schema, name)
     if term.spelled != "int64":
         raise SchemaError(f"operator {name!r}: {number!r} is {term.spelled}, not int64; say .cast or .fill_null")
-    columns = {**_all(schema), _NUMBER: term}
+    columns = {**_all(schema), numbered.names[-1]: term}
     return stream.apply(name, numbered, Computation(schema, Step(None, columns, numbered), repr(number)))
 
 
@@ -128,7 +129,7 @@ def _parts(
                 updates = updates.unknown()
     parts = []
     for at in range(count):
-        chosen = col(_NUMBER) == at
+        chosen = col(before.names[-1]) == at
         step = Step(typed(chosen, before, name), columns, schema)
         parts.append(marked.apply(f"{name} {at}", schema, Computation(before, step, repr(chosen))))
         parts[-1].updates = updates

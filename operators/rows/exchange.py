@@ -3,7 +3,14 @@
 
 from tokenring.engine import AnyStream, Broadcast, Exchange, Notify, Pact
 from tokenring.operators.migrate import state_moves
-from tokenring.operators.rows.key_columns import Columns, columns_read, exchanged_by, with_key, without_unnamed
+from tokenring.operators.rows.key_columns import (
+    Columns,
+    columns_read,
+    exchanged_by,
+    require_kept,
+    with_key,
+    without_unnamed,
+)
 from tokenring.operators.rows.passed_on import passing_on
 
 
@@ -14,6 +21,7 @@ def exchange(stream: AnyStream, by: Columns, name: str = "exchange") -> AnyStrea
 
     All columns cross, so `select` what is needed before. Keeps nothing. SchemaError for a column that is not there.
     """
+    require_kept(name, stream.schema)
     before = stream
     stream, names = with_key(stream, name, by)
     passed = hand_on(stream, Exchange(exchanged_by(names)), name)

@@ -3,14 +3,14 @@
 
 from collections.abc import Sequence
 
-from tokenring.engine import AnyStream, SchemaError
+from tokenring.engine import AnyStream, Schema, SchemaError
 from tokenring.operators.expressions import Alias, Expression, column_named_by
 from tokenring.operators.rows.projection import all_columns, computed
 
 Column = str | Expression | Alias
 Columns = Column | Sequence[Column]
 """What names columns: a string of names, an expression, or a sequence of both; `.alias(name)` names an expression."""
-_UNNAMED = "·unnamed "  # what the names of columns begin with that no result has; no user's column is called so
+_UNNAMED = "·unnamed "  # what the names of columns begin with that no result has, and no rows that come
 
 
 def columns_of(by: Columns) -> tuple[Column, ...]:
@@ -73,6 +73,16 @@ def with_key(
 def unnamed(what: str) -> str:
     """The name of a column that `without_unnamed` takes away."""
     return f"{_UNNAMED}{what}"
+
+
+def require_kept(operator: str, schema: Schema) -> None:
+    """SchemaError for a column of the rows that `without_unnamed` would take away."""
+    for name in schema.names:
+        if name.startswith(_UNNAMED):
+            raise SchemaError(
+                f"operator {operator!r}: columns of its own begin with {_UNNAMED!r}; call {name!r} otherwise "
+                f"before it: .rename({{{name!r}: 'other'}})"
+            )
 
 
 def without_unnamed(stream: AnyStream, operator: str) -> AnyStream:

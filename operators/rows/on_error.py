@@ -28,10 +28,11 @@ ERROR = "error"
 
 def gives_failed(name: str, on_error: str) -> bool:
     """Whether what fails is a stream of its own; SchemaError, naming the operator, for what `on_error` cannot be."""
-    if on_error not in ("fail", "stream"):
+    if not isinstance(on_error, str) or on_error not in ("fail", "stream"):
+        cure = "" if isinstance(on_error, str) else "; call a column so behind it: .rename(other='on_error')"
         raise SchemaError(
             f"operator {name!r}: on_error is \"fail\", which ends the run, or \"stream\", which gives one stream "
-            f"more, not {on_error!r}"
+            f"more, not {on_error!r}{cure}"
         )
     return on_error == "stream"
 

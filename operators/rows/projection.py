@@ -1,6 +1,6 @@
 """with_columns, select, rename, drop_columns: rows with other columns, in one kernel call with `filter`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, Schema, SchemaError
@@ -93,6 +93,16 @@ def new_names(names: Mapping[str, str] | None, columns: Mapping[str, str]) -> di
                 f"column that is computed say select(...) or with_columns(...)"
             )
     return changes
+
+
+def require_other_columns(operator: str, results: Sequence[str]) -> None:
+    """SchemaError for two columns of a result that would be called the same."""
+    for name in results:
+        if results.count(name) > 1:
+            raise SchemaError(
+                f"operator {operator!r}: two columns of its result would be called {name!r}: call the one that comes "
+                f"otherwise before it, .rename({{{name!r}: 'other'}})"
+            )
 
 
 def drop_columns(stream: AnyStream, *dropped: str, name: str = "drop_columns") -> AnyStream:

@@ -25,6 +25,7 @@ from tokenring.engine import (
     kernel,
     void,
 )
+from tokenring.engine.columns import free_name
 from tokenring.engine.compiled import Compiled, Words
 from tokenring.operators.migrate import Leaving, Staying, Table, has_bins, offer, saving_of, state_moves
 from tokenring.operators.state import Keys, RowStore, grown, require_newest
@@ -301,7 +302,8 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     by_time = has_bins(stream.scope) or (moves and stream.updates is None)
     builder = stream.operator(name, Notify.NEVER)
     builder.input(stream, Staying(key) if moves else None)
-    table = Table(Schema.of(stream.schema.spec() | {_TIME: "int64"}), (key,))
+    time = free_name(_TIME, stream.schema.positions)
+    table = Table(Schema.of(stream.schema.spec() | {time: "int64"}), (key,))
     state_moves(builder, [table])
     if not stream.schema.has_text and not moves:
 
@@ -349,5 +351,5 @@ class _MovingLatest:
     def put_in(self, tables: Sequence[Batch]) -> Time:
         """See Moves."""
         (table,) = tables
-        self._latest.put_rows(table.select(self._latest.batch().schema), self._position, table.words(_TIME))
+        self._latest.put_rows(table.select(self._latest.batch().schema), self._position, table.columns[-1])
         return COMPLETE

@@ -5,6 +5,7 @@ brings them to their destination, snapshot by snapshot. The destination says its
 the same transaction that has the rows: so whoever goes on, after whatever death, knows what is there.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -24,6 +25,7 @@ from tokenring.engine import (
     Schema,
     Stream,
     Token,
+    UsageError,
 )
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.recovery import (
@@ -87,12 +89,20 @@ def deliver_to(
     finished: bool = False,
 ) -> Probe:
     """Bring the stream's rows to a destination. sink: by which it knows them; into: what it is called. finished: not
-    with snapshots, whose numbers it is told, but as soon as times are finished: it is told the first that is not."""
+    with snapshots, whose numbers it is told, but as soon as times are finished: it is told the first that is not.
+    UsageError where the file system has no folder of so long a name."""
+    own = finished_of(saving.folder.path, sink) if finished else outbox_of(saving.folder.path, sink)
+    most = os.pathconf(saving.folder.path, "PC_NAME_MAX")
+    if len(own.name) > most:
+        raise UsageError(
+            f"operator {name:.40}...: under recovery a folder is called by its name, as {own.name:.60}..., in "
+            f"{len(own.name)} bytes; there are {most}: give it a shorter name="
+        )
     if finished:
-        folder = finished_of(saving.folder.path, sink) / "parts"
+        folder = own / "parts"
         written = deliver_finished(stream, folder, name, ".arrow", writer, saving, sink)
     else:
-        folder = outbox_of(saving.folder.path, sink)
+        folder = own
         written = deliver(stream, folder, name, ".arrow", writer, saving, sink, into)
     delivery = _Delivery(destination, folder, sink, saving, finished)
     builder = stream.scope.operator(f"{name}.delivered", Notify.NEVER)

@@ -25,6 +25,7 @@ from tokenring.engine import (
     Time,
     UsageError,
 )
+from tokenring.engine.columns import free_name
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.expressions import lit
 from tokenring.operators.migrate import offer, state_moves
@@ -256,7 +257,7 @@ def deliver_finished(
         _require_same_files(target, suffix, name, saving, known)
     have_folder(target)  # first: the other says that it has been there
     have_folder(of_job)
-    key = unnamed("to one worker")
+    key = free_name(unnamed("to one worker"), stream.schema.positions)
     keyed = computed(stream, f"{name}.key", all_columns(stream.schema) | {key: lit(0)})
     table = times_table(keyed.schema, (key,))
     builder = keyed.operator(name)

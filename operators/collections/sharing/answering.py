@@ -13,6 +13,7 @@ from tokenring.engine.ask import tell_asker, tell_error
 from tokenring.engine.install import Installed
 from tokenring.operators.collections.sharing.subscription import Subscription
 from tokenring.operators.collections.sharing.view import View, Views
+from tokenring.operators.collections.words import TIMES_ADDED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +97,7 @@ class Query:
         with suppress(OSError):
             try:
                 time = self._choosing.chosen()
-                table = None if time is None else self._view.at(time, self._key)
+                table = None if time is None else self._view.at(time, self._key, _times(self._view))
             except TokenRingError as error:
                 table = _error(error)
                 self._choosing.fail(error)
@@ -143,7 +144,7 @@ class Following:
 
     def _begin(self, time: int) -> None:
         try:
-            self._subscription = self._view.subscribe(time, self._key, heard=self._heard)
+            self._subscription = self._view.subscribe(time, self._key, _times(self._view), heard=self._heard)
         except TokenRingError as error:
             self._fail(error)
         self._choosing.release()
@@ -193,6 +194,11 @@ def _asked(worker: Worker, question: Mapping[str, Any]) -> tuple[Views, View, An
         raise DataflowFailedError(worker.dataflows.failed[name].text)
     view = views[name]
     return views, view, ... if question["key"] is None else _key_of(view, question["key"])
+
+
+def _times(view: View) -> str:
+    """The column that says how often rows are there."""
+    return TIMES_ADDED if "times" in view.schema.positions else "times"
 
 
 def _error(error: TokenRingError) -> "pa.Table":

@@ -190,13 +190,3 @@ class OneKey:
         """See KeySlots."""
         if len(slots):
             self._start()
-
-
-def key_kinds(keys: Schema) -> dict[str, str]:
-    """Names and kinds of the first columns of tables with these keys."""
-    return {key_name(at): str(kind) for at, kind in enumerate(keys.kinds)}
-
-
-def key_name(at: int) -> str:
-    """What the column of a key's column number `at` is called in tables."""
-    return f"#key{at}"

@@ -6,9 +6,10 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time
+from tokenring.engine.columns import free_name
 from tokenring.operators.migrate import Leaving, Table
 from tokenring.operators.state import HeapedColumns, joined, wrapped
-from tokenring.operators.state.moving.key_slots import KeySlots, key_kinds, key_name
+from tokenring.operators.state.moving.key_slots import KeySlots
 
 Rows = tuple[HeapedColumns, np.ndarray | None]
 """Columns of a table, behind those of keys; and to which of the slots, by position, each row belongs: None if each has
@@ -43,12 +44,16 @@ def no_more() -> None:
 def tables_of(keys: Schema, exchanged: Sequence[str], kinds: Sequence[Mapping[str, str]]) -> list[Table]:
     """Tables of rows that begin with keys. exchanged: the columns of `keys` by which rows are exchanged; if there are
     none, that is one that is 0 in all rows. kinds: names and kinds of the columns behind keys, for each table."""
-    names = tuple([key_name(keys.position(name)) for name in exchanged])
-    before = key_kinds(keys)
-    if not names:
-        names = (key_name(len(keys)),)
-        before[names[0]] = "int64"
-    return [Table(Schema.of(before | dict(more)), names) for more in kinds]
+    before = [str(kind) for kind in keys.kinds]
+    by = [keys.position(name) for name in exchanged]
+    if not by:
+        before, by = [*before, "int64"], [len(keys)]
+    tables = []
+    for more in kinds:
+        names = [free_name(f"#key{at}", more) for at in range(len(before))]
+        schema = Schema.of(dict(zip(names, before, strict=True)) | dict(more))
+        tables.append(Table(schema, tuple([names[at] for at in by])))
+    return tables
 
 
 def rows_out(schemas: Sequence[Schema], keys: HeapedColumns, rows: Sequence[Rows], count: int) -> list[Batch]:

@@ -26,6 +26,7 @@ from tokenring.operators import (
     latest,
     partition,
     reduce,
+    rename,
     scan,
     top,
     with_columns,
@@ -159,3 +160,17 @@ def test_updates_know_their_key() -> None:
 def test_mistakes(mistake: Declare, says: Fact) -> None:
     with raises(SchemaError, says):
         mistake(Scope("mistakes").new_input(ROWS)[1])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda s: distinct(s, KEY),
+        lambda s: exchange(s, KEY),
+        lambda s: top(s, order=KEY, k=2, emit="final"),
+        lambda s: last_by(s, "k", order=KEY),
+    ],
+)
+def test_columns_that_would_be_left_out_are_refused(made: Declare) -> None:
+    with raises(SchemaError, "begin with '·unnamed '", ".rename({'·unnamed v': 'other'})"):
+        made(rename(Scope("mistakes").new_input(ROWS)[1], {"v": "·unnamed v"}))

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import tokenring as tr
@@ -136,3 +137,29 @@ def test_sessions_are_there_from_their_own_ends_on(lateness: int, steps: str) ->
     assert found[1] == sorted(
         [(ends[0], 1, 2, 1), (ends[1], 1, 2, -1), (ends[1], 2, 3, 1), (ends[2], 2, 3, -1), (ends[2], 3, 4, 1)]
     )
+
+
+SELECTING: dict[str, Any] = {
+    "select": lambda rows: rows.collection().select("a", "on_error"),
+    "with_columns": lambda rows: rows.collection().with_columns(on_error=tr.col("a") + 1),
+    "alias": lambda rows: rows.collection().with_columns((tr.col("a") + 1).alias("on_error")),
+    "rename": lambda rows: rows.rename(on_error="b").collection().rename(b="on_error"),
+    "join": lambda rows: rows.collection().join(rows.select("a").collection(), "a"),
+    "right side": lambda rows: rows.select("a").collection().join(rows.collection(), "a"),
+    "by key": lambda rows: rows.collection(key="a"),
+    "top": lambda rows: rows.collection().top("a", "on_error"),
+    "total": lambda rows: rows.aggregate("a", changes=True, total=tr.Sum("on_error")).rename(total="on_error"),
+    "last": lambda rows: rows.last_by("a", order="on_error", changes=True),
+    "delay": lambda rows: rows.collection().delay(0),
+}
+
+
+@pytest.mark.parametrize("name", SELECTING)
+def test_a_column_may_be_called_as_a_parameter(name: str) -> None:
+    value = 2 if name in ("with_columns", "alias") else 5
+
+    def program(scope: Any) -> Any:
+        rows = scope.read_arrow(pa.table({"a": [1], "on_error": [5]}))
+        return SELECTING[name](rows).changes(time="at").collect()
+
+    assert tr.run(program, workers=1).to_pydict() == {"a": [1], "on_error": [value], "at": [0], "times": [1]}

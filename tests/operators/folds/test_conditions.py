@@ -30,7 +30,6 @@ from tokenring.operators import (
     col,
     collection,
     rename,
-    top,
     union,
 )
 from tokenring.operators.rows import OnError
@@ -155,14 +154,3 @@ def test_a_window_may_be_of_a_column_without_a_name(window: Any) -> None:
         made.close()
         found = sorted([row[2:] for row in made.rows])
         assert len(found) > 2 and found[::2] == found[1::2]
-
-
-def test_a_column_that_is_called_as_one_of_the_operators_own_is_refused() -> None:
-    def declare(stream: Stream) -> Stream:
-        return top(stream, order="v", k=1)
-
-    with (
-        raises(SchemaError, "operator 'top'", "'#all'", ".rename("),
-        bench([Schema.of({"#all": "int64", "v": "int64"})], declare),
-    ):
-        pass

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import bench
-from tokenring.engine import GraphError, InputPort, OperatorContext, OutputPort, Schema, Stream, Token
+from tokenring.engine import GraphError, InputPort, OperatorContext, OutputPort, Schema, SchemaError, Stream, Token
 from tokenring.operators import look_up, select, union
 
 ASKED, KNOWN = Schema("number key"), Schema("key value")
@@ -26,6 +26,16 @@ sides = st.tuples(
 
 def columns(schema: Schema, rows: list[tuple[int, ...]]) -> dict[str, Any]:
     return {name: [row[at] for row in rows] for at, name in enumerate(schema.names)}
+
+
+@pytest.mark.parametrize("taken", ["key", "x y"])
+def test_the_value_is_called_as_no_column_of_the_rows(taken: str) -> None:
+    rows = Schema.of(dict.fromkeys(["key", taken], "int64"))
+    with (
+        raises(SchemaError, "operator 'look_up'", f"called {taken!r}", f".rename({{{taken!r}: 'other'}})"),
+        bench([rows, Schema("key value")], lambda asked, known: look_up(asked, "key", known, taken)),
+    ):
+        pass
 
 
 @settings(max_examples=examples(40))

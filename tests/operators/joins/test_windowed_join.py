@@ -116,6 +116,22 @@ def test_a_windows_bounds_are_called_as_it_says(start: str | None, end: str | No
         assert [row[2:] for row in made.rows] == [(*bounds, 1)]
 
 
+@pytest.mark.parametrize("called", ["window_start", "window_end"])
+def test_a_column_may_be_called_as_a_windows_bound_that_is_called_otherwise(called: str) -> None:
+    schemas = [Schema.of({"at": "int64", "k": "int64", other: "int64"}) for other in (called, "b")]
+
+    def declare(left: Stream, right: Stream) -> Stream:
+        with raises(SchemaError, "operator 'join'", f"column {called!r} already", "start=", "end="):
+            join(left, right, on="k", window=Tumbling("at", 10), columns=[called])
+        return join(left, right, on="k", window=Tumbling("at", 10, start="since", end="until"), columns=[called, "b"])
+
+    with bench(schemas, declare) as made:
+        made.send({"at": [12], "k": [1], called: [5]})
+        made.send({"at": [13], "k": [1], "b": [6]}, to=1)
+        made.close()
+        assert [row[2:] for row in made.rows] == [(10, 20, 5, 6)]
+
+
 def test_a_window_has_no_column_of_the_results() -> None:
     def declare(left: Stream, right: Stream) -> Stream:
         with raises(SchemaError, "operator 'join'", "column 'a' already", "start=", "end="):
@@ -187,6 +203,7 @@ def test_a_late_row_is_never_lost_in_silence(side: int) -> None:
     ("more", "says"),
     [
         ({"window": Tumbling("then", 10)}, ("operator 'join'", "column 'then'", "window's time", "at, k, a")),
+        ({"right_time": ""}, ("operator 'join'", "column ''", "right side's time", "when, k, b")),
         ({"right_time": "at"}, ("operator 'join'", "column 'at'", "right side's time", "when, k, b")),
         ({"window": Sliding("at", 5, 7)}, ("every=7", "windows of 5")),
         ({"unique": "left"}, ("unique=", "without a window")),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.helpers import Bench, bench
-from tokenring.engine import COMPLETE, GraphError, OperatorError, Schema, Scope, Stream, UsageError
+from tokenring.engine import COMPLETE, GraphError, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
 from tokenring.operators import (
     Count,
     Max,
@@ -280,6 +280,13 @@ def test_a_stream_without_watermarks_is_refused() -> None:
     _, stream = scope.new_input(WORDS)
     with raises(GraphError, "operator 'word_count'", "'input' output 0", "watermarks", "new_input"):
         word_count(stream, "word", "at")
+
+
+@pytest.mark.parametrize(("word", "time"), [("count", "at"), ("word", "count"), ("word", "word")])
+def test_words_and_times_are_called_otherwise_than_their_counts(word: str, time: str) -> None:
+    _, stream = Scope("words").new_input(Schema.of(dict.fromkeys((word, time), "int64")))
+    with raises(SchemaError, "operator 'word_count'", "two columns", ".rename({"):
+        word_count(stream, word, time)
 
 
 def test_a_mechanism_is_said_first() -> None:

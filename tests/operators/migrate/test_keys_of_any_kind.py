@@ -16,7 +16,23 @@ from tests.random_programs import EPOCHS, INPUTS, Trial, complaint
 from tests.random_programs.rows import KEYS, ONS, Row, Step
 from tests.random_programs.trial import Sent
 from tokenring.engine import Schema, Stream
-from tokenring.operators import Count, Session, Sliding, aggregate, col, filter, interval_join, select
+from tokenring.operators import (
+    Count,
+    CountDistinct,
+    First,
+    Session,
+    Sliding,
+    Sum,
+    Tumbling,
+    aggregate,
+    col,
+    filter,
+    interval_join,
+    join,
+    last_by,
+    select,
+    top,
+)
 from tokenring.operators.state.key_words import TextNumbers
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
@@ -130,3 +146,37 @@ def test_texts_that_came_by_moves_leave_nothing(name: str, monkeypatch: pytest.M
     assert len(lengths) >= ROUNDS - 1, "texts have moved"
     half = len(lengths) // 2
     assert max(lengths[half:]) <= max(lengths[:half]) and max(kept_bytes[half:]) <= max(kept_bytes[:half]) + SLACK_BYTES
+
+
+OWN = ["#all", "#pane", "#closed", "#0", "#1.value", "#key0", "#time", "#to"]
+"""What columns of operators' own are called."""
+BY_NAMES: dict[str, Callable[[Stream, list[str]], Stream]] = {
+    "tumbling": lambda rows, by: aggregate(rows, by, window=Tumbling("at", 4), n=Count(), first=First("v")),
+    "sliding": lambda rows, by: aggregate(rows, by, window=Sliding("at", 4, 2), n=Count(), first=First("v")),
+    "session": lambda rows, by: aggregate(rows, by, window=Session("at", 2), n=Count(), first=First("v")),
+    "different": lambda rows, by: aggregate(rows, by, window=Tumbling("at", 4), n=CountDistinct("v")),
+    "final": lambda rows, by: aggregate(rows, by, emit="final", n=Count(), first=First("v")),
+    "running": lambda rows, by: aggregate(rows, by, n=Count(), first=First("v")),
+    "of all": lambda rows, by: aggregate(rows, window=Session("at", 2), **{f"n{at}": Sum(by[at]) for at in range(8)}),
+    "best": lambda rows, by: top(rows, "v", order=by[0], ties=by[1:], k=2, emit="final"),
+    "best of windows": lambda rows, by: top(rows, "v", order="at", ties=by, k=1, window=Tumbling("at", 4)),
+    "best of all": lambda rows, by: top(rows, order="at", ties=by, k=1, emit="final"),
+    "last": lambda rows, by: last_by(rows, by, order="at", emit="final"),
+    "outer join": lambda rows, by: join(
+        rows, filter(rows, col("v") == 0), on="at", how="left", columns=[f"left.{each}" for each in ("at", *by)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_NAMES)
+def test_columns_may_be_called_as_those_of_operators(name: str) -> None:
+    changes = [(time, number, time % 2) for time in range(9) for number in range(runs.BINS)]
+    messages = [[(time, time % 3, time % 2)] for time in range(9)]
+
+    def named(names: list[str]) -> list[str]:
+        def make(rows: Stream) -> Stream:
+            return BY_NAMES[name](select(rows, "at", "v", **{each: col("k") for each in names}), names)
+
+        return runs.run(Schema("at v k"), make, messages, 2, changes, (0, 1), with_times=False)
+
+    assert named(OWN) == named([f"k{number}" for number in range(len(OWN))]) != []

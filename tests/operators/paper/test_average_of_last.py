@@ -67,6 +67,7 @@ def test_columns_that_do_not_fit() -> None:
         ("operator 'average_of_last'", "column 'key'"): ("key", "key", "at"),
         ("column 'when'", "key, value, at, n"): ("key", "value", "when"),
         ("operator 'average_of_last'", "order", "at least 1"): ("key", "value", ""),
+        ("operator 'average_of_last'", "called 'count'", ".rename({'count': 'other'})"): ("count", "value", "at"),
     }
     for told, (key, value, order) in cases.items():
         with raises(SchemaError, told):  # noqa: SIM117

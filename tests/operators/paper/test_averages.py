@@ -85,10 +85,14 @@ def test_a_sum_beyond_int64_is_an_error(values: list[int], fits: bool) -> None:
                 made.settle()
 
 
-def test_key_and_value_must_differ() -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [("key", "key", "column 'key'"), ("count", "value", ".rename({'count': 'other'})"), ("average", "value", "rename")],
+)
+def test_columns_must_differ(key: str, value: str, says: str) -> None:
     with (
-        raises(SchemaError, "running_average", "column 'key'"),
-        bench([KEYED], lambda s: running_average(s, "key", "key")),
+        raises(SchemaError, "running_average", says),
+        bench([Schema(f"{key} value")], lambda s: running_average(s, key, value)),
     ):
         pass
 

@@ -419,6 +419,16 @@ def test_who_is_not_alone_does_not_insert(tmp_path: Path, monkeypatch: pytest.Mo
     assert in_database(of_sqlite, job.results / "it.db", "all_rows") == Counter()
 
 
+@COMMITS
+def test_a_name_of_which_no_folder_can_be_called_is_refused(tmp_path: Path, commit: Any) -> None:
+    def declare(scope: Any, results: Path) -> None:
+        results.mkdir()
+        to_database(source(scope), partial(of_sqlite, results / "it.db"), "rows", commit=commit, name="x" * 300)
+
+    with raises(UsageError, f"operator {'x' * 40}", "bytes", "255", "name="):
+        begin(Job(tmp_path, declare))
+
+
 def test_a_loop_is_refused(tmp_path: Path) -> None:
     def declare(scope: Any, results: Path) -> None:
         with scope.loop() as loop:

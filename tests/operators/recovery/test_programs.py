@@ -358,6 +358,20 @@ def test_operators_of_one_name_are_told_apart_by_their_place(tmp_path: Path) -> 
     assert [job.rows(f"{number}") for number in range(3)] == [of(before + after, number) for number in range(3)]
 
 
+def test_an_operator_may_be_called_as_the_second_of_a_name(tmp_path: Path) -> None:
+    """Between two of which one would get that name."""
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = source(scope, "input rows")  # and a source as an input
+        for number, name in enumerate(("a", "a", "a#2")):
+            totaled(filter(rows, col("v") % 3 == number), results, f"{number}", name=name)
+
+    job = cut(tmp_path, declare)
+    before, after = read(job, "input rows")
+    go_on(job, declare)
+    assert [job.rows(f"{number}") for number in range(3)] == [of(before + after, number) for number in range(3)]
+
+
 def test_the_one_that_is_gone_is_named(tmp_path: Path) -> None:
     job = cut(tmp_path, equal_names(0, 1))
     before, after = read(job)

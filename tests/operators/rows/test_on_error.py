@@ -71,7 +71,10 @@ def test_misuse_says_what_there_is() -> None:
     def taken(scope: Any) -> Any:
         return scope.read_arrow(pa.table({"error": [1]})).select(e=col("error"), on_error="stream")
 
-    for build, said in ((wrong, "skip"), (taken, "rename")):
+    def column(scope: Any) -> Any:
+        return scope.read_arrow(pa.table(ROWS)).select("k", on_error=col("k"))
+
+    for build, said in ((wrong, "skip"), (taken, "rename"), (column, ".rename(other='on_error')")):
         with pytest.raises(tr.SchemaError) as raised:
             tr.run(build, workers=1)
         assert said in str(raised.value)

@@ -101,6 +101,10 @@ def test_a_choice_of_columns_copies_nothing() -> None:
     assert run(lambda stream: filter(stream, col("price") > 0))[1] is ROWS
 
 
+def test_a_column_may_have_a_name_that_is_empty() -> None:
+    assert run(lambda stream: select(stream, (col("price") + 1).alias("")))[1][""].tolist() == [101, 251, 71]
+
+
 def test_columns_may_be_replaced_by_each_other() -> None:
     _, made = run(lambda stream: with_columns(stream, price=col("auction"), auction=col("price")))
     assert made.schema == BIDS

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.errors import Fact, raises
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, OperatorError, Schema, SchemaError, Scope, Stream
-from tokenring.operators import filter, filter_batches, map_batches
+from tokenring.operators import branch, col, filter, filter_batches, map_batches, partition
 from tokenring.operators.rows.filter import Where
 
 COMPARE: dict[str, Any] = {
@@ -121,6 +121,22 @@ def test_functions_of_batches() -> None:
         made.send({"value": [99]}, time=5)
         made.close()
         assert made.sent() == [(0, 4, 2), (0, 6, 3)]
+
+
+@pytest.mark.parametrize(
+    "divide",
+    [
+        lambda stream: branch(stream, col("value") > 1)[0],
+        lambda stream: branch(stream, lambda rows: rows["value"] > 1)[0],
+        lambda stream: partition(stream, 2, col("value") // 2)[1],
+        lambda stream: partition(stream, 2, lambda rows: rows["value"] // 2)[1],
+    ],
+)
+def test_a_column_may_be_called_as_the_number_of_a_branch(divide: Any) -> None:
+    with bench([Schema.of({"·branch": "int64", "value": "int64"})], divide) as made:
+        made.send({"·branch": [7, 8, 9], "value": [1, 2, 3]})
+        made.close()
+        assert made.sent() == [(0, 8, 2), (0, 9, 3)]
 
 
 def test_a_filter_that_is_no_mask_is_named() -> None:

@@ -215,14 +215,18 @@ tr.execute(program, workers=2, on_note=lambda worker, value: print(value, flush=
 """
 
 
-def test_who_follows_ends_with_the_run_and_has_been_told_of_its_last_change(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("times", "rows"), [("times", "rows"), ("@times", "rows.with_columns(times=0)")])
+def test_who_follows_ends_with_the_run_and_has_been_told_of_its_last_change(
+    tmp_path: Path, times: str, rows: str
+) -> None:
     with ExitStack() as commands:
-        with serving(tmp_path, ENDING) as group:
+        with serving(tmp_path, ENDING.replace("rows.arrange", f"{rows}.arrange")) as group:
+            assert query(group_of(group.launcher), "rows", timeout_s=WATCHDOG_S).rows[times].to_pylist() == [1, 1]
             command = commands.enter_context(following(group))
             lines = [json.loads(command.stdout.readline()) for _ in range(2)]
         lines += [json.loads(line) for line in command.stdout]
         assert (command.wait(), command.stderr()) == (0, "")
-    assert [(each["time"], each["times"]) for each in lines] == [(0, 1)] * 2 + [(1, 1)] * 2 + [(2, -1)] * 2
+    assert [(each["time"], each[times]) for each in lines] == [(0, 1)] * 2 + [(1, 1)] * 2 + [(2, -1)] * 2
     assert sorted([each["key"] for each in lines]) == [0, 0, 1, 1, 10, 11]
 
 

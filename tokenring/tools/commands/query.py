@@ -106,8 +106,8 @@ def query(
     A key in JSON is a list, such as '[null, "a, b"]': of texts with commas, and of a text that is null. Of other
     columns null alone is one, too.
 
-    Rows come as a table on a terminal and as JSON lines elsewhere; the column `times` says how often each is there. The
-    run goes on meanwhile.
+    Rows come as a table on a terminal and as JSON lines elsewhere; the column `times` says how often each is there
+    ("@times" where the rows have such a column). The run goes on meanwhile.
 
     With --follow the rows come first, and then, whenever a time has finished at which rows changed, how: `times` says
     how much more often a row is there, below 0 if less. JSON lines have the `time`, too ("@time" where there is such a
