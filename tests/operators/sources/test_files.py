@@ -349,3 +349,16 @@ def test_text_as_files_have_it(tmp_path: Path, write: dict[str, Any]) -> None:
     assert column.has_dictionary_page == write.get("use_dictionary", True)
     sent = run(lambda scope: read_parquet(scope, tmp_path, batch_rows=70))
     assert sorted(row for _, _, row in sent.rows) == [tuple(row.values()) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("schema", [None, Schema(u="bytes?", j="string")])
+def test_uuids_are_bytes_and_json_is_text(tmp_path: Path, schema: Schema | None) -> None:
+    uuids, texts = pa.array([b"0123456789abcdef", None], pa.binary(16)), pa.array(['{"a": 1}', "[]"])
+    made = zip((pa.uuid(), pa.json_(pa.string())), (uuids, texts), strict=True)
+    table = pa.table([pa.ExtensionArray.from_storage(*column) for column in made], names=["u", "j"])
+    pq.write_table(table, tmp_path / "own.parquet")
+    pq.write_table(table, tmp_path / "foreign.parquet", store_schema=False)
+    for file in ("own.parquet", "foreign.parquet"):
+        found = run(lambda scope, file=file: read_parquet(scope, tmp_path / file, schema=schema)).values
+        assert found == [(b"0123456789abcdef", '{"a": 1}'), (None, "[]")]
+    assert run(lambda scope: read_arrow(scope, table, schema=schema)).values == found

@@ -189,6 +189,14 @@ def test_each_format_alone_gives_the_same_table(tmp_path: Path) -> None:
     assert columns[0] == columns[1] == columns[2]
 
 
+def test_uuids_are_staged_as_bytes(tmp_path: Path) -> None:
+    uuids = pa.array([b"0123456789abcdef", None], pa.binary(16))
+    table = pa.table({"at": [1, 2], "id": pa.ExtensionArray.from_storage(pa.uuid(), uuids)})
+    pq.write_table(table, tmp_path / "orders.parquet")
+    assert stage_files(tmp_path / "orders.parquet", tmp_path / "staged", time="at")["columns"]["id"]["kind"] == "bytes?"
+    assert [row[1] for _, _, row in comes(tmp_path / "staged")] == uuids.to_pylist()
+
+
 BEHIND = "".join([f"{at},7\n" for at in range(2, 40_000)])
 """More than kinds are found by."""
 
