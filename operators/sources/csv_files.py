@@ -74,8 +74,11 @@ def read_csv(
     """
     require_schema(name, schema)
     require_positive(name, block_bytes=block_bytes)
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise UsageError(f"source {name!r}: delimiter must be one ASCII character, no quote or newline: {delimiter!r}")
+    is_text = isinstance(delimiter, str)
+    if not is_text or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+        raise UsageError(
+            f"source {name!r}: delimiter must be one ASCII character, no quote, newline or NUL: {delimiter!r}"
+        )
     for what, texts in (("nulls", nulls), ("time_formats", time_formats)):
         if isinstance(texts, str):
             raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({texts!r},), not one text")

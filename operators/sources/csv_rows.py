@@ -86,7 +86,7 @@ class CsvRows:
 
     def columns(self, file: str, header: bool) -> list[str]:
         """The names of a file's columns in its order; SchemaError if one of the schema's is not there, or no text."""
-        if not header and (fault := no_text(file)):
+        if fault := no_text(file):
             raise SchemaError(f"source {self._name!r}: {file}: {fault}")
         if not header:
             return list(self._schema.names)

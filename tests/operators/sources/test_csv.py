@@ -252,8 +252,9 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, b's\n"a\nb"\r1\n', Schema(s="string"), quoted_newlines=True)
     with raises(SchemaError, "source 'read_csv'", "column 's'", "bytes", "string"):
         _rows(tmp_path, "s\n", Schema(s="bytes"))
-    with raises(UsageError, "source 'read_csv'", "delimiter", "one ASCII character", "'||'"):
-        _rows(tmp_path, "s\n", Schema(s="string"), delimiter="||")
+    for delimiter in ("||", "\0", "é", '"', None):
+        with raises(UsageError, "source 'read_csv'", "delimiter", "one ASCII character", "NUL", repr(delimiter)):
+            _rows(tmp_path, "s\n", Schema(s="string"), delimiter=delimiter)
     with raises(UsageError, "source 'read_csv'", str(tmp_path / "none.csv")), simulated(1) as group:
         build(group, lambda worker, scope: read_csv(scope, tmp_path / "none.csv", Schema("a")))
 
@@ -266,8 +267,10 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         (bz2.compress(b"s\n1\n"), ("bzip2", "unpack")),
         (lzma.compress(b"s\n1\n"), ("xz", "unpack")),
         ("s\n1\n".encode("utf-16"), ("UTF-16", "iconv")),
+        ("s\n1\n".encode("utf-16-le"), ("UTF-16LE", "iconv")),
+        ("s\n1\n".encode("utf-16-be"), ("UTF-16BE", "iconv")),
     ],
-    ids=("gzip", "bzip2", "xz", "utf-16"),
+    ids=("gzip", "bzip2", "xz", "utf-16", "utf-16-le", "utf-16-be"),
 )
 def test_files_that_are_no_text_are_named_before_the_run(
     tmp_path: Path, data: bytes, said: tuple[str, ...], header: bool
