@@ -54,7 +54,7 @@ def read_arrow(
     chosen = schema_of(name, whole.schema, schema, columns, nullable)
     timing = Timing(name, chosen, time, None)
 
-    wanted = columns_wanted(scope)
+    wanted = columns_wanted(scope, name)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         read = ReadColumns(chosen, wanted(), timing.column)

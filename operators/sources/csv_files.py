@@ -94,7 +94,7 @@ def read_csv(
     else:
         blocks = blocks_of(files, block_bytes)
 
-    wanted = columns_wanted(scope)
+    wanted = columns_wanted(scope, name)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         read = ReadColumns(schema, wanted(), timing.column)

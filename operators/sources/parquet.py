@@ -118,7 +118,7 @@ def read_parquet(
     if timing.disorder is None and any(group.least is None for group in groups):
         timing.disorder = 0
 
-    wanted, told, may_pass = columns_wanted(scope), rows_a_message(scope), rows_may_pass(scope)
+    wanted, told, may_pass = columns_wanted(scope, name), rows_a_message(scope), rows_may_pass(scope)
     footer_of = dict(zip(files, footers, strict=True))
 
     def is_wanted(group: _RowGroup) -> bool:
