@@ -82,7 +82,7 @@ def kinds_of_arrow(source: Any, nullable: Collection[str] | None) -> dict[str, s
 def _kind_name(field: Any) -> str:
     import pyarrow.types as types
 
-    found = field.type
+    found = stored_type(field.type)
     while types.is_dictionary(found) or types.is_run_end_encoded(found):
         found = found.value_type
     if types.is_uint64(found):
@@ -104,6 +104,12 @@ def _kind_name(field: Any) -> str:
     raise SchemaError(
         f"column {field.name!r} has Arrow's type {field.type}, which no column kind holds; {_cast(found)}"
     )
+
+
+def stored_type(found: Any) -> Any:
+    """The type as which Arrow stores another, where that is all there is to its values: of UUIDs bytes, of JSON text.
+    """
+    return found.storage_type if getattr(found, "extension_name", "") in ("arrow.uuid", "arrow.json") else found
 
 
 def _cast(found: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string
+from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string, stored_type
 from tokenring.engine.columns.exact import as_text, shown
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
@@ -57,6 +57,8 @@ def column_from(kind: Kind, values: Any, of_dictionary: OfDictionary | None = No
     import pyarrow as pa
 
     values = _one_array(values)
+    if stored_type(values.type) != values.type:
+        values = values.storage
     while pa.types.is_run_end_encoded(values.type) or (pa.types.is_dictionary(values.type) and not kind.is_text):
         if pa.types.is_dictionary(values.type):
             words = values.dictionary

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tokenring.nexmark.bench.experiments import SOURCES
-from tokenring.nexmark.bench.parts import ExperimentCommand, Number, option, with_options
+from tokenring.nexmark.bench.parts import ExperimentCommand, option, with_options
 from tokenring.nexmark.bench.sizes import (
     EXCHANGING,
     MOVING,
@@ -25,7 +25,7 @@ from tokenring.nexmark.bench.sizes import (
 )
 from tokenring.nexmark.commands import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
 from tokenring.tools.errors import OptionError
-from tokenring.tools.system import PathOption, at_work, json_option
+from tokenring.tools.system import Number, PathOption, at_work, json_option
 
 if TYPE_CHECKING:
     from tokenring.nexmark.bench.parts import Row
@@ -84,6 +84,19 @@ def _experiment(name: str, short: str, text: str, *options: Callable[..., Any], 
     run.__doc__ = text
     command = bench.command(name, cls=ExperimentCommand, short_help=short, epilog=f"{more}{said(name)}")
     command(with_options(run, (*options, _quick, _json)))
+
+
+def _plans_that_there_are(_context: click.Context, _option: click.Parameter, plans: tuple[str, ...]) -> tuple[str, ...]:
+    """The same; OptionError if there is none of one of them."""
+    from tokenring.engine import UsageError
+    from tokenring.operators.migrate import require_plan
+
+    try:
+        for plan in set(plans) - {"none"}:
+            require_plan(plan)
+    except UsageError as error:
+        raise OptionError(f"--plan: {error}") from None
+    return plans
 
 
 _experiment(
@@ -183,7 +196,7 @@ _experiment(
     ratio, and for how long it was more than twice what it was before.
     """,
     option("--workload NAME...", click.Choice(MOVING), "[default: all]"),
-    option("--plan PLAN...", str, f"[default: {' '.join(PLANS)}]"),
+    option("--plan PLAN...", str, f"[default: {' '.join(PLANS)}]", callback=_plans_that_there_are),
     option("--keys-log2 K...", click.IntRange(4, 26), "How many keys key-count has."),
     option("--bins-log2 K...", click.IntRange(0, 16), "How many bins."),
     option("--workers N...", click.IntRange(2, MAX_WORKERS), "Worker processes."),

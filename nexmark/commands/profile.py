@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ import click
 
 from tokenring.nexmark.commands.run import plan_from, run_options
 from tokenring.tools.commands import first_argument, profile_function, profile_program
-from tokenring.tools.errors import OptionError, RunError
+from tokenring.tools.errors import RunError
 from tokenring.tools.profile import Recorders, output_folder, print_profile, read_recording, write_profile
 from tokenring.tools.programs import is_named
-from tokenring.tools.system import PathOption, at_work, in_one_line, progress_line
+from tokenring.tools.system import Number, PathOption, at_work, in_one_line, progress_line
 
 
 class ProgramOrQuery(click.Command):
@@ -43,7 +42,7 @@ class ProgramOrQuery(click.Command):
 @run_options
 @click.option("--out", "out_folder", required=True, metavar="FOLDER", type=PathOption(),
               help="Where the files go; those of an earlier profile there are replaced.")  # fmt: skip
-@click.option("--seconds", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, metavar="S",
+@click.option("--seconds", type=Number(0.1, 3600), default=10.0, show_default=True, metavar="S",
               help="Repeat the run for so long.")  # fmt: skip
 @click.option("--frequency", type=click.IntRange(1, 1000), default=200, show_default=True, metavar="HZ",
               help="Samples a second of each worker.")  # fmt: skip
@@ -64,8 +63,6 @@ def profile(out_folder: Path, seconds: float, frequency: int, **options: Any) ->
     them. Open the SVGs in a browser (click to zoom), the others on https://www.speedscope.app.
     """
     plan = plan_from(**options)
-    if math.isnan(seconds):
-        raise OptionError("--seconds is nan; give a number")
     with at_work(), output_folder(out_folder):
         with tempfile.TemporaryDirectory(prefix="tokenring-profile-") as scratch:
             repeated, recordings = _record(plan, seconds, frequency, Path(scratch))

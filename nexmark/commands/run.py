@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from tokenring.tools.errors import OptionError
 from tokenring.tools.programs import is_named
 from tokenring.tools.system import (
     STANDARD_OUTPUT,
+    Number,
     PathOption,
     at_work,
     is_special,
@@ -51,13 +51,13 @@ def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
                      help="A folder staged by `tokenring stage`."),
         click.option("--workers", type=click.IntRange(0, MAX_WORKERS), metavar="N",
                      help="Worker processes; 0, as if none is said: one per usable core, within a cgroup's quota."),
-        click.option("--rate", type=click.FloatRange(0, MAX_RATE, min_open=True), metavar="EVENTS_PER_S",
+        click.option("--rate", type=Number(0, MAX_RATE, min_open=True), metavar="EVENTS_PER_S",
                      help="Open loop: offer so many events a second, each due at its instant.  [default: closed loop]"),
-        click.option("--duration", type=click.FloatRange(0, MAX_DURATION_S, min_open=True), metavar="S",
+        click.option("--duration", type=Number(0, MAX_DURATION_S, min_open=True), metavar="S",
                      help="Length of an open loop in seconds.  [default: until the events end]"),
         click.option("--mechanism", type=click.Choice(MECHANISMS), default="tokens", show_default=True,
                      help="How operators coordinate: by tokens, or as Naiad, Flink and Spark do."),
-        click.option("--micro-batch", type=click.FloatRange(0, MAX_MICRO_BATCH_MS, min_open=True), metavar="MS",
+        click.option("--micro-batch", type=Number(0, MAX_MICRO_BATCH_MS, min_open=True), metavar="MS",
                      help="Event time that sequential lets in at once.  [default: 1]"),
         click.option("--events", type=click.IntRange(1), metavar="N", help="Use only the first N staged events."),
         click.option("--batch", type=click.IntRange(1), metavar="EVENTS",
@@ -78,9 +78,6 @@ def plan_from(**options: Any) -> Any:
     """The plan that the options of `run_options` describe; OptionError if they do not go together."""
     from tokenring.nexmark.run import Plan
 
-    for name in ("rate", "duration", "micro_batch"):
-        if options[name] is not None and math.isnan(options[name]):  # compares with nothing, so click lets it through
-            raise OptionError(f"--{name.replace('_', '-')} is nan; give a number")
     if options["duration"] is not None and options["rate"] is None:
         raise OptionError("--duration is for an open loop; give --rate with it")
     if options["micro_batch"] is not None and options["mechanism"] != "sequential":

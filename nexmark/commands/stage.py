@@ -125,7 +125,7 @@ def stage(
             raise OptionError(f"{', '.join(extra)}: {why}")
         if not sources:
             raise OptionError("--time says how to stage a table; --from SRC says which")
-        if schema and (columns or engine == "spark"):
+        if schema is not None and (columns is not None or engine == "spark"):
             raise OptionError("--schema says columns and kinds, so not with --columns, nor where Spark knows them")
         if quoted_newlines and engine == "spark":
             raise OptionError("--quoted-newlines is for --engine pyarrow: Spark reads line after line")

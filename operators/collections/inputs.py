@@ -31,7 +31,7 @@ from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.migrate import GoneBy, Table, saving_of
 from tokenring.operators.state import require_rows
-from tokenring.operators.time import require_integer_times, require_total_order
+from tokenring.operators.time import require_integer_times, require_scope, require_total_order
 
 _OURS = {*OWN_COLUMNS, GONE}
 _MOST = 2**63 - 1  # times that a row is there
@@ -253,6 +253,7 @@ def new_collection(
     rows; or, with `key`, of which there is one row each, `upsert` and `delete`. Each worker has its own handle, for
     rows of any key. SchemaError for a key that is not among the columns.
     """
+    require_scope(scope, f"input {name!r}")
     if not isinstance(schema, Schema):
         raise SchemaError(f'input {name!r}: give a Schema, such as Schema("key value"), not {schema!r}')
     require_none_of(schema.names, _OURS, name)

@@ -44,6 +44,17 @@ class Loop(engine.Loop):
                 stream = finished_first(stream, f"enter {self.name}", self._entries)
         return super().enter(stream)
 
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):  # tools ask any object for such names
+                raise AttributeError(name)
+            there = [each for each in dir(type(self)) if not each.startswith("_")]
+            cure = engine.did_you_mean(name, there)
+            if hasattr(Scope, name):
+                cure = ": declare it in the root scope; loop.enter(stream) brings its stream in"
+            raise NoSuchMethodError(f"a Loop has no {name!r}{cure}")
+
     if TYPE_CHECKING:  # what it makes is of these classes, since its streams are
 
         def source(

@@ -28,7 +28,7 @@ with later(__name__):
         without_addresses,
     )
     from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
-    from tokenring.operators.migrate.plans import PLANS, Step
+    from tokenring.operators.migrate.plans import PLANS, Step, require_plan
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
     from tokenring.operators.migrate.steering import TO
     from tokenring.operators.migrate.used import (
@@ -78,6 +78,7 @@ __all__ = [
     "put_in",
     "require_keys",
     "require_movable",
+    "require_plan",
     "saving_of",
     "sends_in_groups",
     "state_moves",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError, table_of
 from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
-from tokenring.operators.sources.files import Paths, facts_of, files_of
+from tokenring.operators.sources.files import Paths, facts_of, files_of, mapped
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import RowOrigin, Timing, block_minima, floors_after
 
@@ -54,7 +54,7 @@ def read_arrow(
     chosen = schema_of(name, whole.schema, schema, columns, nullable)
     timing = Timing(name, chosen, time, None)
 
-    wanted = columns_wanted(scope)
+    wanted = columns_wanted(scope, name)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         read = ReadColumns(chosen, wanted(), timing.column)
@@ -170,12 +170,12 @@ def _mapped(name: str, files: list[str]) -> "pa.Table":
     for file in files:
         what = "no Arrow file"
         try:
-            mapped = pa.memory_map(file).read_buffer()  # as a file, Arrow would read it by threads
-            if mapped[:6].to_pybytes() == b"ARROW1":
+            octets = mapped(file).read_buffer()  # as a file, Arrow would read it by threads
+            if octets[:6].to_pybytes() == b"ARROW1":
                 what = "damaged, or was cut off"
-                tables.append(pa.ipc.open_file(mapped, options=options).read_all())
+                tables.append(pa.ipc.open_file(octets, options=options).read_all())
             else:
-                tables.append(pa.ipc.open_stream(mapped, options=options).read_all())
+                tables.append(pa.ipc.open_stream(octets, options=options).read_all())
         except (pa.ArrowInvalid, OSError) as error:
             raise UsageError(f"source {name!r}: {file} is {what}: {error}") from None
         if not tables[-1].schema.equals(tables[0].schema):

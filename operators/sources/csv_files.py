@@ -1,8 +1,9 @@
 """read_csv: files of comma-separated values, cut into blocks of lines that are dealt to the workers."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal, overload
+from typing import Final, Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
@@ -13,6 +14,8 @@ from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at
 from tokenring.operators.sources.lines import BLOCK_BYTES, Block, blocks_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
+
+_OF_ISO_WEEKS: Final = re.compile("%[GgV]")
 
 
 @overload
@@ -71,14 +74,16 @@ def read_csv(
     """
     require_schema(name, schema)
     require_positive(name, block_bytes=block_bytes)
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
-        raise UsageError(f"source {name!r}: delimiter must be one ASCII character, no quote or newline: {delimiter!r}")
+    is_text = isinstance(delimiter, str)
+    if not is_text or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+        raise UsageError(
+            f"source {name!r}: delimiter must be one ASCII character, no quote, newline or NUL: {delimiter!r}"
+        )
     for what, texts in (("nulls", nulls), ("time_formats", time_formats)):
         if isinstance(texts, str):
             raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({texts!r},), not one text")
     for form in time_formats:
-        if "%z" in form.removesuffix("%z"):
-            raise UsageError(f"source {name!r}: time_formats: %z is read at the end of a format only, not in {form!r}")
+        _require_readable(name, schema, form)
     timing = Timing(name, schema, time, disorder, late)
     lines = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
     files = files_of(name, path, (".csv", ".tsv"))
@@ -89,7 +94,7 @@ def read_csv(
     else:
         blocks = blocks_of(files, block_bytes)
 
-    wanted = columns_wanted(scope)
+    wanted = columns_wanted(scope, name)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         read = ReadColumns(schema, wanted(), timing.column)
@@ -101,3 +106,16 @@ def read_csv(
                 yield Piece(read.whole(parts_of(batch), batch.rows), None, place, following)
 
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))
+
+
+def _require_readable(name: str, schema: Schema, form: str) -> None:
+    """UsageError for a format of times of which a part is not looked at where it stands."""
+    fault = ""
+    if "%z" in form.removesuffix("%z"):
+        fault = "%z is read at the end of a format only"
+    elif "%Z" in form:
+        fault = "%Z, the name of a zone, is not looked at; end times in an offset (%z), or read them as string"
+    elif _OF_ISO_WEEKS.search(form) and any(kind.is_instant for kind in schema.kinds):
+        fault = "%G, %g and %V are not looked at in a timestamp; read the column as date, or as string"
+    if fault:
+        raise UsageError(f"source {name!r}: time_formats: {form!r}: {fault}")

@@ -23,6 +23,11 @@ _LATE_SECOND: Final = "6[01]"
 _HAS_SECONDS: Final = re.compile("%[EO]?[STXcr]")
 _OFFSET: Final = re.compile(r"(?:([+-]\d\d):?(\d\d)?|Z)$")
 _NUMBER: Final = re.compile(r"\d+")
+_CODE: Final = re.compile("%.")
+_OF_C: Final = {
+    "%D": "%m/%d/%y", "%F": "%Y-%m-%d", "%R": "%H:%M", "%T": "%H:%M:%S", "%e": "%d", "%h": "%b", "%k": "%H", "%l": "%I",
+}  # fmt: skip
+"""What C's strptime reads, and not all others read or write, by what they do."""
 _NS_A_DAY: Final = 86_400_000_000_000
 _LF, _CR = ord("\n"), ord("\r")
 _END_IN_LF: Final = "end lines in LF (tr '\\r' '\\n')"
@@ -67,6 +72,7 @@ class CsvRows:
         self._delimiter = delimiter
         self._nulls = tuple(nulls)
         self._time_formats = tuple(time_formats)
+        self._plain_formats = [_CODE.sub(lambda code: _OF_C.get(code[0], code[0]), form) for form in time_formats]
         self._quoted_newlines = quoted_newlines
         self._is_staging = is_staging
         self._converting: Any = None
@@ -80,7 +86,7 @@ class CsvRows:
 
     def columns(self, file: str, header: bool) -> list[str]:
         """The names of a file's columns in its order; SchemaError if one of the schema's is not there, or no text."""
-        if not header and (fault := no_text(file)):
+        if fault := no_text(file):
             raise SchemaError(f"source {self._name!r}: {file}: {fault}")
         if not header:
             return list(self._schema.names)
@@ -247,10 +253,11 @@ class CsvRows:
 
     def _day(self, text: str) -> int | None:
         """The day of a date that is written as a format has it, or as ISO 8601 has it; None if it is none."""
-        for form in self._time_formats:
+        for form in self._plain_formats:
             with suppress(ValueError):
-                at = datetime.strptime(text, form)
-                return day_of(at.date()) if at == datetime(at.year, at.month, at.day) else None
+                at = datetime.strptime(text, form)  # the day 366 of any year, too
+                is_day = at == datetime(at.year, at.month, at.day) and _numbers(f"{at:{form}}") == _numbers(text)
+                return day_of(at.date()) if is_day else None
         return day_in(text)
 
     def _look_for_hexadecimal(self, data: bytes, reading: Any, parsing: Any, place: RowOrigin) -> None:
@@ -281,8 +288,8 @@ class CsvRows:
             texts = [column[row].as_py() for row in rows]
             for row, text, *forms in zip(rows, texts, *self._written(ns[rows], texts), strict=True):
                 numbers = (_numbers(text), _numbers(_OFFSET.sub("", text)))
-                if text in forms or any(_numbers(form) in numbers for form in forms) or "%" in "".join(forms):
-                    continue  # what cannot be written, %s, stays as it is
+                if text in forms or any(_numbers(form) in numbers for form in forms):
+                    continue
                 if not _is_instant(text):
                     raise self._no_value(text, name, place(row))
 
@@ -310,14 +317,14 @@ class CsvRows:
         import pyarrow as pa
         import pyarrow.compute as compute
 
-        def seconds(form: str) -> Any:
+        def written(form: str) -> list[str]:
             offsets = np.array([_offset_s(text) if form.endswith("%z") else 0 for text in texts], np.int64)
-            words = pa.py_buffer(ns // 10**9 + offsets)  # of other units fractions would be written
-            return pa.Array.from_buffers(pa.timestamp("s"), len(ns), [None, words])
+            seconds = ns // 10**9 + offsets  # of other units fractions would be written
+            at = pa.Array.from_buffers(pa.timestamp("s"), len(ns), [None, pa.py_buffer(seconds)])
+            found = compute.strftime(at, format=form.removesuffix("%z")).to_pylist()
+            return [text.replace("%s", str(second)) for text, second in zip(found, seconds.tolist(), strict=True)]
 
-        return [
-            compute.strftime(seconds(form), format=form.removesuffix("%z")).to_pylist() for form in self._time_formats
-        ]
+        return [*map(written, self._plain_formats)]
 
     def _texts(self, names: Sequence[str], data: bytes, reading: Any, parsing: Any) -> Any:
         """Columns as they are written."""

@@ -115,9 +115,10 @@ def behind_source(scope: ScopeOf[Any]) -> UnderWay:
     return scope.watch_messages(lambda graph: graph.inputs_behind(number))
 
 
-def columns_wanted(scope: ScopeOf[Any]) -> Callable[[], set[str] | None]:
+def columns_wanted(scope: ScopeOf[Any], name: str) -> Callable[[], set[str] | None]:
     """Tells, once all is declared, which columns are looked at of the source that is declared next; None if that may be
-    all of them."""
+    all of them. Raises what `require_root` does."""
+    require_root(scope, f"source {name!r}")
     graph, outputs = _outputs_to_come(scope)
     return lambda: columns_read(graph, outputs)
 

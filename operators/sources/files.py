@@ -3,9 +3,12 @@
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _LINE_BYTES = 64
 
@@ -20,6 +23,8 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     listed = [paths] if isinstance(paths, str | Path) else paths
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str | Path) for each in listed):
         raise UsageError(f"source {name!r}: a path is text or a Path, or a list of them, not {type(paths).__name__}")
+    if not all(map(str, listed)):
+        raise UsageError(f"source {name!r}: a path is empty; say '.' for the current folder")
     found: list[str] = []
     folders: list[str] = []
     for each in listed:
@@ -67,6 +72,13 @@ def _require_all(name: str, folders: Sequence[str], found: Sequence[str], suffix
                         f"source {name!r}: {file} would be left out, since of a folder only files right in it are "
                         f"read: give {Path(top, '**', pattern)} for all, or {Path(top, pattern)} for those alone"
                     )
+
+
+def mapped(file: str) -> "pa.MemoryMappedFile":
+    """A file mapped into memory, whatever bytes its name has: Arrow takes text for UTF-8. OSError if it cannot be."""
+    import pyarrow as pa
+
+    return pa.memory_map(os.fsencode(file))
 
 
 def rows_at_a_guess(files: Iterable[str | Path]) -> int:

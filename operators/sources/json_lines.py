@@ -64,7 +64,7 @@ def read_json_lines(
     files = files_of(name, path, (".jsonl", ".ndjson", ".json"))
     facts = facts_of(name, files, block_bytes=block_bytes)
     blocks = blocks_of(files, block_bytes)
-    wanted = columns_wanted(scope)
+    wanted = columns_wanted(scope, name)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         columns = ReadColumns(schema, wanted(), timing.column)

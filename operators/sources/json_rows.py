@@ -18,7 +18,7 @@ import orjson
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
 from tokenring.engine.columns import arrow_type, instants_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.lines import MARK, Block, lines_of, not_utf_8, place_of
+from tokenring.operators.sources.lines import MARK, Block, lines_of, no_text, not_utf_8, place_of
 from tokenring.operators.sources.octets import plain_lines
 from tokenring.operators.time import RowOrigin
 
@@ -80,9 +80,10 @@ class JsonRows:
         try:
             batch, numbers = self.batch(data if parts[0].at else data.removeprefix(MARK), where)
         except SchemaError as error:
-            if _NO_TEXT not in str(error):
+            fault = not_utf_8(blocks[0].file) if _NO_TEXT in str(error) else no_text(blocks[0].file)
+            if not fault:
                 raise
-            raise SchemaError(f"{error}; {not_utf_8(blocks[0].file)}") from None
+            raise SchemaError(f"{error}; {fault}") from None
         return batch, lambda row: where(int(numbers[row]))
 
     def batch(self, data: bytes, where: Callable[[int], str]) -> tuple[Batch, Sequence[int] | np.ndarray]:

@@ -5,6 +5,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tokenring.engine import UsageError
+
 MARK: Final = b"\xef\xbb\xbf"
 """What some programs begin a file in UTF-8 with, and is no part of its first line."""
 
@@ -18,8 +20,8 @@ _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&":
 
 
 def no_text(path: str) -> str:
-    """Why a file is none of UTF-8, by its first bytes, which then are no UTF-8 themselves, and the cure; "" for others.
-    """
+    """Why a file is none of UTF-8, by its first bytes, which then are no UTF-8 themselves, or every second of which is
+    NUL, and the cure; "" for others."""
     with open(path, "rb") as file:
         first = file.read(8)
     for begin, how in _PACKED.items():
@@ -27,6 +29,9 @@ def no_text(path: str) -> str:
             return f"the file is packed ({how}), and files are read at several places at once: unpack it"
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "the file is in UTF-16: convert it (iconv -f UTF-16 -t UTF-8)"
+    for order, at in (("LE", 1), ("BE", 0)):
+        if first[at::2] == bytes(4):
+            return f"the file is in UTF-16, without a mark: convert it (iconv -f UTF-16{order} -t UTF-8)"
     return ""
 
 
@@ -76,8 +81,12 @@ def taken_at_once(blocks: Sequence[Block], first: int, shares: int) -> Iterator[
 
 
 def lines_of(block: Block) -> Lines:
-    """The lines that belong to a block."""
-    with open(block.file, "rb") as file:
+    """The lines that belong to a block. UsageError if there is no such file any more."""
+    try:
+        file = open(block.file, "rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise UsageError(f"{block.file} cannot be read any more: {error.strerror}") from None
+    with file:
         if block.start:
             file.seek(block.start - 1)
             file.readline()  # belongs to the block before, or is the newline just before this one

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
+from os.path import isfile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -22,7 +23,7 @@ from tokenring.operators.sources.feeder import (
     rows_a_message,
     rows_may_pass,
 )
-from tokenring.operators.sources.files import Paths, facts_of, files_of
+from tokenring.operators.sources.files import Paths, facts_of, files_of, mapped
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
 
@@ -117,7 +118,7 @@ def read_parquet(
     if timing.disorder is None and any(group.least is None for group in groups):
         timing.disorder = 0
 
-    wanted, told, may_pass = columns_wanted(scope), rows_a_message(scope), rows_may_pass(scope)
+    wanted, told, may_pass = columns_wanted(scope, name), rows_a_message(scope), rows_may_pass(scope)
     footer_of = dict(zip(files, footers, strict=True))
 
     def is_wanted(group: _RowGroup) -> bool:
@@ -144,9 +145,8 @@ def read_parquet(
                     yield from _read(group, footer, columns, timing.column, floor, at_once, number, behind)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
-                raise UsageError(
-                    f"source {name!r}: {group.file} is damaged in row group {group.number}: {said}"
-                ) from None
+                what = f"damaged in row group {group.number}" if isfile(group.file) else "no file any more"
+                raise UsageError(f"source {name!r}: {group.file} is {what}: {said}") from None
 
     rows = sum([group.rows for group in groups])
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=rows)
@@ -207,7 +207,7 @@ def _opened(group: _RowGroup, footer: "pq.FileMetaData", **more: Any) -> "pq.Par
     import pyarrow.parquet as pq
 
     return pq.ParquetFile(
-        group.file, metadata=footer, memory_map=True, pre_buffer=False, page_checksum_verification=True, **more
+        mapped(group.file), metadata=footer, pre_buffer=False, page_checksum_verification=True, **more
     )
 
 
@@ -241,7 +241,7 @@ def _footer(name: str, file: str) -> "pq.FileMetaData":
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_metadata(file)
+        return pq.read_metadata(mapped(file))
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"source {name!r}: {file} is no Parquet file: {error}") from None
 

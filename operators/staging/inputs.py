@@ -71,6 +71,10 @@ class Inputs:
         for file in self.files:
             if Path(file).suffix.lower() not in SUFFIXES:
                 raise UsageError(f"{file}: its name ends in none of {', '.join(SUFFIXES)}; stage files of those kinds")
+        if quoted_newlines and not any(Path(file).suffix.lower() in _CSV for file in self.files):
+            raise UsageError(
+                f"quoted_newlines=True (--quoted-newlines) is for CSV, and none of {', '.join(self.files)} is"
+            )
         self._sizes = [Path(file).stat().st_size for file in self.files]
 
     @property

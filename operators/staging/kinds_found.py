@@ -7,6 +7,7 @@ import csv
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, Final
 
 import orjson
@@ -45,8 +46,20 @@ def _kinds_of_texts(texts: Sequence[str]) -> list[str]:
     return [
         kind
         for kind in _KINDS
-        if (are_numbers or kind not in _NUMBERS) and (kind != "float64?" or not any(map(LONG.fullmatch, texts)))
+        if (are_numbers or kind not in _NUMBERS) and (kind != "float64?" or not any(map(_is_beyond_float, texts)))
     ]
+
+
+def _is_beyond_float(text: str) -> bool:
+    """Whether a number, written with as many digits as in a text, is not the same once it is a double."""
+    if not text or LONG.fullmatch(text):
+        return bool(text)
+    try:
+        number = Decimal(text)
+    except ArithmeticError:
+        return True
+    digits = len(number.as_tuple().digits)
+    return number.is_finite() and Decimal(f"{float(text):.{digits - 1}e}") != number
 
 
 def names_in_json(data: bytes) -> list[str]:

@@ -64,7 +64,7 @@ def read_staged(
     is_extra = isinstance(time, str) and time not in chosen
     schema = staged.schema.select([*chosen, staged.time] if is_extra else chosen)
     timing = Timing(name, schema, time, None)
-    wanted, may_pass = columns_wanted(scope), rows_may_pass(scope)
+    wanted, may_pass = columns_wanted(scope, name), rows_may_pass(scope)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         looked_at = wanted()

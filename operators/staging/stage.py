@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from tokenring.engine import Schema, UsageError
+from tokenring.engine import Schema, SchemaError, UsageError
 from tokenring.operators.sources import Paths, require_schema, schema_of
 from tokenring.operators.staging.folder import staging_folder
 from tokenring.operators.staging.inputs import Inputs, Rows, table_named
@@ -61,6 +61,8 @@ def stage_files(
         if columns is not None:
             raise UsageError("source 'stage': give schema= or columns=, not both")
     wanted = columns.split() if isinstance(columns, str) else columns
+    if wanted is not None and not wanted:
+        raise SchemaError("source 'stage': columns= (--columns) names none; leave it out for all of them")
     source = {"engine": "pyarrow", "files": [str(Path(file).absolute()) for file in inputs.files]}
     chosen = None if wanted is None else list(dict.fromkeys([*wanted, time]))
     return stage_rows(

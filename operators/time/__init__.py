@@ -53,6 +53,7 @@ with later(__name__):
         floors_after,
         position_of,
         require_root,
+        require_scope,
     )
     from tokenring.operators.time.windows import (
         FOREVER,
@@ -120,6 +121,7 @@ __all__ = [
     "ranked",
     "require_own_time",
     "require_root",
+    "require_scope",
     "require_integer_times",
     "require_total_order",
     "set_all_aside",

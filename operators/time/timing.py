@@ -189,12 +189,17 @@ def block_minima(times: np.ndarray, rows: int) -> list[Time]:
     return np.minimum.reduceat(times, np.arange(0, len(times), rows)).tolist()
 
 
-def require_root(scope: ScopeOf[Any], what: str) -> None:
-    """Raise GraphError where times are tuples, on behalf of a source or sink; UsageError for no scope."""
+def require_scope(scope: ScopeOf[Any], what: str) -> None:
+    """Raise UsageError for no scope, on behalf of what is declared there."""
     if not isinstance(scope, Scope):
         raise UsageError(
             f"{what} is declared in a scope, which comes first (with worker.dataflow(name) as scope: ...), not in a "
             f"{type(scope).__name__}"
         )
+
+
+def require_root(scope: ScopeOf[Any], what: str) -> None:
+    """Raise GraphError where times are tuples, on behalf of a source or sink; UsageError for no scope."""
+    require_scope(scope, what)
     over = "declare it in the root scope; loop.enter(stream) and loop.leave(stream) bring streams over"
     require_integer_times(scope, f"{what} is declared", over)

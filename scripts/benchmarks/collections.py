@@ -11,8 +11,9 @@ from scripts.benchmarks.collections_rust import Rust, rust_of
 from scripts.benchmarks.collections_tpch import DUCKDB, measure_tpch, tables_of, tpch_tables
 from scripts.benchmarks.measure import WORKERS, Found, Row, benchmark, child
 from tokenring.nexmark.bench.collections import COLLECTIONS, IMPORT
-from tokenring.nexmark.bench.parts import Number, figure, measure_all, option, table, workers_text
+from tokenring.nexmark.bench.parts import figure, measure_all, option, table, workers_text
 from tokenring.nexmark.bench.sizes import WORKLOADS
+from tokenring.tools.system import Number
 
 
 @benchmark(

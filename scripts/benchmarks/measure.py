@@ -15,12 +15,12 @@ import click
 
 from tokenring.nexmark.bench.figures import EXPERIMENTS
 from tokenring.nexmark.bench.figures import render as render_experiment
-from tokenring.nexmark.bench.parts import ListCommand, Number, option, record, with_options
+from tokenring.nexmark.bench.parts import ListCommand, option, record, with_options
 from tokenring.nexmark.bench.parts import render as rendered
 from tokenring.nexmark.queries import QUERIES
 from tokenring.nexmark.staging.staged import StagedEvents
 from tokenring.tools.errors import CommandError
-from tokenring.tools.system import PathOption, require_writable, write_json
+from tokenring.tools.system import Number, PathOption, require_writable, write_json
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = tuple([ROOT / "docs" / f"{name}.md" for name in ("performance", "experiments", "scale-out")])

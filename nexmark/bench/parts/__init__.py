@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.nexmark.bench.parts.machine import machine
-    from tokenring.nexmark.bench.parts.options import ExperimentCommand, ListCommand, Number, option, with_options
+    from tokenring.nexmark.bench.parts.options import ExperimentCommand, ListCommand, option, with_options
     from tokenring.nexmark.bench.parts.plots import Draw, Panels, ticks
     from tokenring.nexmark.bench.parts.record import by_experiment, record, render, write_beside, write_plots
     from tokenring.nexmark.bench.parts.rounds import hiccup_row, in_turns, median_of, paired, spread, take_turns, worst
@@ -17,7 +17,6 @@ __all__ = [
     "Experiment",
     "ExperimentCommand",
     "ListCommand",
-    "Number",
     "Panels",
     "Row",
     "Sweep",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -74,13 +73,3 @@ def spelled_out(arguments: Sequence[str], lists: Collection[str]) -> list[str]:
             said.append(option)
         said.append(argument)
     return said
-
-
-class Number(click.FloatRange):
-    """A range of numbers alone: NaN compares with nothing, so a plain range lets it through."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        converted = super().convert(value, param, ctx)
-        if math.isnan(converted):
-            self.fail("nan is no number", param, ctx)
-        return converted

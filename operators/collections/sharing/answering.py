@@ -1,5 +1,6 @@
 """A worker's side of `tokenring views` and `tokenring query`, once and with `--follow`."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from tokenring.operators.collections.words import TIMES_ADDED
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_NUMBER = re.compile("[0-9A-Za-z.+-]+")  # not 1_000
 _LOOK_AGAIN_NS = 1_000_000
 _TELL_EVERY_NS = 20_000_000
 _LONG_NS = 3_000_000_000  # that a new dataflow gets to finish its first time
@@ -257,6 +259,8 @@ def _value_of(view: View, name: str, value: Any) -> Any:
             return value.encode()
         if kind.family == "bool":
             return {"true": True, "false": False}[value.lower()]
+        if not _NUMBER.fullmatch(value):
+            raise ValueError
         return float(value) if kind.is_float else int(value)
     except (ValueError, KeyError):
         raise SchemaError(f"{value!r} is no {kind}, as column {name!r} of the key of {view.name!r} has them") from None

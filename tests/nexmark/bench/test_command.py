@@ -291,6 +291,7 @@ def test_an_interrupted_sweep_keeps_what_it_has_and_says_so(
         ("wordcount --mechanism tokens luck", "'luck' is not one of 'tokens'"),
         ("wordcount --workers 0", "--workers"),
         ("wordcount --duration inf", "--duration"),
+        ("migration --plan fluid bogus", "--plan: there is no plan 'bogus'; plans are"),
         ("wordcount 8", "unexpected extra argument"),
         ("chain --operators 0", "--operators"),
         ("idle --dataflows 0", "--dataflows"),

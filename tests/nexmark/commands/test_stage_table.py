@@ -91,6 +91,8 @@ def test_values_across_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         ("--from FILES --time at --engine spark --schema at", "--schema"),
         ("--from FILES --time at --engine spark --quoted-newlines", "--quoted-newlines is for --engine pyarrow"),
         ("--from FILES --quoted-newlines", "--quoted-newlines: for tables only"),
+        ("--from FILES/a.parquet --time at --quoted-newlines", "(--quoted-newlines) is for CSV"),
+        ("--from FILES --time at --columns=", "(--columns) names none"),
         ("--from FILES/b.csv --time at --schema at:int", "'int'"),
         ("--from FILES FILES/b.csv", "--time COLUMN"),
         ("--from FILES --from FILES", "--time COLUMN"),

@@ -244,6 +244,21 @@ def test_a_source_of_frames_is_read_arrow(name: str) -> None:
         getattr(tr, name)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("read_arrow", ("root scope", "loop.enter(stream)")),
+        ("new_collection", ("root scope", "loop.enter(stream)")),
+        ("entr", "did you mean 'enter'"),
+        ("frobnicate", "Loop"),
+    ],
+)
+def test_a_loop_says_where_sources_are(name: str, said: Fact) -> None:
+    with Scope("loops").loop() as loop, raises(NoSuchMethodError, f"a Loop has no '{name}'", said):
+        getattr(loop, name)
+    assert not hasattr(loop, "_repr_html_")
+
+
 BY_TIME: dict[str, Any] = {"on": "key", "columns": "left.at", "late": True}
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+import tokenring as tr
 from tests.errors import Fact, raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import OperatorError, Schema, SchemaError, Scope, Stream, UsageError
@@ -85,6 +87,19 @@ def test_files_that_are_damaged_or_unlike_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(octets)
     with raises(OperatorError, "a.parquet", "row group 0"):
         run(parquet(tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize("source", ["read_parquet", "read_arrow", "read_csv", "read_json_lines", "new_collection"])
+def test_a_source_is_declared_in_a_scope(tmp_path: Path, source: str) -> None:
+    pq.write_table(table := pa.table({"n": [1]}), tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("n\n")
+    (tmp_path / "a.jsonl").touch()
+    of_lines = (tmp_path, Schema("n"))
+    arguments = {"read_parquet": (tmp_path,), "read_arrow": (table,), "new_collection": (Schema("n"),)}
+    _, stream = Scope("sources").new_input(Schema("n"))
+    what = "input 'input'" if source == "new_collection" else f"source '{source}'"
+    with raises(UsageError, what, "scope", "not in a Stream"):
+        getattr(tr, source)(stream, *arguments.get(source, of_lines))
 
 
 def test_what_is_no_generator_of_rows_is_named() -> None:

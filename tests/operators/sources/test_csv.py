@@ -88,6 +88,25 @@ def test_dates_are_of_the_formats_of_times_too(tmp_path: Path) -> None:
             _rows(tmp_path, f"d,n\n01.01.2024,1\n{wrong},2\n", Schema(d="date", n="int64"), time_formats=formats)
 
 
+@pytest.mark.parametrize("kind", ["date", "timestamp"])
+@pytest.mark.parametrize(
+    ("form", "there", "wrong"),
+    [
+        ("%j %Y", "366 2024", "366 2026"),
+        ("%D %k:%M", "12/31/24 0:00", "2/31/24 0:00"),
+        ("%e.%m.%Y", "31.12.2024", "31. 4.2023"),
+    ],
+)
+def test_dates_and_times_of_a_format_are_of_days_that_there_are(
+    tmp_path: Path, kind: str, form: str, there: str, wrong: str
+) -> None:
+    schema, formats = Schema(d=kind, n="int64"), ("%s", form)
+    rows = _rows(tmp_path, f"d,n\n{there},1\n", schema, time_formats=formats)
+    assert f"{rows[0]['d']:%Y-%m-%d}" == "2024-12-31"
+    with raises(OperatorError, "line 3", "column 'd'", repr(wrong), kind):
+        _rows(tmp_path, f"d,n\n{there},1\n{wrong},1\n", schema, time_formats=formats)
+
+
 _OF_MARCH = (
     *("03.03.2023", "1.5.2031 9:30", "2024-03-01T23:31:29", "29.02.2024", "01.12.2023 00:29", "1. 3.2030", ""),
     *("31.01.2023", "1900-03-01 00:00:31", "1.10.1969 00:31"),
@@ -126,8 +145,20 @@ def test_offsets_are_applied_whatever_the_formats(tmp_path: Path) -> None:
     text = "t,n\n" + "".join([f"{time},1\n" for time in expected])
     rows = _rows(tmp_path, text, Schema(t="timestamp", n="int64"), time_formats=_WITH_OFFSETS)
     assert [f"{row['t']:%Y-%m-%d %H:%M}" for row in rows] == [*expected.values()]
-    with raises(UsageError, "source 'read_csv'", "time_formats", "%z", "end", "'%z %Y'"):
-        _rows(tmp_path, text, Schema(t="timestamp"), time_formats=["%z %Y"])
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [("%z %Y", ("%z", "end")), ("%Z %F", ("%Z", "(%z)", "string")), ("%G-%V-%u", ("%V", "date", "string"))],
+)
+def test_formats_of_which_a_part_is_not_looked_at_are_refused(tmp_path: Path, form: str, said: Fact) -> None:
+    with raises(UsageError, "source 'read_csv'", "time_formats", repr(form), said):
+        _rows(tmp_path, "t\n", Schema(t="timestamp"), time_formats=[form])
+
+
+def test_dates_of_iso_weeks_are_read(tmp_path: Path) -> None:
+    rows = _rows(tmp_path, "d,n\n2026-W53-5,1\n", Schema(d="date", n="int64"), time_formats=["%G-W%V-%u"])
+    assert rows[0]["d"] == date(2027, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -221,8 +252,9 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         _rows(tmp_path, b's\n"a\nb"\r1\n', Schema(s="string"), quoted_newlines=True)
     with raises(SchemaError, "source 'read_csv'", "column 's'", "bytes", "string"):
         _rows(tmp_path, "s\n", Schema(s="bytes"))
-    with raises(UsageError, "source 'read_csv'", "delimiter", "one ASCII character", "'||'"):
-        _rows(tmp_path, "s\n", Schema(s="string"), delimiter="||")
+    for delimiter in ("||", "\0", "é", '"', None):
+        with raises(UsageError, "source 'read_csv'", "delimiter", "one ASCII character", "NUL", repr(delimiter)):
+            _rows(tmp_path, "s\n", Schema(s="string"), delimiter=delimiter)
     with raises(UsageError, "source 'read_csv'", str(tmp_path / "none.csv")), simulated(1) as group:
         build(group, lambda worker, scope: read_csv(scope, tmp_path / "none.csv", Schema("a")))
 
@@ -235,8 +267,10 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         (bz2.compress(b"s\n1\n"), ("bzip2", "unpack")),
         (lzma.compress(b"s\n1\n"), ("xz", "unpack")),
         ("s\n1\n".encode("utf-16"), ("UTF-16", "iconv")),
+        ("s\n1\n".encode("utf-16-le"), ("UTF-16LE", "iconv")),
+        ("s\n1\n".encode("utf-16-be"), ("UTF-16BE", "iconv")),
     ],
-    ids=("gzip", "bzip2", "xz", "utf-16"),
+    ids=("gzip", "bzip2", "xz", "utf-16", "utf-16-le", "utf-16-be"),
 )
 def test_files_that_are_no_text_are_named_before_the_run(
     tmp_path: Path, data: bytes, said: tuple[str, ...], header: bool

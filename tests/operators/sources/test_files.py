@@ -18,7 +18,7 @@ import tokenring as tr
 from tests.errors import Fact, assert_named, raises
 from tests.operators.sources.helpers import run
 from tokenring.engine import COMPLETE, MAX_TIME, OperatorError, Schema, SchemaError, Scope, Stream, UsageError
-from tokenring.operators import Throttle, ZoneWarning, read_arrow, read_columns, read_parquet
+from tokenring.operators import Throttle, ZoneWarning, read_arrow, read_columns, read_csv, read_json_lines, read_parquet
 from tokenring.operators.sources import files_of
 
 ROWS = 1000
@@ -282,6 +282,51 @@ def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:
     refused(UsageError, negative, lambda scope: arrow(scope, files, time=-1))
 
 
+def _written(file: Path) -> Callable[[Scope], Stream]:
+    """A source of a file with one row, 1, which is written now."""
+    table = pa.table({"a": [1]})
+    if file.suffix in (".csv", ".jsonl"):
+        file.write_text("a\n1\n" if file.suffix == ".csv" else '{"a":1}\n')
+        read = read_csv if file.suffix == ".csv" else read_json_lines
+        return lambda scope: read(scope, file, Schema("a"))
+    with open(file, "wb") as out:
+        if file.suffix == ".parquet":
+            pq.write_table(table, out)
+            return lambda scope: read_parquet(scope, file)
+        with pa.ipc.new_file(out, table.schema) as rows:
+            rows.write_table(table)
+    return lambda scope: read_arrow(scope, file)
+
+
+@pytest.mark.usefixtures("arrow_reads_csv")
+@pytest.mark.parametrize("suffix", ["arrow", "csv", "jsonl", "parquet"])
+def test_a_file_s_name_may_be_of_any_bytes(tmp_path: Path, suffix: str) -> None:
+    assert run(_written(tmp_path / os.fsdecode(b"\xff.%s" % suffix.encode()))).values == [(1,)]
+
+
+@pytest.mark.usefixtures("arrow_reads_csv")
+@pytest.mark.parametrize("becomes", ["none", "a folder"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_file_that_is_gone_is_named(tmp_path: Path, suffix: str, becomes: str) -> None:
+    file = tmp_path / f"rows.{suffix}"
+
+    def declare(scope: Scope) -> Stream:
+        rows = _written(file)(scope)
+        file.unlink()
+        if becomes == "a folder":
+            file.mkdir()
+        return rows
+
+    with raises(OperatorError, "UsageError", str(file), "any more"):
+        run(declare)
+
+
+def test_an_empty_path_is_no_folder() -> None:
+    for paths in ("", [""]):
+        with raises(UsageError, "source 'read_csv'", "a path is empty", "'.'"):
+            run(lambda scope, paths=paths: read_csv(scope, paths, Schema("a")))
+
+
 def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "events.parquet"
     pq.write_table(pa.table({"id": [0x0123456789ABCDEF]}), file, compression="none", use_dictionary=False,
@@ -349,3 +394,16 @@ def test_text_as_files_have_it(tmp_path: Path, write: dict[str, Any]) -> None:
     assert column.has_dictionary_page == write.get("use_dictionary", True)
     sent = run(lambda scope: read_parquet(scope, tmp_path, batch_rows=70))
     assert sorted(row for _, _, row in sent.rows) == [tuple(row.values()) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("schema", [None, Schema(u="bytes?", j="string")])
+def test_uuids_are_bytes_and_json_is_text(tmp_path: Path, schema: Schema | None) -> None:
+    uuids, texts = pa.array([b"0123456789abcdef", None], pa.binary(16)), pa.array(['{"a": 1}', "[]"])
+    made = zip((pa.uuid(), pa.json_(pa.string())), (uuids, texts), strict=True)
+    table = pa.table([pa.ExtensionArray.from_storage(*column) for column in made], names=["u", "j"])
+    pq.write_table(table, tmp_path / "own.parquet")
+    pq.write_table(table, tmp_path / "foreign.parquet", store_schema=False)
+    for file in ("own.parquet", "foreign.parquet"):
+        found = run(lambda scope, file=file: read_parquet(scope, tmp_path / file, schema=schema)).values
+        assert found == [(b"0123456789abcdef", '{"a": 1}'), (None, "[]")]
+    assert run(lambda scope: read_arrow(scope, table, schema=schema)).values == found

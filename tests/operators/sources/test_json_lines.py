@@ -94,9 +94,10 @@ def test_a_bad_line_is_named(line: bytes, complaint: Fact, tmp_path: Path) -> No
     [
         (gzip.compress(b'{"id": 1}\n'), ("line 1", "gzip", "unpack")),
         ('{"id": 1}\n'.encode("utf-16"), ("line 1", "UTF-16", "iconv")),
+        ('{"id": 1}\n'.encode("utf-16-be"), ("line 1", "UTF-16BE", "iconv")),
         (b'{"id": 1}\n{"id": 2, "name": "caf\xe9"}\n', ("line 2", "UTF-8", "latin-1", "iconv")),
     ],
-    ids=["gzip", "UTF-16", "latin-1"],
+    ids=["gzip", "UTF-16", "UTF-16BE", "latin-1"],
 )
 def test_what_is_no_utf_8_is_told_with_the_cure(octets: bytes, said: Fact, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_bytes(octets)

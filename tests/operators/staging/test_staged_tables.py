@@ -189,6 +189,14 @@ def test_each_format_alone_gives_the_same_table(tmp_path: Path) -> None:
     assert columns[0] == columns[1] == columns[2]
 
 
+def test_uuids_are_staged_as_bytes(tmp_path: Path) -> None:
+    uuids = pa.array([b"0123456789abcdef", None], pa.binary(16))
+    table = pa.table({"at": [1, 2], "id": pa.ExtensionArray.from_storage(pa.uuid(), uuids)})
+    pq.write_table(table, tmp_path / "orders.parquet")
+    assert stage_files(tmp_path / "orders.parquet", tmp_path / "staged", time="at")["columns"]["id"]["kind"] == "bytes?"
+    assert [row[1] for _, _, row in comes(tmp_path / "staged")] == uuids.to_pylist()
+
+
 BEHIND = "".join([f"{at},7\n" for at in range(2, 40_000)])
 """More than kinds are found by."""
 
@@ -199,7 +207,12 @@ BEHIND = "".join([f"{at},7\n" for at in range(2, 40_000)])
         (["12345678901234567890"], "uint64", [12345678901234567890]),
         (["9007199254740993", "1.5"], "string", ["9007199254740993", "1.5"]),
         (["12345678901234567.89"], "string", ["12345678901234567.89"]),
+        (["9007199254740993.5"], "string", ["9007199254740993.5"]),
+        (["1e400"], "string", ["1e400"]),
+        (["1e-400"], "string", ["1e-400"]),
+        (["1e99999999999999999999"], "string", ["1e99999999999999999999"]),
         (["0.30000000000000004", "7"], "float64", [0.1 + 0.2, 7]),
+        (["0.10000000000000001", "-1.50E+300", ""], "float64?", [0.1, -1.5e300, None]),
         (["nan", "1"], "float64", [float("nan"), 1]),
         (["", "1"], "int64?", [None, 1]),
         (["NA", "1"], "string", ["NA", "1"]),

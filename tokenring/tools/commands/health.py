@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
+from tokenring.tools.system import STANDARD_OUTPUT, Number, json_option, write_json
 
 if TYPE_CHECKING:
     from tokenring.engine import Health
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("process", type=click.IntRange(min=1))
 @click.option("--ready", "only_ready", is_flag=True, help="Exit by whether it is ready alone.")
 @click.option("--live", "only_live", is_flag=True, help="Exit by whether it is live alone.")
-@click.option("--within", type=click.FloatRange(0.1, 3600), default=10.0, show_default=True, metavar="S",
+@click.option("--within", type=Number(0.1, 3600), default=10.0, show_default=True, metavar="S",
               help="How long a worker may take from one look between two steps to the next.")  # fmt: skip
 @json_option("the answer")
 def health(process: int, only_ready: bool, only_live: bool, within: float, json_file: Path | None) -> int:

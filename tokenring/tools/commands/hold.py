@@ -10,7 +10,7 @@ import click
 
 from tokenring.tools.commands.why import port_of, time_of
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system import Ended, ending_signals_raise
+from tokenring.tools.system import Ended, Number, ending_signals_raise
 
 _PAUSE_S = 0.1
 _UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -23,7 +23,7 @@ _UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 @click.option("--port", metavar="PORT", help="Which port of it: input, output, input:1, ...")
 @click.option("--time", "at", required=True, metavar="T", help="What is not to pass: 7, or in a loop 7,2.")
 @click.option("--for", "duration", metavar="DURATION", help="Release after so long: 10s, 500ms, 2min.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True, metavar="S",
+@click.option("--timeout", type=Number(0.1, 3600), default=5.0, show_default=True, metavar="S",
               help="How long workers get to take it.")  # fmt: skip
 def hold(process: int, operator: str, port: str | None, at: str, duration: str | None, timeout: float) -> int:
     """Keep the frontier at a port of a running group from passing a time, until Ctrl-C or for a while.

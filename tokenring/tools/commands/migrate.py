@@ -11,7 +11,7 @@ import click
 
 from tokenring.tools.commands.query import asking
 from tokenring.tools.errors import OptionError
-from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
+from tokenring.tools.system import STANDARD_OUTPUT, Number, json_option, write_json
 
 
 @click.command()
@@ -26,7 +26,7 @@ from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
               help="In which steps: fluid (a bin each), batched:N, optimized (no worker sends, or takes, two), "
               "all_at_once.")  # fmt: skip
 @click.option("--wait", is_flag=True, help="Wait until all state has arrived.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True, metavar="S",
+@click.option("--timeout", type=Number(0.1, 3600), default=5.0, show_default=True, metavar="S",
               help="How long workers get to answer; with --wait, how long nothing may move.")  # fmt: skip
 @json_option("where bins are, or which worker has ended,")
 def migrate(

@@ -18,6 +18,7 @@ from tokenring.tools.errors import CommandError, OptionError
 from tokenring.tools.system import (
     STANDARD_OUTPUT,
     Ended,
+    Number,
     ending_signals_raise,
     json_lines,
     json_option,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _NOBODY_READS = 128 + signal.SIGPIPE
 
-timeout_option = click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True,
+timeout_option = click.option("--timeout", type=Number(0.1, 3600), default=5.0, show_default=True,
                               metavar="S", help="How long workers get to answer.")  # fmt: skip
 
 

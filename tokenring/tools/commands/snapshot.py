@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from tokenring.tools.commands.query import asking
-from tokenring.tools.system import STANDARD_OUTPUT, ending_signals_raise, json_option, write_json
+from tokenring.tools.system import STANDARD_OUTPUT, Number, ending_signals_raise, json_option, write_json
 
 
 @click.command()
 @click.argument("process", type=click.IntRange(min=1))
-@click.option("--timeout", type=click.FloatRange(0.1, 36000), default=60.0, show_default=True, metavar="S",
+@click.option("--timeout", type=Number(0.1, 36000), default=60.0, show_default=True, metavar="S",
               help="How long it may take.")  # fmt: skip
 @json_option("its number, time, rows, bytes and seconds")
 def snapshot(process: int, timeout: float, json_file: Path | None) -> None:

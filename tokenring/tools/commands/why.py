@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tokenring.tools.errors import CommandError, OptionError
-from tokenring.tools.system import STANDARD_OUTPUT, json_option, write_json
+from tokenring.tools.system import STANDARD_OUTPUT, Number, json_option, write_json
 
 if TYPE_CHECKING:
     from tokenring.engine.ask import Answers, Group, Weights
@@ -25,7 +25,7 @@ _ROWS_BYTES = 2**12  # a queue without rows takes something too
               help="Ask about this operator, regions included: outer/inner/name; or DATAFLOW/NAME.")  # fmt: skip
 @click.option("--port", metavar="PORT", help="Which port of it: input, output, input:1, ...")
 @click.option("--time", "at", metavar="T", help="What keeps this time from passing: 7, or in a loop 7,2.")
-@click.option("--timeout", type=click.FloatRange(0.1, 3600), default=5.0, show_default=True, metavar="S",
+@click.option("--timeout", type=Number(0.1, 3600), default=5.0, show_default=True, metavar="S",
               help="How long workers get to answer.")  # fmt: skip
 @json_option("the groups, or the answers,")
 def why(

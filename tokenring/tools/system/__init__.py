@@ -16,6 +16,7 @@ with later(__name__):
         require_writable,
     )
     from tokenring.tools.system.memory import memory_option
+    from tokenring.tools.system.numbers import Number
     from tokenring.tools.system.progress import Advance, progress_bar, progress_line, silent
     from tokenring.tools.system.signals import (
         Ended,
@@ -30,6 +31,7 @@ with later(__name__):
 __all__ = [
     "Advance",
     "Ended",
+    "Number",
     "PathOption",
     "STANDARD_OUTPUT",
     "at_work",

@@ -6,8 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tokenring.nexmark.bench.parts import ListCommand, Number, option
+from tokenring.nexmark.bench.parts import ListCommand, option
 from tokenring.nexmark.bench.parts.options import spelled_out
+from tokenring.tools.system import Number
 
 
 def test_values_may_follow_their_option() -> None:
