@@ -14,7 +14,7 @@ from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import build_arranging, spread_by_key
 from tokenring.operators.collections.functions import Function
 from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
-from tokenring.operators.collections.refused import no_method, require_whole, whole_number
+from tokenring.operators.collections.refused import no_method, whole_number
 from tokenring.operators.collections.row_operators import Rows
 from tokenring.operators.collections.saved import handed_out_once
 from tokenring.operators.collections.streams import (
@@ -44,7 +44,7 @@ from tokenring.operators.collections.words import OF_ALL, TIMES, TIMES_ADDED, En
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, CountDistinct, require_other_names
 from tokenring.operators.migrate import made_again
-from tokenring.operators.rows import computed, select
+from tokenring.operators.rows import computed, require_whole, select
 from tokenring.operators.time import require_integer_times
 
 _TIMES_THERE = "@there"

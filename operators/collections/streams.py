@@ -23,11 +23,11 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled, array_at, batch_at
 from tokenring.engine.times import coordinates
 from tokenring.operators.collections import compiled as kernels
-from tokenring.operators.collections.refused import as_null, became_nullable, require_whole
+from tokenring.operators.collections.refused import as_null, became_nullable
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.expressions import Expression
 from tokenring.operators.migrate import made_again, state_moves
-from tokenring.operators.rows import passing_on, select
+from tokenring.operators.rows import passing_on, require_whole, select
 from tokenring.operators.time import require_own_time
 
 ORDER = "@order"

@@ -18,9 +18,9 @@ def with_conditions(
 ) -> tuple[AnyStream, dict[str, Any]]:
     """The stream with a column for each different expression or function among the aggregates' conditions, and the
     aggregates with those columns' names in their place; and so for expressions in the place of a column or an order.
-    SchemaError, naming the operator, for a condition that is not bool."""
+    SchemaError, naming the operator, for a condition that is not bool, or that names no column."""
     made: dict[str, Expression] = {}
-    conditions: dict[str, Expression] = {}
+    conditions: list[tuple[Any, Any]] = []
     functions: dict[str, Callable[[Batch], Any]] = {}
     after = dict(aggregates)
     for name, aggregate in aggregates.items():
@@ -33,19 +33,23 @@ def with_conditions(
                     column = free_name(f"#{value!r}", stream.schema.positions)
                     made[column] = value
                 if is_condition:
-                    conditions[column] = value
+                    conditions.append((column, value))
                 after[name] = replace(after[name], **{field: column})
             elif field == "where" and callable(value):
                 own = free_name(f"#where {len(functions)}", stream.schema.positions)
                 column = next((known for known, each in functions.items() if each is value), own)
                 functions[column] = value
                 after[name] = replace(after[name], where=column)
+            elif field == "where" and value is not None:
+                conditions.append((value, value))
     if functions:
         schema = Schema.of(stream.schema.spec() | dict.fromkeys(functions, "bool"))
         stream = stream.apply(f"{operator}.where", schema, partial(_with_masks, schema, [*functions.values()]))
     if made:
         stream = computed(stream, f"{operator}.columns", all_columns(stream.schema) | made)
-    for column, where in conditions.items():
+    for column, where in conditions:
+        if column not in stream.schema.names:
+            raise SchemaError(f"operator {operator!r}: where={where!r}: {stream.schema.missing(column)}")
         kind = stream.schema.kind(column)
         if kind.family != "bool":
             raise SchemaError(f"operator {operator!r}: where={where!r} is {kind}; a condition is bool")

@@ -3,7 +3,7 @@
 from tokenring.engine import AnyStream, Exchange, Notify, Probe, Schema, SchemaError, Stream
 from tokenring.operators.joins.compiled import compiled_look_up
 from tokenring.operators.migrate import state_moves
-from tokenring.operators.rows import require_other_columns
+from tokenring.operators.rows import require_int64, require_other_columns
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import finished_first
 
@@ -14,7 +14,7 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
     table: rows (key, value) under whatever names, int64, one for each key that `rows` have at that time; a key that is
     not there gets 0. Both are exchanged by key, and a worker sends all rows of a time as one batch. Works in scopes of
     any depth: times are only compared with the frontiers. Memory: both sides of the times that are not finished, each
-    with a token.
+    with a token. SchemaError for columns that are not int64, or may be null.
     """
     require_rows(name, rows, table)
     results = *rows.schema.names, value
@@ -22,6 +22,8 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
     schema = Schema.of(dict.fromkeys(results, "int64"))
     if len(table.schema) != 2:
         raise SchemaError(f"operator {name!r}: the table has two columns, a key and its value, not {table.schema!r}")
+    require_int64(name, rows.schema, key, *rows.schema.names)
+    require_int64(name, table.schema, *table.schema.names)
     table_key, _ = table.schema.names
     sides: list[Probe] = []
     rows, table = finished_first(rows, f"{name}.rows", sides), finished_first(table, f"{name}.table", sides)

@@ -24,6 +24,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import Moves, Table, offer, state_moves
+from tokenring.operators.rows import require_int64
 from tokenring.operators.state import Keys, grown, require_rows
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, word_tables
 from tokenring.operators.time import require_total_order
@@ -97,7 +98,8 @@ def arrange(
     Exchanged by `key`. While a time is open its rows are kept with a token; otherwise the operator holds none, and is
     not run when time advances. Memory: some 50 bytes for each key ever seen, and the rows of open
     times. After differential dataflow's operator, without its past versions. SchemaError without a column of
-    changes: rows themselves are kept by `stream.collection().arrange(key)`. GraphError in loops, whose times have no
+    changes: rows themselves are kept by `stream.collection().arrange(key)`; and for columns that are not int64, or may
+    be null. GraphError in loops, whose times have no
     total order.
     """
     if change is None:
@@ -107,6 +109,7 @@ def arrange(
         )
     require_total_order(name, stream.scope)
     require_rows(name, stream)
+    require_int64(name, stream.schema, key, change)
     arrangement = Arrangement(key, change)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

@@ -22,7 +22,7 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, of_version, offer
-from tokenring.operators.rows import require_other_columns
+from tokenring.operators.rows import require_int64, require_other_columns
 from tokenring.operators.state import LEAST, KeyCounts, Keys, grown, overflows, require_rows, slot_of
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, RowsThatWait, WaitingMoves, word_tables
 
@@ -79,9 +79,7 @@ def average_of_last(
     require_other_columns(name, results)
     if not ordered or rows < 1:
         raise SchemaError(f"operator {name!r}: order names at least the time column, and rows is at least 1")
-    for column in needed:
-        if str(stream.schema.kind(column)) != "int64":
-            raise SchemaError(f"operator {name!r}: column {column!r} is {stream.schema.kind(column)}; it must be int64")
+    require_int64(name, stream.schema, *needed)
     schema = Schema.of(dict.fromkeys(results, "int64"))
     edge = stream, Exchange(key, needed)
     way = mechanism_of(stream.scope)

@@ -49,6 +49,7 @@ from tokenring.operators.paper.intervals import (
 )
 from tokenring.operators.paper.moving_intervals import OPEN, WAITING, MovingIntervals
 from tokenring.operators.paper.timing_wheel import DUE_WORDS, ENTRY_WORDS, WHEEL_ROWS, WHEEL_WORDS, WheelCounts
+from tokenring.operators.rows import require_int64
 from tokenring.operators.state import require_rows
 
 _COUNT_WORDS = OfferCounts.size
@@ -241,7 +242,8 @@ def best_offers(
     The columns of `intervals` are named by key, start, end (times), threshold and payload; those of `offers` by
     offer_key, offer_time, offer_value; all int64. Both streams are exchanged by key, and nothing but these columns
     crosses. Memory: open intervals, and offers whose interval may still come. Raises ValueError (as OperatorError) for
-    a key that is opened twice, SchemaError where two columns of the result, or of the offers, would be one.
+    a key that is opened twice, SchemaError where two columns of the result, or of the offers, would be one, and for
+    columns that are not int64, or may be null.
     """
     require_rows(name, intervals, offers)
     result = (payload, offer_value, *((key, end) if with_key else ()))
@@ -250,6 +252,8 @@ def best_offers(
         if len(set(names)) < len(names):
             raise SchemaError(f"operator {name!r}: the columns of {what}, {', '.join(names)}, need names that differ")
     crossing = tuple(dict.fromkeys((key, start, end, threshold, payload)))
+    require_int64(name, intervals.schema, *crossing)
+    require_int64(name, offers.schema, *offered)
     edges = [
         (intervals, Exchange(key, crossing)),
         (offers, Exchange(offer_key, offered)),

@@ -22,7 +22,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
 from tokenring.operators.migrate import Table, offer
-from tokenring.operators.rows import require_other_columns
+from tokenring.operators.rows import require_int64, require_other_columns
 from tokenring.operators.sinks import Latest
 from tokenring.operators.state import (
     KeyCounts,
@@ -162,13 +162,15 @@ def running_average(
     not held back for order: where several times are under way at once, intermediate averages depend on arrival, the
     last one does not. `latest`, a Latest of the output's columns, is kept as the sink `latest` behind this stream would
     keep it, without an operator of its own. In a loop averages are by epoch, in the order of rounds. Raises
-    OverflowError (as OperatorError) if a sum leaves the range of int64.
+    OverflowError (as OperatorError) if a sum leaves the range of int64; SchemaError for columns that are not int64, or
+    may be null.
     """
     if former:
         raise TypeError(f"running_average() has no argument {next(iter(former))!r}; what was final= is latest= now")
     if key == value:
         raise SchemaError(f"{name}: key and value are the same column {key!r}")
     require_rows(name, stream)
+    require_int64(name, stream.schema, key, value)
     if latest is not None:
         require_total_order(f"{name}, latest=", stream.scope)
     results = key, "average", "count"

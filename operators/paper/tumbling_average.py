@@ -12,6 +12,7 @@ from sortedcontainers import SortedDict
 
 from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Pact, Schema, Token
 from tokenring.operators.migrate import staying
+from tokenring.operators.rows import require_int64
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
 
@@ -20,10 +21,14 @@ def tumbling_average(stream: AnyStream, time: str, value: str, width: int, pact:
     """Rows (window_end int64, average float64), one for each window of `width` that had rows, at the window's end.
 
     A row at time t belongs to the window that ends at (t // width + 1) * width; rows may come in any order.
-    Without a pact, each worker averages its own rows. GraphError in a loop, whose times have no total order.
+    Without a pact, each worker averages its own rows. GraphError in a loop, whose times have no total order;
+    SchemaError for times that are not int64, for values that are no numbers, and for columns that may be null.
     """
     require_total_order("tumbling_average", stream.scope)
     require_rows("tumbling_average", stream)
+    require_int64("tumbling_average", stream.schema, time)
+    if not stream.schema.kind(value).is_plain:  # floats may be averaged, too
+        require_int64("tumbling_average", stream.schema, value)
     schema = Schema(window_end="int64", average="float64")
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

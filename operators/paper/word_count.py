@@ -36,7 +36,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, mechanism_of, own_record, times_asked
 from tokenring.operators.migrate import Leaving, Table, offer
-from tokenring.operators.rows import require_other_columns
+from tokenring.operators.rows import require_int64, require_other_columns
 from tokenring.operators.state import (
     KeyCounts,
     Keys,
@@ -283,10 +283,12 @@ def word_count(
 
     A row is counted once its time is finished, so what is emitted does not depend on the order of arrival. Exchanged
     by word; `local` counts each worker's rows by themselves instead. Memory: a cell a word, and rows not finished yet.
+    SchemaError for columns that are not int64, or may be null.
     """
     require_rows(name, stream)
     results = word, time, "count"
     require_other_columns(name, results)
+    require_int64(name, stream.schema, word, time)
     schema = Schema.of(dict.fromkeys(results, "int64"))
     pact = Pipeline() if local else Exchange(word, (word, time))
     way = mechanism_of(stream.scope)

@@ -9,6 +9,7 @@ with later(__name__):
     from tokenring.operators.rows.exchange import broadcast, exchange, hand_on
     from tokenring.operators.rows.filter import filter
     from tokenring.operators.rows.inspect import inspect
+    from tokenring.operators.rows.int64_columns import require_int64, require_whole
     from tokenring.operators.rows.iterate import iterate
     from tokenring.operators.rows.key_columns import (
         Column,
@@ -91,6 +92,8 @@ __all__ = [
     "read_first",
     "new_names",
     "rename",
+    "require_int64",
+    "require_whole",
     "rows_of",
     "rows_known",
     "said_of_aliases",

@@ -3,7 +3,7 @@
 from operator import index
 from typing import Any
 
-from tokenring.engine import MAX_TIME, Kind, Schema, SchemaError, UsageError
+from tokenring.engine import MAX_TIME, Kind, Schema, UsageError
 from tokenring.operators.durations import Span, span_of
 
 
@@ -28,14 +28,6 @@ def span_back(what: str, value: Span) -> int:
     if found < 0:
         raise UsageError(f"{what} must be 0 or more, not {value!r}")
     return found
-
-
-def require_whole(what: str, schema: Schema, column: str, said: str) -> None:
-    """SchemaError, saying `what` the column is for and what is `said` by it, if it holds no int64, or may be null."""
-    kind = str(schema.kind(column))
-    if kind != "int64":
-        cure = ".fill_null(...)" if kind == "int64?" else '.cast("int64")'
-        raise SchemaError(f"{what} is {kind}; {said} is int64, without nulls: say {cure} of it before")
 
 
 def became_nullable(before: Schema, after: Schema) -> list[str]:

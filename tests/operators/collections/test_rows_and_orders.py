@@ -256,11 +256,11 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: in_loop(rows, "v"), ("operator 'enter'", "at_round", "whole number", "'v'")),
         (
             lambda rows: in_loop(rows, tr.col("v").cast("float64")),
-            ("operator 'enter'", "at_round", "float64", "a round is int64", 'cast("int64")'),
+            ("operator 'enter'", "at_round", "float64", "a round must be int64", 'cast("int64")'),
         ),
         (
             lambda rows: in_loop(rows, tr.when(tr.col("v") > 1).then(5)),
-            ("operator 'enter'", "at_round", "int64?", "a round is int64", "fill_null"),
+            ("operator 'enter'", "at_round", "int64?", "a round must be int64", "fill_null"),
         ),
         (lambda rows: rows.top("k", "v", 0), ("operator 'top'", "1 or more", "not 0")),
         (lambda rows: rows.top("k", "w"), ("operator 'top'", "column 'w'", "columns are k, v")),

@@ -9,7 +9,22 @@ import pytest
 
 from tests.errors import Fact, raises
 from tokenring.engine import Schema, SchemaError, Scope, Stream
-from tokenring.operators import Count, aggregate, distinct, join, latest, look_up, running_average, select, top
+from tokenring.operators import (
+    Count,
+    aggregate,
+    arrange,
+    average_of_last,
+    best_offers,
+    distinct,
+    join,
+    latest,
+    look_up,
+    running_average,
+    select,
+    top,
+    tumbling_average,
+    word_count,
+)
 
 MISTAKES: dict[str, tuple[Callable[[Any], Any], Fact]] = {
     "a tuple for one": (
@@ -45,3 +60,37 @@ def test_what_is_no_column(mistake: str) -> None:
     stream: Stream = Scope("names").new_input(Schema("a b c"))[1]
     with raises(SchemaError, says):
         declare(stream)
+
+
+def _offers(intervals: Any, offers: Any, **others: str) -> Any:
+    columns = dict.fromkeys(("key", "start", "end", "threshold", "offer_key"), "n")
+    return best_offers(intervals, offers, **columns | {"payload": "p", "offer_time": "p", "offer_value": "m"} | others)
+
+
+WHOLE: dict[str, Callable[[Any, str], Any]] = {
+    "word_count": lambda s, x: word_count(s, x, "n"),
+    "word_count's time": lambda s, x: word_count(s, "n", x),
+    "running_average": lambda s, x: running_average(s, x, "n"),
+    "running_average's value": lambda s, x: running_average(s, "n", x),
+    "average_of_last": lambda s, x: average_of_last(s, "n", x, rows=2, order="n"),
+    "arrange": lambda s, x: arrange(s, x, "n"),
+    "arrange's change": lambda s, x: arrange(s, "n", x),
+    "look_up": lambda s, x: look_up(s, "n", select(s, "n", "m"), "y"),
+    "look_up's key": lambda s, x: look_up(select(s, "n"), "n", select(s, x, "n"), "y"),
+    "look_up's value": lambda s, x: look_up(select(s, "n"), "n", select(s, "n", x), "y"),
+    "best_offers": lambda s, x: _offers(s, s, start=x),
+    "best_offers' value": lambda s, x: _offers(s, select(s, "n", "p", x), offer_value=x),
+    "tumbling_average": lambda s, x: tumbling_average(s, x, "n", 5),
+    "tumbling_average's value": lambda s, x: tumbling_average(s, "n", x, 5),
+}
+
+
+@pytest.mark.parametrize("operator", WHOLE)
+@pytest.mark.parametrize(
+    ("kind", "cure"),
+    [("int64?", ".fill_null(...)"), ("string", '.cast("int64")'), ("timestamp?", '.cast("int64").fill_null(...)')],
+)
+def test_columns_whose_words_are_taken_for_int64_are_so(operator: str, kind: str, cure: str) -> None:
+    stream: Stream = Scope("kinds").new_input(Schema("n m p", x=kind))[1]
+    with raises(SchemaError, "operator", operator.split("'")[0], "column 'x'", kind, "must be int64", cure):
+        WHOLE[operator](stream, "x")

@@ -140,6 +140,21 @@ def test_conditions_that_are_functions_leave_columns_alone() -> None:
         assert [row[2:] for row in made.rows] == [(3, 1)]
 
 
+@pytest.mark.parametrize("window", [None, Tumbling("at", 2)])
+@pytest.mark.parametrize("made", [Count, Sum, Mean, ApproxQuantile])
+@pytest.mark.parametrize(
+    ("where", "fact"), [("at", "int64"), ("ratio", "float64"), ("name", "string"), ("none", "no column")]
+)
+def test_a_column_that_is_a_condition_is_bool(made: Any, where: str, fact: str, window: Any) -> None:
+    def declare(stream: Stream) -> Stream:
+        with raises(SchemaError, "operator 'aggregate'", "where=", repr(where), fact):
+            aggregate(stream, x=made("value", where=where), window=window)
+        return stream
+
+    with bench([Schema("value at", ratio="float64", name="string")], declare):
+        pass
+
+
 @pytest.mark.parametrize("window", [Tumbling("", 2), Sliding("", 4, 2), Session("", 2)])
 def test_a_window_may_be_of_a_column_without_a_name(window: Any) -> None:
     def declare(stream: Stream) -> Stream:
