@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError, table_of
+from tokenring.engine.columns import require_sound
 from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of
@@ -39,11 +40,12 @@ def read_arrow(
     uint64 or timestamp (ns); rows may be in any order, since all times are looked at first; or one time for all rows.
     Memory: the times; files are mapped, not read.
 
-    Raises SchemaError for columns that no kind holds, and for values that do not fit, naming column and row; UsageError
-    for a file that is missing or not Arrow's.
+    Raises SchemaError for columns that no kind holds, and for values that do not fit or are of a damaged file, naming
+    column and row; UsageError for a file that is missing or not Arrow's.
     """
     require_positive(name, batch_rows=batch_rows)
-    if isinstance(table, str | Path | list | tuple):
+    is_file = isinstance(table, str | Path | list | tuple)
+    if is_file:
         files = files_of(name, table, (".arrow", ".feather"))
         facts = facts_of(name, files, batch_rows=batch_rows)
         whole: Any = _mapped(name, files)
@@ -58,15 +60,23 @@ def read_arrow(
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         read = ReadColumns(chosen, wanted(), timing.column)
+        known: set[tuple[int, ...]] = set()
+
+        def sound(schema: Schema, arrow: Any) -> Batch:
+            if is_file:
+                require_sound(arrow, schema.names, known)
+            return read.batch_of(schema, arrow)
+
         first = share * batch_rows if position is None else position
         starts = range(first, whole.num_rows, batch_rows * shares)
         floors: list[Time | None] = [None] * len(starts)
         if timing.column is not None:
-            times = fitting(chosen.select([timing.column]), whole.slice(first), partial(_row_of, first)).columns[0]
+            of_time = chosen.select([timing.column])
+            times = fitting(of_time, whole.slice(first), partial(_row_of, first), sound).columns[0]
             floors = [*floors_after(block_minima(times, batch_rows)[::shares])]
         for start, floor in zip(starts, floors, strict=True):
             place = partial(_row_of, start)
-            batch = fitting(read.least, whole.slice(start, batch_rows), place, read.batch_of)
+            batch = fitting(read.least, whole.slice(start, batch_rows), place, sound)
             yield Piece(read.whole(parts_of(batch), batch.rows), floor, place, start + batch_rows * shares)
 
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=whole.num_rows)
@@ -176,7 +186,8 @@ def _mapped(name: str, files: list[str]) -> "pa.Table":
                 tables.append(pa.ipc.open_file(mapped, options=options).read_all())
             else:
                 tables.append(pa.ipc.open_stream(mapped, options=options).read_all())
-        except (pa.ArrowInvalid, OSError) as error:
+            tables[-1].validate()  # that buffers are as long as they must be, whatever is in them
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise UsageError(f"source {name!r}: {file} is {what}: {error}") from None
         if not tables[-1].schema.equals(tables[0].schema):
             here, first = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -291,6 +292,48 @@ def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
     file.write_bytes(octets)
     with raises(OperatorError, "source 'read_parquet'", "events.parquet", "row group 0", "CRC"):
         run(lambda scope: read_parquet(scope, file))
+
+
+LENGTH = len("text number 0000 of many")
+OFFSETS, INDICES = (10 * LENGTH, 11 * LENGTH, 12 * LENGTH), (10, 11, 12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout", "there", "instead"),
+    [
+        *[(pa.string(), "<3i", OFFSETS, (offset, *OFFSETS[1:])) for offset in (-100, 4, 600, 7300, 1 << 30)],
+        (pa.large_binary(), "<3q", OFFSETS, (1 << 60, *OFFSETS[1:])),
+        (pa.string_view(), "<i4sii", (LENGTH, b"text", 0, OFFSETS[0]), (LENGTH, b"text", 0, 1 << 30)),
+        *[(pa.dictionary(pa.int32(), pa.string()), "<3i", INDICES, (index, 11, 12)) for index in (-5, 400)],
+        (pa.dictionary(pa.int32(), pa.string()), "<3i", OFFSETS, (1 << 30, *OFFSETS[1:])),
+        (pa.run_end_encoded(pa.int32(), pa.string()), "<3i", INDICES, (10, 1 << 30, 12)),
+    ],
+)
+def test_arrow_files_that_point_out_of_themselves_are_errors(
+    tmp_path: Path, kind: pa.DataType, layout: str, there: tuple[Any, ...], instead: tuple[Any, ...]
+) -> None:
+    """Each in place of what it is: text, row and process are at stake."""
+    texts = pa.array([f"text number {row:04} of many" for row in range(300)], kind)
+    table, file = pa.table({"text": texts, "id": range(300)}), tmp_path / "damaged.arrow"
+    with pa.ipc.new_file(file, table.schema) as written:
+        written.write_table(table)
+    octets = file.read_bytes()
+    assert octets.count(struct.pack(layout, *there)) == 1
+    file.write_bytes(octets.replace(struct.pack(layout, *there), struct.pack(layout, *instead)))
+    with raises(OperatorError, "'read_arrow'", "row", "column 'text' is damaged"):
+        run(lambda scope: read_arrow(scope, file, batch_rows=70))
+    assert len(run(lambda scope: read_arrow(scope, file, columns=["id"])).rows) == 300, "what is read is looked at"
+
+
+def test_arrow_files_whose_buffers_are_too_short_are_no_sources(tmp_path: Path) -> None:
+    file, table = tmp_path / "short.arrow", pa.table({"at": range(300)})
+    with pa.ipc.new_file(file, table.schema) as written:
+        written.write_table(table)
+    there, instead = struct.pack("<4q", 0, 0, 0, 2400), struct.pack("<4q", 0, 0, 0, 8)
+    assert there in file.read_bytes(), "where its buffers of nulls and of numbers lie"
+    file.write_bytes(file.read_bytes().replace(there, instead))
+    with raises(UsageError, "source 'read_arrow'", str(file), "damaged", "too small"):
+        run(lambda scope: read_arrow(scope, file, time="at"))
 
 
 @pytest.mark.parametrize(
