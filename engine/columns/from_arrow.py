@@ -1,6 +1,6 @@
 """Arrow arrays as columns: by conversions that lose nothing; all else is a SchemaError that names the cast."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -61,8 +61,7 @@ def column_from(kind: Kind, values: Any, of_dictionary: OfDictionary | None = No
         values = values.storage
     while pa.types.is_run_end_encoded(values.type) or (pa.types.is_dictionary(values.type) and not kind.is_text):
         if pa.types.is_dictionary(values.type):
-            words = values.dictionary
-            values = (cast(words, pa.large_string()) if is_string(words.type) else words).take(values.indices)
+            values = _decoded(values)
         else:
             values = pa.compute.run_end_decode(values)
     if values.null_count and not kind.nullable:
@@ -76,6 +75,49 @@ def column_from(kind: Kind, values: Any, of_dictionary: OfDictionary | None = No
         return np.require(words, requirements=["C", "A"]), None
     require_values(kind, np.where(nulls, 0, words))  # what stands where there is nothing may be anything
     return np.where(nulls, kind.null_word(), words), None
+
+
+def require_sound(arrow: Any, names: Sequence[str], known: set[tuple[int, ...]]) -> None:
+    """SchemaError where columns of an Arrow table or record batch point out of their own memory, as those of a damaged
+    file may. Whether text is UTF-8 is not looked at.
+
+    known: the addresses of what has been looked at and is shared by rows to come; more are added. It must stay there.
+    """
+    import pyarrow as pa
+
+    for name in names:
+        values = arrow.column(name)
+        try:
+            for array in getattr(values, "chunks", [values]):
+                _validate(array, known)
+        except pa.ArrowException as error:
+            raise SchemaError(f"column {name!r} is damaged: {error}") from None
+
+
+def _validate(array: Any, known: set[tuple[int, ...]]) -> None:
+    """Raises ArrowException."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if types.is_dictionary(array.type):
+        pa.DictionaryArray.from_arrays(array.indices, array.dictionary)  # which looks at the indices
+        array = array.dictionary
+    elif not types.is_run_end_encoded(array.type):
+        if is_string(array.type) or is_binary(array.type):
+            _as_bytes(array).validate(full=True)
+        return
+    shared = tuple([buffer.address for buffer in array.buffers() if buffer is not None])
+    if shared not in known:
+        _as_bytes(array).validate(full=True)
+        known.add(shared)
+
+
+def _as_bytes(array: Any) -> Any:
+    """Texts as what they are to a validation that does not read them."""
+    import pyarrow as pa
+
+    binary = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    return array.view(binary[array.type]) if array.type in binary else array
 
 
 # Not by `to_numpy`, `fill_null`, `is_null`, `pa.array` or an array's own `cast`, which load pandas at their first use,
@@ -163,11 +205,21 @@ def _one_array(values: Any) -> Any:
         return values
     if values.num_chunks == 1:
         return values.chunk(0)
+    if pa.types.is_dictionary(values.type) and any([chunk.dictionary.null_count for chunk in values.chunks]):
+        values = pa.chunked_array([_decoded(chunk) for chunk in values.chunks])  # Arrow makes no one of such
     if pa.types.is_string(values.type):  # of 32-bit offsets, which all chunks together may exceed
         values = cast(values, pa.large_string())
     elif pa.types.is_binary(values.type):
         values = cast(values, pa.large_binary())
     return values.combine_chunks()
+
+
+def _decoded(values: Any) -> Any:
+    """A dictionary's values, each in its rows."""
+    import pyarrow as pa
+
+    words = values.dictionary
+    return (cast(words, pa.large_string()) if is_string(words.type) else words).take(values.indices)
 
 
 def _converted(kind: Kind, values: Any) -> Any:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
-from os.path import isfile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -12,7 +11,7 @@ import orjson
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
-from tokenring.operators.sources.arrow_tables import fitting, schema_of
+from tokenring.operators.sources.arrow_tables import fitting, one_schema, schema_of
 from tokenring.operators.sources.feeder import (
     Piece,
     Position,
@@ -105,10 +104,7 @@ def read_parquet(
         schema_of(name, footer.schema.to_arrow_schema(), schema, columns, nullable, file)
         for file, footer in zip(files, footers, strict=True)
     ]
-    for file, other in zip(files, schemas, strict=True):
-        if other != schemas[0]:
-            raise SchemaError(f"source {name!r}: {file} has {other!r}, {files[0]} has {schemas[0]!r}; give schema=")
-    chosen = schemas[0]
+    chosen = one_schema(name, files, schemas)
     timing = Timing(name, chosen, time, disorder, late)
     groups = [
         group
@@ -145,8 +141,10 @@ def read_parquet(
                     yield from _read(group, footer, columns, timing.column, floor, at_once, number, behind)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
-                what = f"damaged in row group {group.number}" if isfile(group.file) else "no file any more"
-                raise UsageError(f"source {name!r}: {group.file} is {what}: {said}") from None
+                what = f"{group.file} is damaged in row group {group.number}"
+                if isinstance(error, FileNotFoundError):
+                    what = f"{group.file} is gone"
+                raise UsageError(f"source {name!r}: {what}: {said}") from None
 
     rows = sum([group.rows for group in groups])
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=rows)

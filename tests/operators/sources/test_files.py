@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -338,6 +339,61 @@ def test_a_page_that_its_checksum_disowns_is_an_error(tmp_path: Path) -> None:
         run(lambda scope: read_parquet(scope, file))
 
 
+LENGTH = len("text number 0000 of many")
+OFFSETS, INDICES = (10 * LENGTH, 11 * LENGTH, 12 * LENGTH), (10, 11, 12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout", "there", "instead"),
+    [
+        *[(pa.string(), "<3i", OFFSETS, (offset, *OFFSETS[1:])) for offset in (-100, 4, 600, 7300, 1 << 30)],
+        (pa.large_binary(), "<3q", OFFSETS, (1 << 60, *OFFSETS[1:])),
+        (pa.string_view(), "<i4sii", (LENGTH, b"text", 0, OFFSETS[0]), (LENGTH, b"text", 0, 1 << 30)),
+        *[(pa.dictionary(pa.int32(), pa.string()), "<3i", INDICES, (index, 11, 12)) for index in (-5, 400)],
+        (pa.dictionary(pa.int32(), pa.string()), "<3i", OFFSETS, (1 << 30, *OFFSETS[1:])),
+        (pa.run_end_encoded(pa.int32(), pa.string()), "<3i", INDICES, (10, 1 << 30, 12)),
+    ],
+)
+def test_arrow_files_that_point_out_of_themselves_are_errors(
+    tmp_path: Path, kind: pa.DataType, layout: str, there: tuple[Any, ...], instead: tuple[Any, ...]
+) -> None:
+    """Each in place of what it is: text, row and process are at stake."""
+    texts = pa.array([f"text number {row:04} of many" for row in range(300)], kind)
+    table, file = pa.table({"text": texts, "id": range(300)}), tmp_path / "damaged.arrow"
+    with pa.ipc.new_file(file, table.schema) as written:
+        written.write_table(table)
+    octets = file.read_bytes()
+    assert octets.count(struct.pack(layout, *there)) == 1
+    file.write_bytes(octets.replace(struct.pack(layout, *there), struct.pack(layout, *instead)))
+    with raises(OperatorError, "'read_arrow'", "row", "column 'text' is damaged"):
+        run(lambda scope: read_arrow(scope, file, batch_rows=70))
+    assert len(run(lambda scope: read_arrow(scope, file, columns=["id"])).rows) == 300, "what is read is looked at"
+
+
+def test_arrow_files_whose_buffers_are_too_short_are_no_sources(tmp_path: Path) -> None:
+    file, table = tmp_path / "short.arrow", pa.table({"at": range(300)})
+    with pa.ipc.new_file(file, table.schema) as written:
+        written.write_table(table)
+    there, instead = struct.pack("<4q", 0, 0, 0, 2400), struct.pack("<4q", 0, 0, 0, 8)
+    assert there in file.read_bytes(), "where its buffers of nulls and of numbers lie"
+    file.write_bytes(file.read_bytes().replace(there, instead))
+    with raises(UsageError, "source 'read_arrow'", str(file), "damaged", "too small"):
+        run(lambda scope: read_arrow(scope, file, time="at"))
+
+
+def test_a_parquet_file_that_is_gone_is_not_called_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "events.parquet"
+    pq.write_table(TABLE, file)
+
+    def declare(scope: Scope) -> Stream:
+        rows = read_parquet(scope, file)
+        file.unlink()
+        return rows
+
+    with raises(OperatorError, "source 'read_parquet'", f"{file} is gone"):
+        run(declare)
+
+
 @pytest.mark.parametrize(
     ("row", "value", "schema", "more", "said"),
     [
@@ -360,6 +416,66 @@ def test_the_row_that_does_not_fit_is_named(
         run(lambda scope: read_parquet(scope, tmp_path, schema=schema, **more))
     with raises(OperatorError, "'read_arrow'", f"row {row}: column 'a'", said):
         run(lambda scope: read_arrow(scope, table, schema=schema, **{"batch_rows": 300} | more))
+
+
+def write_arrow(tables: list[pa.Table], folder: Path) -> list[Path]:
+    """Tables as files, in order."""
+    files = [folder / f"{number}.arrow" for number in range(len(tables))]
+    for file, table in zip(files, tables, strict=True):
+        with pa.ipc.new_file(file, table.schema) as written:
+            written.write_table(table)
+    return files
+
+
+OF_TYPES = {
+    "order": (pa.table({"b": ["z"], "a": [3]}), False),
+    "nullable": (pa.table({"a": [3], "b": ["z"]}, pa.schema([pa.field("a", "int64", False), ("b", "string")])), True),
+    "width": (pa.table({"a": pa.array([3], "int32"), "b": pa.array(["z"], "large_string")}), True),
+    "dictionary": (pa.table({"a": [3], "b": pa.array(["z"]).dictionary_encode()}), True),
+    "nothing but nulls": (pa.table({"a": [3], "b": pa.nulls(1)}), False),
+    "more": (pa.table({"a": [3], "c": [1], "b": ["z"]}), False),
+}
+
+
+@pytest.mark.parametrize("difference", OF_TYPES)
+@pytest.mark.parametrize("batch_rows", [1, 2, 100])
+def test_arrow_files_of_other_types_have_the_columns_of_one_schema(
+    tmp_path: Path, difference: str, batch_rows: int
+) -> None:
+    """Without schema= where they are of the same kinds, and with it else, whichever comes first."""
+    other, is_alike = OF_TYPES[difference]
+    usual, empty = pa.table({"a": [1, 2], "b": ["x", "y"]}), pa.table({"a": [1], "b": ["x"]}).slice(0, 0)
+    rows = [(1, "x"), (2, "y"), (3, other["b"][0].as_py())]
+    for tables, expected in (([usual, empty, other], rows), ([other, usual, empty], [*rows[2:], *rows[:2]])):
+        files = write_arrow(tables, tmp_path)
+
+        def read(scope: Scope, files: list[Path] = files, **more: Any) -> Stream:
+            return read_arrow(scope, files, time="a", batch_rows=batch_rows, **more)
+
+        sent = run(lambda scope, read=read: read(scope, schema=Schema(a="int64", b="string?")))
+        assert sent.values == expected
+        if is_alike:
+            assert run(read).values == expected
+        else:
+            with raises(SchemaError, "source 'read_arrow'", ".arrow", "schema"):
+                run(read)
+
+
+def test_rows_of_arrow_files_are_those_of_a_file(tmp_path: Path) -> None:
+    files = write_arrow([pa.table({"a": pa.array(of, "int64")}) for of in ([1, 2], [], [3, 4, None])], tmp_path)
+    with raises(OperatorError, f"{files[2]} row 2: column 'a'", "null"):
+        run(lambda scope: read_arrow(scope, files, schema=Schema("a")))
+
+
+@pytest.mark.parametrize("read", [read_arrow, read_parquet])
+def test_the_file_whose_column_is_of_no_kind_is_named(tmp_path: Path, read: Callable[..., Stream]) -> None:
+    tables = [pa.table({"a": [3], "b": ["x"]}), pa.table({"a": [3], "b": pa.nulls(1)})]
+    files = write_arrow(tables, tmp_path)
+    if read is read_parquet:
+        for file, table in zip(files, tables, strict=True):
+            pq.write_table(table, file)
+    with raises(SchemaError, f"{files[1]} column 'b'", "null", "columns="):
+        run(lambda scope: read(scope, files))
 
 
 def test_a_zone_that_is_lost_is_said(tmp_path: Path) -> None:
