@@ -1,7 +1,6 @@
 """Probes: handles to a stream's frontier, for whoever feeds the dataflow or waits for its results."""
 
 from collections.abc import Callable
-from operator import index
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -115,20 +114,18 @@ class Probe:
     def less_than(self, time: Any) -> bool:
         """Whether a time before `time` may still appear. UsageError for what is no time of the stream's scope."""
         try:
-            if self._depth > 1:
-                return bool(self.frontier.less_than(as_time(time, self._depth)))
-            return bool(self.frontier < index(time))
+            at = as_time(time, self._depth)
         except TypeError:
             raise self._no_time(time) from None
+        return bool(self.frontier.less_than(at) if self._depth > 1 else self.frontier < at)
 
     def less_equal(self, time: Any) -> bool:
         """Whether `time`, or one before it, may still appear. UsageError for what is no time of the stream's scope."""
         try:
-            if self._depth > 1:
-                return bool(self.frontier.less_equal(as_time(time, self._depth)))
-            return bool(self.frontier <= index(time))
+            at = as_time(time, self._depth)
         except TypeError:
             raise self._no_time(time) from None
+        return bool(self.frontier.less_equal(at) if self._depth > 1 else self.frontier <= at)
 
     def _no_time(self, time: object) -> UsageError:
         a_time = "an integer" if self._depth == 1 else f"a tuple of {self._depth} integers"

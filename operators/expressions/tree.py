@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, SchemaError, UsageError
+from tokenring.engine.arguments import is_whole
 from tokenring.operators.durations import Span, nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
 from tokenring.operators.expressions.node import Node
@@ -257,7 +258,7 @@ class Expression(Node):
     def split_part(self, separator: str, index: int) -> "Expression":
         """The part of that number between separators, from 1 as in SQL; null where there are fewer parts. SchemaError
         for a number below 1."""
-        if not isinstance(index, int) or index < 1:
+        if not is_whole(index) or index < 1:
             raise SchemaError(f"split_part counts parts from 1, as SQL does: {index!r} is none")
         return _text("split_part", self, separator, index)
 

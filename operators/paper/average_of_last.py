@@ -19,6 +19,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.arguments import is_whole
 from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, offer
@@ -74,7 +75,7 @@ def average_of_last(
     needed = tuple(dict.fromkeys((key, value, *ordered)))
     if key == value:
         raise SchemaError(f"operator {name!r}: key and value are the same column {key!r}")
-    if not ordered or rows < 1:
+    if not ordered or not is_whole(rows) or rows < 1:
         raise SchemaError(f"operator {name!r}: order names at least the time column, and rows is at least 1")
     for column in needed:
         if str(stream.schema.kind(column)) != "int64":

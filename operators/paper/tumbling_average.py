@@ -11,6 +11,7 @@ import numpy as np
 from sortedcontainers import SortedDict
 
 from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Pact, Schema, Token
+from tokenring.engine.arguments import whole_number
 from tokenring.operators.migrate import staying
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_total_order
@@ -24,6 +25,7 @@ def tumbling_average(stream: AnyStream, time: str, value: str, width: int, pact:
     """
     require_total_order("tumbling_average", stream.scope)
     require_rows("tumbling_average", stream)
+    width = whole_number("operator 'tumbling_average'", "width", width)
     schema = Schema(window_end="int64", average="float64")
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

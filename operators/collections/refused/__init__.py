@@ -3,13 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.collections.refused.arguments import (
-        as_null,
-        became_nullable,
-        require_whole,
-        span_back,
-        whole_number,
-    )
+    from tokenring.operators.collections.refused.arguments import as_null, became_nullable, require_whole, span_back
     from tokenring.operators.collections.refused.elsewhere import no_method
 
 __all__ = [
@@ -18,5 +12,4 @@ __all__ = [
     "no_method",
     "require_whole",
     "span_back",
-    "whole_number",
 ]

@@ -1,0 +1,35 @@
+"""What callers give, looked at before anything runs, so that a mistake is named where it was made."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from tokenring.engine.errors import UsageError
+
+
+def as_integer(value: Any) -> int:
+    """A whole number as Python's; TypeError for what is none, a bool among it."""
+    if isinstance(value, bool):
+        raise TypeError(f"{value!r} is no whole number")
+    return index(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number, Python's or numpy's: no bool."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def whole_number(who: str, argument: str, value: Any, least: int | None = 1, most: int = 2**62 - 1) -> int:
+    """A whole number that an argument says, from `least` to `most`, as Python's; or, without `least`, any but 0 that is
+    no greater, either way. UsageError, naming both, for another."""
+    try:
+        found = as_integer(value)
+    except TypeError:
+        found = None
+    if found is None or abs(found) > most or (found == 0 if least is None else found < least):
+        said = "above or below 0" if least is None else f"{least} or more"
+        if found is not None and abs(found) > most:
+            said = f"from {-most if least is None else least} to {most}"
+        raise UsageError(f"{who}: {argument} must be a whole number, {said}, not {value!r}")
+    return found
