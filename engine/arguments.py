@@ -33,3 +33,10 @@ def whole_number(who: str, argument: str, value: Any, least: int | None = 1, mos
             said = f"from {-most if least is None else least} to {most}"
         raise UsageError(f"{who}: {argument} must be a whole number, {said}, not {value!r}")
     return found
+
+
+def require_flags(who: str, **flags: Any) -> None:
+    """UsageError, naming it, for a flag that is not True or False: any text would pass for True."""
+    for what, flag in flags.items():
+        if not isinstance(flag, bool | np.bool_):
+            raise UsageError(f"{who}: {what} must be True or False, not {flag!r}")

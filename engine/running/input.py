@@ -6,6 +6,7 @@ from threading import get_ident
 from types import CodeType
 from typing import Any, Protocol
 
+from tokenring.engine.arguments import require_flags
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data import OutputPort
 from tokenring.engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError, TokenError
@@ -148,6 +149,7 @@ class InputHandle:
         token = self._open_token("send on")
         assert self._port is not None
         if block:
+            require_flags(f"cannot send on {self.describe()}", block=block)
             self._room.wait(self.describe())
         if not isinstance(batch, Batch):
             try:

@@ -21,6 +21,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.arguments import require_flags
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
@@ -283,6 +284,7 @@ def word_count(
     A row is counted once its time is finished, so what is emitted does not depend on the order of arrival. Exchanged
     by word; `local` counts each worker's rows by themselves instead. Memory: a cell a word, and rows not finished yet.
     """
+    require_flags(f"operator {name!r}", local=local)
     require_rows(name, stream)
     schema = Schema.of(dict.fromkeys((word, time, "count"), "int64"))
     pact = Pipeline() if local else Exchange(word, (word, time))

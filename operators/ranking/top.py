@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
-from tokenring.engine.arguments import is_whole
+from tokenring.engine.arguments import is_whole, require_flags
 from tokenring.operators import collections
 from tokenring.operators.aggregates import Needed, Show, as_named, first_that_change, rankable, require_alone, windowed
 from tokenring.operators.expressions import col, lit
@@ -79,6 +79,7 @@ def top(
     order they came in; among equals in all else, by their other columns.
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
+    require_flags(f"operator {name!r}", largest=largest, changes=changes)
     require_rows(name, stream)
     if changes:
         require_alone(name, emit=emit)

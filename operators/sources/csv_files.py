@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
+from tokenring.engine.arguments import require_flags
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.csv_rows import CsvRows
@@ -70,6 +71,7 @@ def read_csv(
     missing.
     """
     require_schema(name, schema)
+    require_flags(f"source {name!r}", header=header, quoted_newlines=quoted_newlines)
     require_positive(name, block_bytes=block_bytes)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise UsageError(f"source {name!r}: delimiter must be one ASCII character, no quote or newline: {delimiter!r}")

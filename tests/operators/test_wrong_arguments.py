@@ -43,3 +43,35 @@ def refused(call: Callable[[Stream], Any], *said: Fact) -> None:
 )  # fmt: skip
 def test_a_bool_is_no_number(call: Callable[[Stream], Any], said: Fact) -> None:
     refused(call, said)
+
+
+COUNT = tr.Count().alias("c")
+WINDOW = tr.Tumbling("m", 10)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rows: rows.aggregate("n", COUNT, window=WINDOW, late="no"), ("operator 'aggregate'", "late", "'no'")),
+        (lambda rows: rows.aggregate("n", COUNT, changes="no"), ("operator 'aggregate'", "changes", "'no'")),
+        (lambda rows: rows.join(given(), on="n", changes="no"), ("operator 'join'", "changes", "'no'")),
+        (lambda rows: rows.last_by("n", order="m", changes=0), ("operator 'last_by'", "changes", "not 0")),
+        (lambda rows: rows.top("n", order="m", k=1, largest="no"), ("operator 'top'", "largest", "'no'")),
+        (lambda rows: rows.collection().top("n", "m", largest="no"), ("operator 'top'", "largest", "'no'")),
+        (lambda rows: rows.collection().top("n", "m", largest=["no"]), ("operator 'top'", "largest", "'no'")),
+        (lambda rows: rows.for_each(print, in_order="no"), ("operator 'for_each'", "in_order", "'no'")),
+        (lambda rows: rows.word_count("n", "m", local="no"), ("operator 'word_count'", "local", "'no'")),
+        (lambda rows: rows.scope.from_generator(ROWS, list, live="no"), ("source 'from_generator'", "live", "'no'")),
+        (lambda rows: rows.scope.read_csv("x", ROWS, header=0), ("source 'read_csv'", "header", "not 0")),
+        (lambda rows: rows.scope.read_csv("x", ROWS, quoted_newlines="no"), ("source 'read_csv'", "quoted_newlines")),
+        (lambda rows: rows.scope.read_csv("x", ROWS, late="no"), ("source 'read_csv'", "late", "'no'")),
+        (lambda rows: rows.rename(False), ("operator 'rename'", "mapping", "not False")),
+        (lambda rows: tr.Config(pin="no"), ("pin", "'no'")),
+        (lambda rows: tr.Config(checks={}), ("checks", "{}")),
+        (lambda rows: tr.Config(start=[]), ("start", "[]")),
+        (lambda rows: tr.Config().with_options(workers=0.0), ("workers", "0.0")),
+        (lambda rows: tr.Config().with_options(workers=""), ("workers", "''")),
+    ],
+)  # fmt: skip
+def test_a_flag_is_true_or_false(call: Callable[[Stream], Any], said: Fact) -> None:
+    refused(call, said)
