@@ -1,5 +1,6 @@
 """What callers give, looked at before anything runs, so that a mistake is named where it was made."""
 
+from math import isfinite
 from operator import index
 from typing import Any
 
@@ -33,6 +34,11 @@ def whole_number(who: str, argument: str, value: Any, least: int | None = 1, mos
             said = f"from {-most if least is None else least} to {most}"
         raise UsageError(f"{who}: {argument} must be a whole number, {said}, not {value!r}")
     return found
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number, Python's or numpy's, with a fraction or not: no bool, no NaN, not infinite."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and isfinite(value)
 
 
 def require_flags(who: str, **flags: Any) -> None:
