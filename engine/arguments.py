@@ -46,3 +46,9 @@ def require_flags(who: str, **flags: Any) -> None:
     for what, flag in flags.items():
         if not isinstance(flag, bool | np.bool_):
             raise UsageError(f"{who}: {what} must be True or False, not {flag!r}")
+
+
+def require_function(who: str, what: str, function: Any) -> None:
+    """UsageError, naming it, for what cannot be called."""
+    if not callable(function):
+        raise UsageError(f"{who}: {what} must be a function, not {function!r}")

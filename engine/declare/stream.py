@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from tokenring.engine.arguments import require_function
 from tokenring.engine.columns import Schema
 from tokenring.engine.errors import GraphError, NoSuchMethodError
 from tokenring.engine.graph import (
@@ -53,6 +54,8 @@ class Stream:
         It costs a function call for a batch and nothing else: no location, no queue, no token, no run of its own. It
         runs wherever the batch is sent, before any exchange. The stream's frontier is that of the output it begins at.
         """
+        if not hasattr(function, "fused"):
+            require_function(f"operator {name!r}", "function", function)
         scope = self.scope
         scope.require_open()
         stages = scope.graph.stages

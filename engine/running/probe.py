@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from tokenring.engine.arguments import require_flags, require_function
 from tokenring.engine.data import in_words
 from tokenring.engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError, UsageError
 from tokenring.engine.graph import Location
@@ -59,6 +60,7 @@ class Probe:
 
     def listen(self, is_so: bool) -> None:
         """Let listeners of a quiet probe be told of its moves from now on, or no more."""
+        require_flags(f"a probe (declared at {self.declared_at})", is_so=is_so)
         if not self._finished:
             self._require_tracker().set_holding(self.number, is_so)
 
@@ -137,6 +139,7 @@ class Probe:
 
     def on_advance(self, listener: Callable[[], None]) -> None:
         """Call `listener` (typically a context's `activate`) whenever the frontier moves on this worker."""
+        require_function(f"a probe (declared at {self.declared_at})", "listener", listener)
         self._listeners.append(listener)
         self._name()
 

@@ -75,3 +75,30 @@ WINDOW = tr.Tumbling("m", 10)
 )  # fmt: skip
 def test_a_flag_is_true_or_false(call: Callable[[Stream], Any], said: Fact) -> None:
     refused(call, said)
+
+
+@pytest.mark.filterwarnings("ignore::tokenring.operators.RowwiseWarning")
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rows: rows.filter_batches(None), ("operator 'filter_batches'", "keep")),
+        (lambda rows: rows.filter_rows(None), ("operator 'filter_rows'", "keep")),
+        (lambda rows: rows.map_rows(ROWS, None), ("operator 'map_rows'", "function")),
+        (lambda rows: rows.flat_map_rows(ROWS, None), ("operator 'flat_map_rows'", "function")),
+        (lambda rows: rows.reduce("n", None, tr.Schema("x")), ("operator 'reduce'", "function")),
+        (lambda rows: rows.inspect("x"), ("operator 'inspect'", "not 'x'")),
+        (lambda rows: rows.with_arrival(clock=None), ("operator 'with_arrival'", "clock")),
+        (lambda rows: rows.collection().map_batches(ROWS, None), ("operator 'map_batches'", "function")),
+        (lambda rows: rows.collection().flat_map(ROWS, None), ("operator 'flat_map'", "function")),
+        (lambda rows: rows.apply("x", ROWS, None), ("operator 'x'", "function")),
+        (lambda rows: rows.unary("x", ROWS, None), ("operator 'x'", "constructor")),
+        (lambda rows: rows.binary(rows, "x", ROWS, None), ("operator 'x'", "constructor")),
+        (lambda rows: rows.sink("x", None), ("operator 'x'", "constructor")),
+        (lambda rows: rows.operator("x").build_compiled(None), ("operator 'x'", "constructor")),
+        (lambda rows: rows.probe().on_advance(None), ("a probe (declared at", "listener")),
+        (lambda rows: rows.collection().arrange("n").export("v").subscribe(heard=5), ("view 'v'", "heard", "not 5")),
+        (lambda rows: rows.probe().listen("x"), ("a probe (declared at", "is_so", "'x'")),
+    ],
+)  # fmt: skip
+def test_a_function_can_be_called(call: Callable[[Stream], Any], said: Fact) -> None:
+    refused(call, said)
