@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine.errors import UsageError
+from tokenring.engine.errors import GraphError, SchemaError, UsageError
 
 
 def as_integer(value: Any) -> int:
@@ -52,3 +52,24 @@ def require_function(who: str, what: str, function: Any) -> None:
     """UsageError, naming it, for what cannot be called."""
     if not callable(function):
         raise UsageError(f"{who}: {what} must be a function, not {function!r}")
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is text that can be written: half of a surrogate pair is no character."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def require_name(of: str, name: Any) -> None:
+    """GraphError for the name `of` an operator, say, that is no text."""
+    if not is_text(name):
+        raise GraphError(f"the name of {of} is text, not {name!r}")
+
+
+def require_column(who: str, **names: Any) -> None:
+    """SchemaError for what a column of the result cannot be called."""
+    for what, name in names.items():
+        if not is_text(name):
+            raise SchemaError(f"{who}: {what} is the name of a column, which is text, not {name!r}")

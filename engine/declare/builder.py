@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from sys import intern
 from typing import TYPE_CHECKING, Generic
 
-from tokenring.engine.arguments import require_function
+from tokenring.engine.arguments import require_function, require_name
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import Made_co, Stream
 from tokenring.engine.errors import GraphError, SchemaError
@@ -34,8 +34,7 @@ class OperatorBuilder(Generic[Made_co]):
 
     def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
         scope.require_open()
-        if not isinstance(name, str):
-            raise GraphError(f"the name of an operator is text, not {name!r}")
+        require_name("an operator", name)
         if notify not in [*Notify]:
             raise GraphError(f"operator {name!r}: notify is one of {', '.join(Notify)}, not {notify!r}")
         self._scope = scope

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import GraphError, Loop, Notify, Pipeline, Schema, SchemaError
-from tokenring.engine.arguments import whole_number
+from tokenring.engine.arguments import require_column, whole_number
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import build_arranging, spread_by_key
 from tokenring.operators.collections.functions import Function
@@ -325,6 +325,7 @@ class Collection(Rows):
 
         GraphError in a loop; SchemaError for a column of one of these names.
         """
+        require_column(f"operator {name!r}", time=time, times=times)
         scope = self.stream.scope
         if scope.root is not scope:
             raise GraphError(f"changes are told, but not in {scope.describe()}: leave() the loop first")
@@ -348,6 +349,7 @@ class Collection(Rows):
         """For each time at which the row of a key changes, the new one, in a stream of the scope's class; or the key
         and nulls, where there is none any more, which the column `deleted` says. Under recovery each is told once, as
         `changes` are. UsageError (as OperatorError) for a key of several rows, naming it."""
+        require_column(f"operator {name!r}", time=time, deleted=deleted)
         require_integer_times(self.stream.scope, "upserts are told", "leave() the loop first")
         made = to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)
         return self.rejected.is_handed_out(handed_out_once(made, time, name))

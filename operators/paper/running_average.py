@@ -168,6 +168,8 @@ def running_average(
     if key == value:
         raise SchemaError(f"{name}: key and value are the same column {key!r}")
     require_rows(name, stream)
+    if key not in stream.schema.positions:
+        raise SchemaError(f"operator {name!r}: {stream.schema.missing(key)}")
     if latest is not None:
         require_total_order(f"{name}, latest=", stream.scope)
     schema = Schema.of(dict.fromkeys((key, "average", "count"), "int64"))

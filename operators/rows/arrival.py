@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
-from tokenring.engine.arguments import require_function
+from tokenring.engine.arguments import require_column, require_function
 from tokenring.engine.compiled import (
     CompiledStage,
     StageBeginning,
@@ -45,6 +45,7 @@ def with_arrival(
     SchemaError for a column that is there already.
     """
     require_function(f"operator {name!r}", "clock", clock)
+    require_column(f"operator {name!r}", column=column)
     if column in stream.schema.positions:
         raise SchemaError(f"operator {name!r}: column {column!r} is there already; call the arrival otherwise")
     schema = Schema.of(stream.schema.spec() | {column: "int64"})

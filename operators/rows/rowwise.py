@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
-from tokenring.engine.arguments import require_function
+from tokenring.engine.arguments import require_function, require_name
 
 Row = dict[str, Any]
 """A row by column names, in Python's own values: None where null, timestamps as int ns since 1970."""
@@ -111,6 +111,7 @@ def _require_rows(given: Sequence[Any], rows: Sequence[Any]) -> None:
 
 
 def _warn(name: str, cure: str) -> None:
+    require_name("an operator", name)
     warnings.warn(
         f"operator {name!r} calls a Python function for each row: about a microsecond a row, some hundred times what "
         f"columns take. Quicker: {cure}. To silence this: "

@@ -102,3 +102,78 @@ def test_a_flag_is_true_or_false(call: Callable[[Stream], Any], said: Fact) -> N
 )  # fmt: skip
 def test_a_function_can_be_called(call: Callable[[Stream], Any], said: Fact) -> None:
     refused(call, said)
+
+
+NO_NAMES = (5, None, b"x", "\ud800")
+
+
+def body(rows: Stream) -> tuple[Stream, Stream]:
+    """Of a loop."""
+    return rows.filter("n", ">", 1), rows
+
+
+def looped(rows: Stream, name: Any) -> None:
+    with rows.scope.loop(name):
+        pass
+
+
+def in_region(rows: Stream, name: Any) -> None:
+    with rows.scope.region(name):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::tokenring.operators.RowwiseWarning")
+@pytest.mark.parametrize("name", NO_NAMES, ids=repr)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rows, name: rows.map_rows(ROWS, dict, name=name),
+        lambda rows, name: rows.filter("n", ">", 1, name=name),
+        lambda rows, name: rows.filter_batches(len, name=name),
+        lambda rows, name: rows.branch(col("n") > 1, name=name),
+        lambda rows, name: rows.partition(2, col("n"), name=name),
+        lambda rows, name: rows.drop_columns("n", name=name),
+        lambda rows, name: rows.with_arrival(name=name),
+        lambda rows, name: rows.iterate(body, name=name),
+        lambda rows, name: rows.limited(lambda part: part, name=name),
+        lambda rows, name: rows.apply(name, ROWS, len),
+        lambda rows, name: rows.collection().map_batches(ROWS, len, name=name),
+        lambda rows, name: rows.union(rows, name=name),
+        lambda rows, name: rows.scope.feedback(ROWS, name=name),
+        looped,
+        in_region,
+    ],
+)
+def test_a_name_is_text(call: Callable[[Stream, Any], Any], name: Any) -> None:
+    refused(lambda rows: call(rows, name), "the name of", f"not {name!r}")
+
+
+@pytest.mark.parametrize("name", [5, b"x", "\ud800"], ids=repr)
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda rows, name: rows.aggregate("n", COUNT, window=tr.Tumbling("m", 10, start=name)),
+            ("operator 'aggregate'", "start"),
+        ),
+        (lambda rows, name: rows.with_arrival(name), ("operator 'with_arrival'", "column")),
+        (lambda rows, name: rows.collection().to_upserts("n", time=name), ("operator 'to_upserts'", "time")),
+        (lambda rows, name: rows.collection().changes(time=name), ("operator 'changes'", "time")),
+        (lambda rows, name: tr.Schema.of({name: "int64"}), "the name of a column"),
+    ],
+)
+def test_what_a_column_is_called_is_text(call: Callable[[Stream, Any], Any], said: Fact, name: Any) -> None:
+    refused(lambda rows: call(rows, name), said, f"not {name!r}")
+
+
+@pytest.mark.filterwarnings("ignore::tokenring.operators.RowwiseWarning")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rows: rows.map_rows("n", dict, name="op"),
+        lambda rows: rows.flat_map_rows("n", dict, name="op"),
+        lambda rows: rows.apply("op", "n", len),
+    ],
+)
+def test_rows_that_are_made_have_a_schema(call: Callable[[Stream], Any]) -> None:
+    refused(call, "operator 'op'", "Schema", "not 'n'")
