@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tokenring as tr
 from tests.errors import Fact, raises
 from tokenring import Stream, col
+from tokenring.operators.state import grown
 
 ROWS = tr.Schema("n m", f="float64", s="string")
 
@@ -177,3 +181,28 @@ def test_what_a_column_is_called_is_text(call: Callable[[Stream, Any], Any], sai
 )
 def test_rows_that_are_made_have_a_schema(call: Callable[[Stream], Any]) -> None:
     refused(call, "operator 'op'", "Schema", "not 'n'")
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, math.nan, math.inf, "5", Decimal("1.5"), 2**64], ids=repr)
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rows, number: tr.Throttle(number), ("a throttle", "batches")),
+        (lambda rows, number: tr.Throttle(size_bytes=number), ("a throttle", "size_bytes")),
+        (lambda rows, number: rows.scope.engine_events(every_ns=number), ("source 'engine_events'", "every_ns")),
+        (lambda rows, number: rows.to_parquet("/x", row_group_rows=number), ("'to_parquet'", "row_group_rows")),
+        (lambda rows, number: rows.to_arrow_files("/x", rows_at_once=number), ("'to_arrow_files'", "rows_at_once")),
+        (lambda rows, number: rows.to_json_lines("/x", rows_at_once=number), ("'to_json_lines'", "rows_at_once")),
+        (lambda rows, number: tr.graphs.random_edges(number, 1), ("random_edges", "nodes")),
+        (lambda rows, number: tr.graphs.random_edges(1, 1, parts=number), ("random_edges", "parts")),
+        (lambda rows, number: tr.graphs.random_edges(1, 1, part=number or 7, parts=2), ("random_edges", "part")),
+    ],
+)
+def test_a_whole_number_above_0(call: Callable[[Stream, Any], Any], said: Fact, number: Any) -> None:
+    refused(lambda rows: call(rows, number), said, "a whole number")
+
+
+@pytest.mark.parametrize(("length", "fill"), [(9.7, 0), (9, 1.7), (9, True)])
+def test_an_array_grows_by_whole_numbers(length: Any, fill: Any) -> None:
+    with raises(tr.UsageError, "grown", "a whole number"):
+        grown(np.zeros(2, np.int64), length, fill)
