@@ -92,6 +92,8 @@ class InputHandle:
         """Become a group's input at `slot`; returns the location and the time (done by the group)."""
         token = self._open_token("group")
         assert self._port is not None
+        if not hasattr(group, "moved"):
+            raise GraphError(f"{self.describe()} cannot be in {group!r}, which is no group: say InputGroup([handle])")
         if self._port.depth > 1:
             raise GraphError(f"{self.describe()} cannot be in a group: its times are tuples; advance it by itself")
         if self.group is not None:
@@ -101,6 +103,8 @@ class InputHandle:
 
     def leave(self, time: Time) -> None:
         """Be alone again, at this time (done by the group)."""
+        if self.group is None:
+            raise GraphError(f"{self.describe()} is in no group that lets it go: to move it, advance it")
         assert self._token is not None
         self.group = None
         self._token.moved_to(time)

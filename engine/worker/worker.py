@@ -12,7 +12,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tokenring.engine import budget
-from tokenring.engine.arguments import is_number, whole_number
+from tokenring.engine.arguments import is_number, require_flags, whole_number
 from tokenring.engine.bridge import CompiledPart
 from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope, one_of
@@ -350,6 +350,7 @@ class Worker:
 
     def keep_program(self, is_wanted: bool) -> None:
         """Let no step of the program's own return, from now on or no more: it sends nothing while it is in one."""
+        require_flags(f"worker {self.index}, keep_program", is_wanted=is_wanted)
         self._keeps_program = is_wanted
         self._see_to_steps()
 

@@ -178,6 +178,10 @@ def test_what_a_group_refuses() -> None:
             for ask in (probes[0].less_than, probes[0].less_equal, ProbeGroup(probes).less_than):
                 with raises(UsageError, f"a probe (declared at {__file__}:", "an integer", f"not {time!r}"):
                     ask(time)
+        with raises(GraphError, "operator 'input 2' output 0", "no group"):
+            others[2].leave(5)
+        with raises(GraphError, "operator 'input 2' output 0", "5, which is no group"):
+            others[2].enter(5, 5)  # type: ignore[arg-type]
         with raises(UsageError, "operator 'input 0' output 0", "block", "'no'"):
             handles[0].send({"value": [1]}, block="no")  # type: ignore[arg-type]
         for move in (inputs.advance_to, handles[0].advance_to, lambda time: handles[0].send({"value": [1]}, time)):
