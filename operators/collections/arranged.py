@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import Notify, Pipeline, Schema, SchemaError, Stream, UsageError
-from tokenring.engine.arguments import whole_number
+from tokenring.engine.arguments import require_name, whole_number
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
 from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
@@ -163,6 +163,7 @@ class Arranged:
         is forgotten; a number in the unit of times, or, of instants, a duration, such as "1d". GraphError for a name
         that is taken, and in loops.
         """
+        require_name("a view", name)
         back = span_back(f"export {name!r}: history", history)
         sealed = self.looked_up.sealed
         scope = sealed.scope

@@ -1,11 +1,11 @@
 """read_csv: files of comma-separated values, cut into blocks of lines that are dealt to the workers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
-from tokenring.engine.arguments import require_flags
+from tokenring.engine.arguments import is_text, require_flags
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.csv_rows import CsvRows
@@ -76,8 +76,9 @@ def read_csv(
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise UsageError(f"source {name!r}: delimiter must be one ASCII character, no quote or newline: {delimiter!r}")
     for what, texts in (("nulls", nulls), ("time_formats", time_formats)):
-        if isinstance(texts, str):
-            raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({texts!r},), not one text")
+        if isinstance(texts, str | bytes) or not isinstance(texts, Collection) or not all(map(is_text, texts)):
+            such = texts if isinstance(texts, str) else "NA"
+            raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({such!r},), not {texts!r}")
     for form in time_formats:
         if "%z" in form.removesuffix("%z"):
             raise UsageError(f"source {name!r}: time_formats: %z is read at the end of a format only, not in {form!r}")

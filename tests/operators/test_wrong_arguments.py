@@ -40,7 +40,7 @@ def refused(call: Callable[[Stream], Any], *said: Fact) -> None:
         (lambda rows: rows.partition(True, col("n")), ("operator 'partition'", "at least one part", "True")),
         (lambda rows: rows.select(x=col("s").split_part("/", True)), ("split_part", "True is none")),
         (lambda rows: rows.select(x=col("s").extract("(a)", True)), ("'(a)' has 1 group", "no group True")),
-        (lambda rows: rows.limited(lambda part: part, most=True), ("limited region 'limited'", "most=True")),
+        (lambda rows: rows.limited(lambda part: part, most=True), ("limited region 'limited'", "most", "not True")),
         (lambda rows: rows.tumbling_average("m", "n", True), ("operator 'tumbling_average'", "width", "not True")),
         (lambda rows: rows.average_of_last("n", "m", rows=True, order="m"), ("operator 'average_of_last'", "rows is")),
     ],
@@ -206,3 +206,40 @@ def test_a_whole_number_above_0(call: Callable[[Stream, Any], Any], said: Fact, 
 def test_an_array_grows_by_whole_numbers(length: Any, fill: Any) -> None:
     with raises(tr.UsageError, "grown", "a whole number"):
         grown(np.zeros(2, np.int64), length, fill)
+
+
+def of_csv(rows: Stream, **options: Any) -> Stream:
+    return rows.scope.read_csv("x.csv", ROWS, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rows: col("s").split_part(5, 1), ("split_part", "not 5")),
+        (lambda rows: col("s").count_of(None), ("count_of", "not None")),
+        (lambda rows: col("s").count_of(0), ("count_of", "not 0")),
+        (lambda rows: col("s").count_of([]), ("count_of", "not []")),
+        (lambda rows: of_csv(rows, nulls=[1]), ("source 'read_csv'", "nulls", "not [1]")),
+        (lambda rows: of_csv(rows, nulls=b"NA"), ("source 'read_csv'", "nulls", "not b'NA'")),
+        (lambda rows: of_csv(rows, time_formats=None), ("source 'read_csv'", "time_formats", "not None")),
+        (lambda rows: of_csv(rows, block_bytes=2**62), ("source 'read_csv'", "block_bytes", f"{2**31 - 1}")),
+        (lambda rows: rows.limited(lambda part: part, most=2**63), ("limited region 'limited'", "most", f"{2**63}")),
+        (lambda rows: rows.to_database("x", "t", paramstyle=["x"]), ("operator 'to_database'", "paramstyle", "qmark")),
+        (lambda rows: rows.collection().arrange("n").export(5), ("the name of a view", "not 5")),
+    ],
+)  # fmt: skip
+def test_what_was_refused_in_the_run_is_refused_before(call: Callable[[Stream], Any], said: Fact) -> None:
+    refused(call, said)
+
+
+def test_a_worker_refuses_what_it_cannot_do() -> None:
+    def program(worker: Any) -> None:
+        for call, said in (
+            (lambda: worker.save(5, len), ("the name of what is saved", "not 5")),
+            (lambda: worker.save("x", 5), ("save 'x'", "a function", "not 5")),
+            (lambda: worker.keep_program(5), ("worker 0, keep_program", "not 5")),
+        ):
+            with raises(tr.UsageError, *said):
+                call()
+
+    tr.execute(program, workers=1)
