@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from tokenring.engine.arguments import is_text
 from tokenring.engine.columns.arrow import arrow_schema, kinds_of_arrow
 from tokenring.engine.columns.kinds import Kind, kind_of
 from tokenring.engine.errors import SchemaError
@@ -45,6 +46,9 @@ class Schema:
     def _fill(self, kinds: Mapping[str, Kind]) -> None:
         if not kinds:
             raise SchemaError("a schema needs at least one column")
+        for name in kinds:
+            if not is_text(name):
+                raise SchemaError(f"the name of a column is text, not {name!r}")
         self.names: tuple[str, ...] = tuple(kinds)
         self.kinds: tuple[Kind, ...] = tuple(kinds.values())
         self.dtypes: tuple[np.dtype[Any], ...] = tuple([kind.dtype for kind in self.kinds])

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from sys import intern
 from typing import TYPE_CHECKING, Generic
 
+from tokenring.engine.arguments import require_function, require_name
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.stream import Made_co, Stream
 from tokenring.engine.errors import GraphError, SchemaError
@@ -33,8 +34,7 @@ class OperatorBuilder(Generic[Made_co]):
 
     def __init__(self, scope: "Scope", name: str, notify: Notify = Notify.ALWAYS) -> None:
         scope.require_open()
-        if not isinstance(name, str):
-            raise GraphError(f"the name of an operator is text, not {name!r}")
+        require_name("an operator", name)
         if notify not in [*Notify]:
             raise GraphError(f"operator {name!r}: notify is one of {', '.join(Notify)}, not {notify!r}")
         self._scope = scope
@@ -136,6 +136,7 @@ class OperatorBuilder(Generic[Made_co]):
     def build(self, constructor: Constructor) -> None:
         """Give the operator its code: `constructor(context, *tokens)` returns `logic(*inputs, *outputs)`."""
         self._require_unbuilt("build is called")
+        require_function(f"operator {self._spec.name!r}", "constructor", constructor)
         self._spec.constructor = constructor
 
     def _require_unbuilt(self, what: str) -> None:
@@ -176,6 +177,7 @@ class OperatorBuilder(Generic[Made_co]):
         """
         self._require_unbuilt("build_compiled is called")
         spec = self._spec
+        require_function(f"operator {spec.name!r}", "constructor", constructor)
         if spec.summaries or spec.closed:
             raise GraphError(
                 f"operator {spec.name!r}: a compiled operator answers at the time of what came, so its outputs have no "

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
+from tokenring.engine.arguments import require_name
 from tokenring.engine.columns import Schema
 from tokenring.engine.declare.builder import OperatorBuilder
 from tokenring.engine.declare.feedback import Feedback, relay
@@ -128,6 +129,7 @@ class Scope:
         Here frontiers go from the tokens straight to the inputs that asked, so there is nobody to ask on the way.
         """
         self.require_open()
+        require_name("a region", name)
         around = self.graph.region
         self.graph.region = f"{around}{name}/"
         try:
@@ -176,6 +178,7 @@ class Scope:
     def loop(self, name: str = "loop") -> Iterator["Loop"]:
         """An iterative scope within this one: its times have a counter more. `with scope.loop("name") as loop:`."""
         self.require_open()
+        require_name("a loop", name)
         if self.depth == MOST_COORDINATES:
             raise GraphError(
                 f"loop {name!r}: its times would have {self.depth + 1} coordinates; they carry {MOST_COORDINATES}, "
@@ -192,6 +195,7 @@ class Scope:
         the root scope, say, which are of the last time.
         """
         self.require_open()
+        require_name("feedback", name)
         return Feedback(self, schema, increment, name)
 
     def probe(self, stream: Stream) -> Probe:
@@ -316,8 +320,7 @@ Scope.loop_class = Loop
 
 def _checked(dataflow: str, coordinates: Sequence[str]) -> tuple[str, ...]:
     """The names of coordinates; none where there is one, which times are then."""
-    if not isinstance(dataflow, str):
-        raise GraphError(f"the name of a dataflow is text, not {dataflow!r}")
+    require_name("a dataflow", dataflow)
     if isinstance(coordinates, str) or not all([isinstance(name, str) and name for name in coordinates]):
         raise GraphError(f"dataflow {dataflow!r}: coordinates={coordinates!r} are not names: say ('day', 'version')")
     if len({*coordinates}) < len(coordinates) or len(coordinates) == 1:

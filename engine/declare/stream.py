@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
+from tokenring.engine.arguments import require_function, require_name
 from tokenring.engine.columns import Schema
-from tokenring.engine.errors import GraphError, NoSuchMethodError
+from tokenring.engine.errors import GraphError, NoSuchMethodError, SchemaError
 from tokenring.engine.graph import (
     BatchFunction,
     Constructor,
@@ -53,6 +54,13 @@ class Stream:
         It costs a function call for a batch and nothing else: no location, no queue, no token, no run of its own. It
         runs wherever the batch is sent, before any exchange. The stream's frontier is that of the output it begins at.
         """
+        require_name("an operator", name)
+        if not isinstance(schema, Schema):
+            raise SchemaError(
+                f"operator {name!r}: give the Schema of what it makes, such as Schema('value'), not {schema!r}"
+            )
+        if not hasattr(function, "fused"):
+            require_function(f"operator {name!r}", "function", function)
         scope = self.scope
         scope.require_open()
         stages = scope.graph.stages

@@ -1,10 +1,10 @@
 """What an operator's constructor gets: who and where it is, and how to ask for a later run."""
 
 from collections.abc import Callable
-from operator import index as as_integer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tokenring.engine.arguments import as_integer
 from tokenring.engine.errors import UsageError
 from tokenring.engine.running.operator import RunningOperator, WhenStopped
 from tokenring.engine.running.probe import Probe

@@ -6,6 +6,7 @@ from threading import get_ident
 from types import CodeType
 from typing import Any, Protocol
 
+from tokenring.engine.arguments import require_flags
 from tokenring.engine.columns import Batch, Schema
 from tokenring.engine.data import OutputPort
 from tokenring.engine.errors import DroppedTokenError, GraphError, SchemaError, TimeRegressionError, TokenError
@@ -91,6 +92,8 @@ class InputHandle:
         """Become a group's input at `slot`; returns the location and the time (done by the group)."""
         token = self._open_token("group")
         assert self._port is not None
+        if not hasattr(group, "moved"):
+            raise GraphError(f"{self.describe()} cannot be in {group!r}, which is no group: say InputGroup([handle])")
         if self._port.depth > 1:
             raise GraphError(f"{self.describe()} cannot be in a group: its times are tuples; advance it by itself")
         if self.group is not None:
@@ -100,6 +103,8 @@ class InputHandle:
 
     def leave(self, time: Time) -> None:
         """Be alone again, at this time (done by the group)."""
+        if self.group is None:
+            raise GraphError(f"{self.describe()} is in no group that lets it go: to move it, advance it")
         assert self._token is not None
         self.group = None
         self._token.moved_to(time)
@@ -148,6 +153,7 @@ class InputHandle:
         token = self._open_token("send on")
         assert self._port is not None
         if block:
+            require_flags(f"cannot send on {self.describe()}", block=block)
             self._room.wait(self.describe())
         if not isinstance(batch, Batch):
             try:

@@ -1,10 +1,10 @@
 """Many manual inputs as one: all are moved to a time in one call, which costs a kernel and one exchange of progress."""
 
 from collections.abc import Iterable
-from operator import index as as_integer
 
 import numpy as np
 
+from tokenring.engine.arguments import as_integer
 from tokenring.engine.errors import GraphError
 from tokenring.engine.running.input import InputHandle
 from tokenring.engine.times import MAX_TIME, Time

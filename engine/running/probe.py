@@ -1,10 +1,10 @@
 """Probes: handles to a stream's frontier, for whoever feeds the dataflow or waits for its results."""
 
 from collections.abc import Callable
-from operator import index
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from tokenring.engine.arguments import require_flags, require_function
 from tokenring.engine.data import in_words
 from tokenring.engine.errors import BrokenInvariant, GraphError, GroupStopped, OperatorError, UsageError
 from tokenring.engine.graph import Location
@@ -60,6 +60,7 @@ class Probe:
 
     def listen(self, is_so: bool) -> None:
         """Let listeners of a quiet probe be told of its moves from now on, or no more."""
+        require_flags(f"a probe (declared at {self.declared_at})", is_so=is_so)
         if not self._finished:
             self._require_tracker().set_holding(self.number, is_so)
 
@@ -115,20 +116,18 @@ class Probe:
     def less_than(self, time: Any) -> bool:
         """Whether a time before `time` may still appear. UsageError for what is no time of the stream's scope."""
         try:
-            if self._depth > 1:
-                return bool(self.frontier.less_than(as_time(time, self._depth)))
-            return bool(self.frontier < index(time))
+            at = as_time(time, self._depth)
         except TypeError:
             raise self._no_time(time) from None
+        return bool(self.frontier.less_than(at) if self._depth > 1 else self.frontier < at)
 
     def less_equal(self, time: Any) -> bool:
         """Whether `time`, or one before it, may still appear. UsageError for what is no time of the stream's scope."""
         try:
-            if self._depth > 1:
-                return bool(self.frontier.less_equal(as_time(time, self._depth)))
-            return bool(self.frontier <= index(time))
+            at = as_time(time, self._depth)
         except TypeError:
             raise self._no_time(time) from None
+        return bool(self.frontier.less_equal(at) if self._depth > 1 else self.frontier <= at)
 
     def _no_time(self, time: object) -> UsageError:
         a_time = "an integer" if self._depth == 1 else f"a tuple of {self._depth} integers"
@@ -140,6 +139,7 @@ class Probe:
 
     def on_advance(self, listener: Callable[[], None]) -> None:
         """Call `listener` (typically a context's `activate`) whenever the frontier moves on this worker."""
+        require_function(f"a probe (declared at {self.declared_at})", "listener", listener)
         self._listeners.append(listener)
         self._name()
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from tokenring.engine.arguments import as_integer
 from tokenring.engine.errors import GraphError
 from tokenring.engine.running.probe import Probe
 from tokenring.engine.times import COMPLETE, Time
@@ -58,7 +59,7 @@ class ProbeGroup:
             return False
         words = np.frombuffer(self._probes[0].place()[0].tables.location_view, np.int64)
         try:
-            behind: int = _first_below(words, self._positions, len(self._probes), self._behind, time)
+            behind: int = _first_below(words, self._positions, len(self._probes), self._behind, as_integer(time))
         except TypeError:
             self._probes[0].less_than(time)  # raises
             raise

@@ -8,9 +8,9 @@ Laws (held by tests/engine/times/test_timestamp.py):
 Source: the progress-tracking chapter ("Path Summaries").
 """
 
-from operator import index as as_integer
 from typing import Any
 
+from tokenring.engine.arguments import as_integer
 from tokenring.engine.errors import UsageError
 from tokenring.engine.times.timestamp import MAX_TIME, from_coordinates
 

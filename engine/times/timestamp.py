@@ -9,8 +9,9 @@ Law (held by tests/engine/times/test_timestamp.py): `less_equal` is a partial or
 Source: Naiad's structured times (section 2.1); products of integers (the progress-tracking chapter).
 """
 
-import operator as _operator
 from typing import Any
+
+from tokenring.engine.arguments import as_integer
 
 Time = int
 """A totally ordered timestamp: an integer 0 <= t <= MAX_TIME (for event time: nanoseconds)."""
@@ -66,9 +67,9 @@ def as_time(value: Any, depth: int) -> AnyTime:
     """
     try:
         if depth == 1:
-            return _operator.index(value)
+            return value if value.__class__ is int else as_integer(value)
         if isinstance(value, tuple) and len(value) == depth:
-            return tuple([_operator.index(coordinate) for coordinate in value])
+            return tuple([each if each.__class__ is int else as_integer(each) for each in value])
     except TypeError:
         pass
     said = "is an integer, such as ns since 1970" if depth == 1 else f"in this scope is a tuple of {depth} integers"

@@ -104,14 +104,16 @@ class Config:
             raise ConfigError(f"queue_bytes must be a power of two of at least 4096, not {self.queue_bytes}")
         if self.ring_records < 64 or self.ring_records & (self.ring_records - 1):
             raise ConfigError(f"ring_records must be a power of two of at least 64, not {self.ring_records}")
-        if not self.checks:
+        if self.checks == "":
             object.__setattr__(self, "checks", os.environ.get("TOKENRING_CHECKS") or NORMAL)
         if self.checks not in (NORMAL, EXHAUSTIVE):
             raise ConfigError(f"checks (or TOKENRING_CHECKS) must be {NORMAL!r} or {EXHAUSTIVE!r}, not {self.checks!r}")
-        if not self.start:
+        if self.start == "":
             object.__setattr__(self, "start", FORK)
         if self.start not in STARTS:
             raise ConfigError(f"start must be 'fork', 'forkserver' or 'spawn', not {self.start!r}")
+        if not isinstance(self.pin, bool):
+            raise ConfigError(f"pin must be True or False, not {self.pin!r}")
         if self.spin_us < 0 or self.backlog_bytes < 0 or self.memory_bytes < 0:
             raise ConfigError("spin_us, backlog_bytes and memory_bytes must not be negative")
 
@@ -133,7 +135,8 @@ class Config:
         given here, and is another; what this machine, or the environment, says where nobody does, contradicts nobody.
         """
         given = vars(self)["_given"]
-        more = {name: value for name, value in options.items() if value}
+        kinds = {name: (type(None), type(getattr(Config, name))) for name in options}
+        more = {name: value for name, value in options.items() if value or type(value) not in kinds[name]}
         for name, value in more.items():
             if given[name] and value != given[name]:
                 raise ConfigError(f"{name}={value!r} contradicts config.{name}={given[name]!r}; give one of them")

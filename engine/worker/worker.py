@@ -12,6 +12,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tokenring.engine import budget
+from tokenring.engine.arguments import is_number, require_flags, whole_number
 from tokenring.engine.bridge import CompiledPart
 from tokenring.engine.data import DataPlane, Runtime
 from tokenring.engine.declare import Scope, one_of
@@ -20,6 +21,7 @@ from tokenring.engine.explain import Inspection, StallWatch, stop
 from tokenring.engine.native import NOTED, World
 from tokenring.engine.progress import ChangeLog, ProgressChannel, Tracker
 from tokenring.engine.running import Dataflows, Garbage, Publication, Room, Schedule, put_in_place, refuse_step
+from tokenring.engine.times import MAX_TIME
 from tokenring.engine.worker.agreement import IS_IN_RUN, Agreement
 from tokenring.engine.worker.assent import Assent
 from tokenring.engine.worker.build import begin
@@ -172,10 +174,14 @@ class Worker:
 
         What is due runs in rounds, each operator once a round, in topological order. Whenever a round has taken a
         while, progress is exchanged within it, so that peers wait for a part of it only. wait_ns: how long to wait for
-        something to do; until_ns: go on until then (monotonic) while there is something; 0: for some rounds.
+        something to do; until_ns: go on until then (monotonic) while there is something; 0: for some rounds. UsageError
+        for what is no whole number.
         """
         if self.is_stepping or get_ident() != self.thread:
             refuse_step(self)
+        if wait_ns.__class__ is not int or until_ns.__class__ is not int or not 0 <= wait_ns | until_ns <= MAX_TIME:
+            wait_ns = whole_number(f"worker {self.index}, step", "wait_ns", wait_ns, 0)
+            until_ns = whole_number(f"worker {self.index}, step", "until_ns", until_ns, 0)
         self.is_stepping = True
         try:
             self.steps += 1
@@ -241,11 +247,13 @@ class Worker:
 
     def step_or_park(self, limit_s: float = _LONGEST_SLEEP_S) -> bool:
         """Step; with nothing to do, spin a little, then sleep until there is something, a timer fires or time is up."""
+        if limit_s is not _LONGEST_SLEEP_S and not is_number(limit_s):
+            raise UsageError(f"worker {self.index}, step_or_park: limit_s is a number of seconds, not {limit_s!r}")
         now_ns, timers = monotonic_ns(), self.schedule.timers
         until_ns = now_ns + _LONGEST_TURN_NS
         if timers and timers[0][0] < until_ns:
             until_ns = max(timers[0][0], 1)
-        if self.step(max(min(self._spin_ns, int(limit_s * 1e9), until_ns - now_ns), 0), until_ns):
+        if self.step(max(int(min(self._spin_ns, limit_s * 1e9, until_ns - now_ns)), 0), until_ns):
             return True
         self._park(limit_s)
         return False
@@ -342,6 +350,7 @@ class Worker:
 
     def keep_program(self, is_wanted: bool) -> None:
         """Let no step of the program's own return, from now on or no more: it sends nothing while it is in one."""
+        require_flags(f"worker {self.index}, keep_program", is_wanted=is_wanted)
         self._keeps_program = is_wanted
         self._see_to_steps()
 

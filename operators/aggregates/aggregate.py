@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
+from tokenring.engine.arguments import require_flags
 from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import errors_of_views, require_alone, totals_that_change
 from tokenring.operators.aggregates.moving_windows import said_of, window_tables
@@ -132,6 +133,7 @@ def aggregate(
                 f"operator 'aggregate': {parameter}= is a parameter; for a column that is called so, give "
                 f"{type(value).__name__}(...).alias({parameter!r}) without a keyword"
             )
+    require_flags(f"operator {name!r}", late=late, changes=changes)
     aggregates = with_aliased(name, aliased, aggregates)
     if not aggregates:
         raise SchemaError(f"operator {name!r}: nothing to aggregate; give it n=Count() or the like")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
+from tokenring.engine.arguments import require_function
 from tokenring.operators.aggregates.window_rows import Show, windowed
 from tokenring.operators.folds import Plan, require_other_names
 from tokenring.operators.rows import Columns, said_of_aliases, with_key
@@ -34,6 +35,7 @@ def reduce(
     when the input has ended. Rows are exchanged by key and kept until then: that is the memory. Where `aggregate` can
     do it, it needs far less. Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
+    require_function(f"operator {name!r}", "function", function)
     require_rows(name, stream)
     stream, names = with_key(stream, name, by, shown=True)
     plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by))

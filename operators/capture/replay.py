@@ -23,6 +23,7 @@ from tokenring.engine import (
     Updates,
     UsageError,
 )
+from tokenring.engine.arguments import require_flags
 from tokenring.engine.columns import require_sound
 from tokenring.engine.whole_files import leftovers
 from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME, UPDATES
@@ -44,6 +45,7 @@ def replay(
     Raises UsageError where there is no capture, SchemaError for one that was damaged, GraphError in a loop.
     """
     require_root(scope, f"source {name!r}")
+    require_flags(f"source {name!r}", unfinished=unfinished)
     parts = _parts(name, Path(os.path.abspath(folder)), unfinished)
     schema, updates = _schema(name, parts)
 

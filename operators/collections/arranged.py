@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import Notify, Pipeline, Schema, SchemaError, Stream, UsageError
+from tokenring.engine.arguments import require_name, whole_number
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
 from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
-from tokenring.operators.collections.refused import no_method, span_back, whole_number
+from tokenring.operators.collections.refused import no_method, span_back
 from tokenring.operators.collections.saved import exported
 from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
@@ -125,7 +126,7 @@ class Arranged:
         """The first rows of each key, in the order of its values, column after column; the last if `rows` is below 0.
         NaN, and behind it null, come last either way.
         """
-        return self._reduced(name, FIRST, self._values, whole_number(name, "rows", rows, None))
+        return self._reduced(name, FIRST, self._values, whole_number(f"operator {name!r}", "rows", rows, None))
 
     def reduce(self, function: Function, schema: Schema, name: str = "reduce") -> Arranged:
         """For each key that is there, the rows with the columns of `schema` that a Python function makes of its rows:
@@ -162,6 +163,7 @@ class Arranged:
         is forgotten; a number in the unit of times, or, of instants, a duration, such as "1d". GraphError for a name
         that is taken, and in loops.
         """
+        require_name("a view", name)
         back = span_back(f"export {name!r}: history", history)
         sealed = self.looked_up.sealed
         scope = sealed.scope

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import GraphError, Loop, Notify, Pipeline, Schema, SchemaError
+from tokenring.engine.arguments import require_column, whole_number
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import build_arranging, spread_by_key
 from tokenring.operators.collections.functions import Function
 from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
-from tokenring.operators.collections.refused import no_method, whole_number
+from tokenring.operators.collections.refused import no_method
 from tokenring.operators.collections.row_operators import Rows
 from tokenring.operators.collections.saved import handed_out_once
 from tokenring.operators.collections.streams import (
@@ -252,7 +253,7 @@ class Collection(Rows):
             counted = self.aggregate(self.schema.names, name, **{_TIMES_THERE: Count()})
             often = as_often(counted.stream, self.schema, _TIMES_THERE, self.depth, most, f"{name}.function")
             return Collection(often, self.schema)
-        most = whole_number(name, "most", most, 1)
+        most = whole_number(f"operator {name!r}", "most", most, 1)
         return self.arrange(self.schema.names, f"{name}.arrange").first(most, name).collection()
 
     def top(
@@ -262,7 +263,7 @@ class Collection(Rows):
         """The k rows of each key with the largest values in the columns of `order`, the first one first; with the
         smallest, or as `largest` says of each. Among equals, those go first whose other columns are so. With "" for a
         key, of all rows. NaN, and behind it null, come last."""
-        k = whole_number(name, "k", k, 1)
+        k = whole_number(f"operator {name!r}", "k", k, 1)
         columns, downwards = in_order(name, self.schema, names_of(order), largest)
         rows = self._of_one_key() if not names_of(key) else self
         keys = rows._keys(names_of(key) or (OF_ALL,), name)
@@ -287,7 +288,7 @@ class Collection(Rows):
         """The rows in a loop, from its first round on, or from one that an expression says of each row: UsageError (as
         OperatorError) where that is below 0."""
         if not isinstance(at_round, Expression):
-            at_round = whole_number("enter", "at_round", at_round, 0)
+            at_round = whole_number("operator 'enter'", "at_round", at_round, 0)
         entered = loop.enter(self.stream)
         columns = {name: col(name) for name in (*self.schema.names, *TIMES[: self.depth])}
         columns |= {TIMES[self.depth]: lit(at_round), TIMES_ADDED: col(TIMES_ADDED)}
@@ -324,6 +325,7 @@ class Collection(Rows):
 
         GraphError in a loop; SchemaError for a column of one of these names.
         """
+        require_column(f"operator {name!r}", time=time, times=times)
         scope = self.stream.scope
         if scope.root is not scope:
             raise GraphError(f"changes are told, but not in {scope.describe()}: leave() the loop first")
@@ -347,6 +349,7 @@ class Collection(Rows):
         """For each time at which the row of a key changes, the new one, in a stream of the scope's class; or the key
         and nulls, where there is none any more, which the column `deleted` says. Under recovery each is told once, as
         `changes` are. UsageError (as OperatorError) for a key of several rows, naming it."""
+        require_column(f"operator {name!r}", time=time, deleted=deleted)
         require_integer_times(self.stream.scope, "upserts are told", "leave() the loop first")
         made = to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)
         return self.rejected.is_handed_out(handed_out_once(made, time, name))
@@ -359,7 +362,7 @@ class Variable:
 
     def __init__(self, loop: Loop, begin: Collection | Schema, name: str, rounds: int) -> None:
         """As `variable` has it."""
-        self._name, self._rounds = name, whole_number(name, "rounds", rounds, 1)
+        self._name, self._rounds = name, whole_number(f"operator {name!r}", "rounds", rounds, 1)
         self._begin: Collection | None = None
         self._is_set = False
         if isinstance(begin, Collection):

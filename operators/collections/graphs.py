@@ -4,8 +4,8 @@ Null is a node, the greatest one."""
 from typing import Any
 
 from tokenring.engine import Loop, SchemaError
+from tokenring.engine.arguments import whole_number
 from tokenring.operators.collections.collection import Collection
-from tokenring.operators.collections.refused import whole_number
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, Min, Sum
@@ -80,7 +80,7 @@ def page_rank(edges: Collection, rounds: int = 20) -> Collection:
     round five sixths of a node's go on, as many over each of its edges, rounded down, and SURFERS / 6 come anew to each
     node. They are whole numbers, so what an edge changes ends where it is rounded away. UsageError for rounds below 1.
     """
-    rounds = whole_number("page_rank", "rounds", rounds, 1)
+    rounds = whole_number("operator 'page_rank'", "rounds", rounds, 1)
     out = _from(edges, "page_rank")
     degrees = out.aggregate("node", "degrees", degree=Count())
     nodes = edges.select(node=col("src")).concat(edges.select(node=col("dst"))).distinct("nodes")

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, UsageError
+from tokenring.engine.arguments import require_function
 from tokenring.operators.collections.sharing import Rejected
 from tokenring.operators.collections.streams import (
     later_by,
@@ -67,6 +68,7 @@ class Rows:
     ) -> Self:
         """The columns of `schema` that a function makes of a batch of rows, a row of each: a mapping, or a batch. Of
         equal rows it must make equal ones, whenever it is called: what was added is taken away by it again."""
+        require_function(f"operator {name!r}", "function", function)
         return self.flat_map(schema, lambda rows: (np.arange(rows.rows), function(rows)), name)
 
     def flat_map(
@@ -78,6 +80,7 @@ class Rows:
         """Any number of rows of each: `function(batch)` returns for each row that it makes the number, within the
         batch, of the one that it is made of, int64 (rows made,), and the columns of `schema`, a mapping or a batch.
         Of equal rows it must make equal ones, whenever it is called: what was added is taken away by it again."""
+        require_function(f"operator {name!r}", "function", function)
         return type(self)(mapped(self.stream, self.schema, schema, self.depth, function, name), schema)
 
     def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:

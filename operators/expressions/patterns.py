@@ -4,6 +4,8 @@ import re
 from importlib import import_module
 from typing import Any
 
+from tokenring.engine.arguments import is_whole
+
 _TOKEN = re.compile(
     r"""\\Q.*?(?:\\E|$)                          # a quotation: nothing in it means anything
     | \\.                                        # an escape, of any character
@@ -35,6 +37,6 @@ def fault_of(pattern: str, group: int | None = None) -> str | None:
     if group is not None:
         there = len([token for token in _TOKEN.findall(pattern) if token in ("(", "(?P<", "(?<")])
         found = compute.extract_regex(nothing, named_groups(pattern)).type.num_fields if there else 0
-        if not 1 <= group <= found:
-            return f"{pattern!r} has {found} group(s), and no group {group}; put what is wanted into parentheses"
+        if not is_whole(group) or not 1 <= group <= found:
+            return f"{pattern!r} has {found} group(s), and no group {group!r}; put what is wanted into parentheses"
     return None

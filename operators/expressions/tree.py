@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import Batch, SchemaError, UsageError
+from tokenring.engine.arguments import is_whole
 from tokenring.operators.durations import Span, nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
 from tokenring.operators.expressions.node import Node
@@ -256,14 +257,14 @@ class Expression(Node):
 
     def split_part(self, separator: str, index: int) -> "Expression":
         """The part of that number between separators, from 1 as in SQL; null where there are fewer parts. SchemaError
-        for a number below 1."""
-        if not isinstance(index, int) or index < 1:
+        for a number below 1, and a separator that is no text."""
+        if not is_whole(index) or index < 1:
             raise SchemaError(f"split_part counts parts from 1, as SQL does: {index!r} is none")
-        return _text("split_part", self, separator, index)
+        return _text("split_part", self, _written("split_part", separator), index)
 
     def count_of(self, text: str) -> "Expression":
         """How often the string has this in it, without overlap: int64; of "" its characters and one, as in Python."""
-        return _text("count_of", self, text)
+        return _text("count_of", self, _written("count_of", text))
 
 
 class When(Expression):
@@ -337,6 +338,13 @@ def not_null_word(expression: Expression) -> Expression:
 
 def _two(operation: str, first: Any, second: Any) -> Expression:
     return Expression(operation, (lit(first), lit(second)))
+
+
+def _written(function: str, text: Any) -> str:
+    """A text that a function is given; SchemaError for what is none."""
+    if not isinstance(text, str):
+        raise SchemaError(f"{function} takes a text, not {text!r}")
+    return text
 
 
 def _text(name: str, argument: Expression, *parameters: Any) -> Expression:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tokenring.engine import GraphError, Notify, OperatorContext, Schema, Scope, Stream, Token, UnderWay, UsageError
+from tokenring.engine.arguments import whole_number
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.flow.entry import compiled_entry
 from tokenring.operators.flow.gate import BYTES, ROWS, TIMES, Gate, new_gate
@@ -78,9 +79,7 @@ def _bound(name: str, streams: Sequence[Any], most: int | None, per: str) -> tup
     if per not in _UNITS:
         raise UsageError(f"limited region {name!r}: content is counted per 'rows', 'bytes' or 'times', not {per!r}")
     unit, usual = _UNITS[per]
-    most = usual if most is None else most
-    if not isinstance(most, int) or most < 1:
-        raise UsageError(f"limited region {name!r}: most={most!r} {per} lets nothing in; give at least 1")
+    most = whole_number(f"limited region {name!r}", "most", usual if most is None else most)
     if not streams or not all([isinstance(stream, Stream) for stream in streams]):
         raise UsageError(f"limited region {name!r}: give a stream or several, and the function that makes the region")
     for stream in streams:

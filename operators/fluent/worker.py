@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 
 from tokenring import engine
 from tokenring.engine import Config, Probe, RecoveryError, Results, TokenRingError, UsageError
+from tokenring.engine.arguments import require_function, require_name
 from tokenring.engine.group import ShortTrace, require_function_of
 from tokenring.engine.worker import FORK
 from tokenring.operators import collections, leaving, mechanisms, migrate
@@ -125,6 +126,8 @@ class Worker(engine.Worker):
         `step_while`, `run`, `barrier`); a call of `send` steps too, but no snapshot is taken in it. Without recovery=
         nothing is saved.
         """
+        require_name("what is saved", name)
+        require_function(f"save {name!r}", "what is called for it", function)
         if self.saving is not None:
             self.saving.program[name] = function
 

@@ -25,8 +25,8 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.arguments import whole_number
 from tokenring.engine.compiled import Words
-from tokenring.operators.collections.refused import whole_number
 from tokenring.operators.graphs.adjacency import Adjacency
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.state import grown, require_rows
@@ -175,7 +175,7 @@ def least_values(edges: AnyStream, seeds: AnyStream, step: int = 0, name: str = 
     """
     _require_int64(name, "edges (from, to)", edges)
     _require_int64(name, "seeds (node, value)", seeds)
-    step = whole_number(name, "step", step, 0)
+    step = whole_number(f"operator {name!r}", "step", step, 0)
     with edges.scope.loop(name) as loop:
         edges, seeds = loop.enter(edges), loop.enter(seeds)
         back = loop.feedback(NODE_VALUE)

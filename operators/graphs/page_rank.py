@@ -22,8 +22,8 @@ from tokenring.engine import (
     readonly,
     void,
 )
+from tokenring.engine.arguments import whole_number
 from tokenring.engine.compiled import Words
-from tokenring.operators.collections.refused import whole_number
 from tokenring.operators.graphs.adjacency import Adjacency, edges_of
 from tokenring.operators.graphs.components import ends
 from tokenring.operators.migrate import state_moves
@@ -83,7 +83,8 @@ def page_rank(edges: AnyStream, nodes: int, rounds: int, damping: float = 0.85) 
     SchemaError for nodes that are not int64; UsageError for numbers that are none.
     """
     edges = edges_of("page_rank", edges)
-    nodes, rounds = whole_number("page_rank", "nodes", nodes, 1), whole_number("page_rank", "rounds", rounds, 0)
+    nodes = whole_number("operator 'page_rank'", "nodes", nodes)
+    rounds = whole_number("operator 'page_rank'", "rounds", rounds, 0)
     if not isinstance(damping, int | float) or not 0 <= damping <= 1:
         raise UsageError(f"operator 'page_rank': damping must be a number from 0 to 1, not {damping!r}")
     with edges.scope.loop("page_rank") as loop:

@@ -3,6 +3,7 @@
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
+from tokenring.engine.arguments import require_flags
 from tokenring.operators.durations import Span, is_span, span_of
 from tokenring.operators.expressions import Expression
 from tokenring.operators.joins.driver import declare
@@ -102,6 +103,7 @@ def interval_join(
     most = least if until else span_of(upper, kind, f"operator {name!r}: upper")
     if least > most:
         raise SchemaError(f"operator {name!r}: no time lies between lower={lower} and upper={upper}")
+    require_flags(f"operator {name!r}", late=late)
     left, late_left = split_late(left, name, ".left", behind_own, left_time, late)
     right, late_right = split_late(right, name, ".right", behind_own, right_time, late)
     sides, where = narrowed(name, (left, right), (left_where, right_where), unique)

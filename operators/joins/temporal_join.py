@@ -3,6 +3,7 @@
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
+from tokenring.engine.arguments import require_flags
 from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
@@ -71,6 +72,7 @@ def temporal_join(
     on = joined_on(name, on, left_on, right_on)
     times = (rows.schema, time, "for the rows' time"), (versions.schema, version_time, "for the versions' time")
     require_times(name, times)
+    require_flags(f"operator {name!r}", late=late)
     rows, late_rows = split_late(rows, name, ".rows", behind_own, time, late)
     versions, late_versions = split_late(versions, name, ".versions", behind_own, version_time, late)
     plan = JoinedColumns.of(name, rows.schema, versions.schema, on, columns, how=how)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, UsageError, int64, kernel, void
+from tokenring.engine.arguments import is_whole
 from tokenring.engine.columns import Kind, hash_keys, heap_address
 from tokenring.engine.compiled import Words, address_of, route
 
@@ -36,8 +37,7 @@ class Bins:
 
     def __init__(self, count: int) -> None:
         """UsageError unless it is a power of two, from 1 to MOST_BINS."""
-        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if not is_whole or not 1 <= count <= MOST_BINS or count & (count - 1):
+        if not is_whole(count) or not 1 <= count <= MOST_BINS or count & (count - 1):
             raise UsageError(f"bins={count!r}: keyed state moves in a power of two of bins, from 1 to {MOST_BINS}")
         self.count = int(count)
 

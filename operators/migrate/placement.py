@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tokenring.engine import MAX_TIME, Stream, Time, UsageError
+from tokenring.engine.arguments import is_whole
 from tokenring.engine.graph import OperatorSpec
 from tokenring.operators.migrate.bins import Bins
 from tokenring.operators.migrate.control import Control
@@ -206,7 +207,7 @@ class Placement:
                 f"a list of such mappings: {step!r} is none"
             )
         for number, worker in step.items():
-            if not (isinstance(number, int | np.integer) and isinstance(worker, int | np.integer)):
+            if not (is_whole(number) and is_whole(worker)):
                 raise UsageError(f"where bins are to be is told in integers, bin -> worker, not {number!r}: {worker!r}")
             if not 0 <= number < self.bins.count:
                 raise UsageError(f"there is no bin {number}: bins are 0 to {self.bins.count - 1}")
@@ -307,7 +308,7 @@ def checked_changes(dataflow: str, changes: Iterable[Change]) -> list[Change]:
     found = list(changes) if isinstance(changes, Iterable) else [changes]
     for change in found:
         is_one = isinstance(change, Sequence) and len(change) == 3
-        if not is_one or not all([isinstance(word, int | np.integer) for word in change]):
+        if not is_one or not all(map(is_whole, change)):
             raise UsageError(
                 f"dataflow {dataflow!r}: moves= is a list of (time, bin, worker), in integers, such as (1000, 5, 1), "
                 f"and {change!r} is none"

@@ -26,6 +26,7 @@ from tokenring.engine import (
     Token,
     UsageError,
 )
+from tokenring.engine.arguments import is_number
 from tokenring.engine.compiled import key_of_worker
 from tokenring.operators.migrate.placement import Placement
 from tokenring.operators.migrate.plans import FLUID, require_plan
@@ -34,6 +35,7 @@ from tokenring.operators.migrate.steering import TO
 _LOADS = Schema.of({"bin": "int64", "rows": "int64", TO: "int64"})
 _SIGMAS = 4  # that the limit is away from the mean: the rows of a sample that it takes follow from it
 _FADES = 0.5  # what older rows count for, from one look to the next
+_MOST_MS = 1e9  # eleven days: a timer cannot wait for any number
 _WORTH = 0.9  # of what is above the limit: a move that leaves more is not made
 _log = logging.getLogger("tokenring")
 
@@ -50,10 +52,10 @@ class Rebalance:
     """In which steps bins move, see `Placement.move`."""
 
     def __post_init__(self) -> None:
-        if not self.within > 1:
-            raise UsageError(f"Rebalance(within={self.within}): no worker can be kept below the mean; give 1.2, say")
-        if not self.every_ms > 0:
-            raise UsageError(f"Rebalance(every_ms={self.every_ms}): give more than 0")
+        if not (is_number(self.within) and self.within > 1):
+            raise UsageError(f"Rebalance(within={self.within!r}): no worker can be kept below the mean; give 1.2, say")
+        if not (is_number(self.every_ms) and 0 < self.every_ms <= _MOST_MS):
+            raise UsageError(f"Rebalance(every_ms={self.every_ms!r}): give more than 0, and no more than {_MOST_MS:g}")
         require_plan(self.plan)
 
 

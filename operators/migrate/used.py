@@ -28,7 +28,7 @@ def use_bins(
     """
     from tokenring.operators.migrate.builder import MigratingBuilder
     from tokenring.operators.migrate.placement import Placement, checked_changes
-    from tokenring.operators.migrate.rebalance import keep_balanced
+    from tokenring.operators.migrate.rebalance import Rebalance, keep_balanced
 
     if scope.graph.operators:
         raise GraphError(
@@ -36,6 +36,11 @@ def use_bins(
             f"worker.dataflow(name, bins={bins})"
         )
     changes = checked_changes(scope.graph.name, changes)
+    if rebalance is not None and not isinstance(rebalance, Rebalance):
+        raise UsageError(
+            f"dataflow {scope.graph.name!r}: rebalance= is a Rebalance, such as Rebalance(within=1.2), not "
+            f"{rebalance!r}"
+        )
     if changes and rebalance is not None:
         raise UsageError(
             f"dataflow {scope.graph.name!r}: bins are moved at times that are known beforehand, or to keep their load "

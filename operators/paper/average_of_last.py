@@ -19,6 +19,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.arguments import is_whole
 from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, of_version, offer
@@ -77,7 +78,7 @@ def average_of_last(
         raise SchemaError(f"operator {name!r}: key and value are the same column {key!r}")
     results = key, "average", "count"
     require_other_columns(name, results)
-    if not ordered or rows < 1:
+    if not ordered or not is_whole(rows) or rows < 1:
         raise SchemaError(f"operator {name!r}: order names at least the time column, and rows is at least 1")
     require_int64(name, stream.schema, *needed)
     schema = Schema.of(dict.fromkeys(results, "int64"))

@@ -10,6 +10,7 @@ Megaphone's meaning).
 from collections.abc import Sequence
 
 from tokenring.engine import COMPLETE, AnyStream, Exchange, Notify, Schema, SchemaError, kernel
+from tokenring.engine.arguments import require_flags
 from tokenring.engine.compiled import (
     DONE,
     FAILED,
@@ -245,6 +246,7 @@ def best_offers(
     a key that is opened twice, SchemaError where two columns of the result, or of the offers, would be one, and for
     columns that are not int64, or may be null.
     """
+    require_flags(f"operator {name!r}", with_key=with_key)
     require_rows(name, intervals, offers)
     result = (payload, offer_value, *((key, end) if with_key else ()))
     offered = (offer_key, offer_time, offer_value)

@@ -11,6 +11,7 @@ import numpy as np
 from sortedcontainers import SortedDict
 
 from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Pact, Schema, Token
+from tokenring.engine.arguments import whole_number
 from tokenring.operators.migrate import staying
 from tokenring.operators.rows import require_int64
 from tokenring.operators.state import require_rows
@@ -29,6 +30,7 @@ def tumbling_average(stream: AnyStream, time: str, value: str, width: int, pact:
     require_int64("tumbling_average", stream.schema, time)
     if not stream.schema.kind(value).is_plain:  # floats may be averaged, too
         require_int64("tumbling_average", stream.schema, value)
+    width = whole_number("operator 'tumbling_average'", "width", width)
     schema = Schema(window_end="int64", average="float64")
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

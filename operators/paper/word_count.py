@@ -21,6 +21,7 @@ from tokenring.engine import (
     int64,
     kernel,
 )
+from tokenring.engine.arguments import require_flags
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
@@ -285,6 +286,7 @@ def word_count(
     by word; `local` counts each worker's rows by themselves instead. Memory: a cell a word, and rows not finished yet.
     SchemaError for columns that are not int64, or may be null.
     """
+    require_flags(f"operator {name!r}", local=local)
     require_rows(name, stream)
     results = word, time, "count"
     require_other_columns(name, results)

@@ -3,6 +3,7 @@
 from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Exchange, Schema
+from tokenring.engine.arguments import require_flags
 from tokenring.operators import collections
 from tokenring.operators.aggregates import require_alone
 from tokenring.operators.folds import Plan
@@ -55,6 +56,7 @@ def last_by(
     changes=True gives a collection: at each time the last rows by then, whatever order they came in; among equals, by
     their other columns.
     """
+    require_flags(f"operator {name!r}", changes=changes)
     if changes:
         require_alone(name, emit=emit)
         return top(stream, by, order=order, k=1, changes=True, name=name)

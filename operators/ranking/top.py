@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
+from tokenring.engine.arguments import is_whole, require_flags
 from tokenring.operators import collections
 from tokenring.operators.aggregates import Needed, Show, as_named, first_that_change, rankable, require_alone, windowed
 from tokenring.operators.expressions import col, lit
@@ -87,6 +88,7 @@ def top(
     order they came in; among equals in all else, by their other columns.
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
+    require_flags(f"operator {name!r}", largest=largest, changes=changes)
     require_rows(name, stream)
     if changes:
         require_alone(name, emit=emit)
@@ -110,7 +112,7 @@ def top(
     said = f"{k} of the {'largest' if largest else 'least'} {best}", *(("all ties",) if all_ties else others)
     plan = Plan.of(name, stream.schema, key, {}, *said_of_aliases(by, order, ties), *said)
     check_order(name, stream.schema, (best, *others))
-    if not isinstance(k, int) or k < 1:
+    if not is_whole(k) or k < 1:
         raise SchemaError(f"operator {name!r}: k is an integer of at least 1, not {k!r}")
     if changes and window is None:
         if all_ties:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
+from tokenring.engine.arguments import require_column, require_function
 from tokenring.engine.compiled import (
     CompiledStage,
     StageBeginning,
@@ -43,6 +44,8 @@ def with_arrival(
     A stateless operator, at the place where it stands: behind an exchange it is the time of arrival at the owner.
     SchemaError for a column that is there already.
     """
+    require_function(f"operator {name!r}", "clock", clock)
+    require_column(f"operator {name!r}", column=column)
     if column in stream.schema.positions:
         raise SchemaError(f"operator {name!r}: column {column!r} is there already; call the arrival otherwise")
     schema = Schema.of(stream.schema.spec() | {column: "int64"})

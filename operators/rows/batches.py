@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, UsageError
+from tokenring.engine.arguments import require_function
 from tokenring.operators.rows.on_error import OnError, applied
 
 BatchMaker = Callable[[Batch], Mapping[str, Any] | Batch | None]
@@ -52,6 +53,7 @@ def filter_batches(stream: AnyStream, keep: Callable[[Batch], np.ndarray], name:
     """The rows for which `keep(batch)`, a boolean array of shape (rows,), is true (not masked, which is null); a whole
     batch passes as it is. What expressions can say is quicker as `filter`.
     """
+    require_function(f"operator {name!r}", "keep", keep)
 
     def apply(batch: Batch) -> Batch | None:
         return batch.filter(mask_of(keep(batch), batch))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, UsageError
+from tokenring.engine.arguments import is_whole
 from tokenring.engine.columns import free_name
 from tokenring.operators.expressions import Computation, Expression, Step, Term, col, column_term, lit, typed, when
 from tokenring.operators.rows.batches import mask_of
@@ -62,8 +63,8 @@ def partition(
     Rows keep their times and their order; stateless. UsageError (as OperatorError, in the run) for a number that none
     of the streams has.
     """
-    if parts < 1:
-        raise UsageError(f"operator {name!r}: a stream has at least one part, not {parts}")
+    if not is_whole(parts) or parts < 1:
+        raise UsageError(f"operator {name!r}: a stream has at least one part, not {parts!r}")
     _require_function(name, function)
     schema = stream.schema
     numbered = _longer(schema)

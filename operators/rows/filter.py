@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import inf, isnan
-from operator import index
 from struct import pack, unpack
 from typing import Any, Literal, overload
 
@@ -20,6 +19,7 @@ from tokenring.engine import (
     int64,
     kernel_for_columns,
 )
+from tokenring.engine.arguments import as_integer
 from tokenring.engine.compiled import CompiledStage, Words, stage_of
 from tokenring.operators.expressions import Computation, Expression, Part, Step, Term, col, column_term, typed
 from tokenring.operators.rows.on_error import OnError, applied
@@ -186,7 +186,7 @@ class _RowsThatPass:
 def _whole_keys(column: str, kind: int, constant: float) -> tuple[int, int]:
     """The least and the greatest key of a whole number; beyond the column's range, a number beyond all keys."""
     try:
-        key = index(constant)  # type: ignore[arg-type]
+        key = as_integer(constant)
     except TypeError:
         raise SchemaError(
             f"column {column!r} holds whole numbers; compare it with one, not with {constant!r}"
@@ -199,7 +199,7 @@ def _whole_keys(column: str, kind: int, constant: float) -> tuple[int, int]:
 def _float_keys(column: str, kind: int, constant: float) -> tuple[int, int]:
     """The least and the greatest key of a float: there are two zeros. Of NaN, none."""
     try:
-        value = float(constant)
+        value = float(as_integer(constant) if isinstance(constant, bool | np.bool_) else constant)
     except (TypeError, ValueError):
         raise SchemaError(f"column {column!r} holds floats; compare it with a number, not {constant!r}") from None
     if isnan(value):

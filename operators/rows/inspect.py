@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenring.engine import AnyStream, Batch, InputPort, Notify, OperatorContext, OutputPort, Token
+from tokenring.engine.arguments import require_function
 from tokenring.engine.columns import as_text
 from tokenring.operators.migrate import state_moves
 
@@ -18,6 +19,8 @@ def inspect(
 
     Keeps nothing. A batch dies with the call: `copy` it to keep it.
     """
+    if function is not None:
+        require_function(f"operator {name!r}", "function", function)
 
     def construct(context: OperatorContext, token: Token) -> Callable[..., None]:
         token.drop()

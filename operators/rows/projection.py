@@ -84,7 +84,9 @@ def rename(
 
 
 def new_names(names: Mapping[str, str] | None, columns: Mapping[str, str]) -> dict[str, str]:
-    """What `rename` was given, new names by old ones. SchemaError for a name that is no text."""
+    """What `rename` was given, new names by old ones. SchemaError for no mapping, and no text."""
+    if names is not None and not isinstance(names, Mapping):
+        raise SchemaError(f"operator 'rename': give a mapping of old names to new ones, or old='new', not {names!r}")
     changes = {**(names or {}), **columns}
     for old, new in changes.items():
         if not isinstance(new, str):

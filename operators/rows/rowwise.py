@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
+from tokenring.engine.arguments import require_function, require_name
 
 Row = dict[str, Any]
 """A row by column names, in Python's own values: None where null, timestamps as int ns since 1970."""
@@ -27,6 +28,7 @@ def map_rows(
     A stateless operator; warns with RowwiseWarning when it is declared. SchemaError (as OperatorError, in the run) for
     values that do not fit the schema. Keeps nothing.
     """
+    require_function(f"operator {name!r}", "function", function)
     _warn(name, "map_batches, or with_columns and select")
     return _flat_map(stream, schema, lambda row: (function(row),), name)
 
@@ -38,12 +40,14 @@ def flat_map_rows(
     name: str = "flat_map_rows",
 ) -> AnyStream:
     """The rows that `function(row)` gives for each row, any number of them; see map_rows."""
+    require_function(f"operator {name!r}", "function", function)
     _warn(name, "map_batches, which may return any number of rows")
     return _flat_map(stream, schema, function, name)
 
 
 def filter_rows(stream: AnyStream, keep: Callable[[Row], bool], name: str = "filter_rows") -> AnyStream:
     """The rows for which `keep(row)` is true; see map_rows."""
+    require_function(f"operator {name!r}", "keep", keep)
     _warn(name, "filter or filter_batches")
 
     def apply(batch: Batch) -> Batch | None:
@@ -107,6 +111,7 @@ def _require_rows(given: Sequence[Any], rows: Sequence[Any]) -> None:
 
 
 def _warn(name: str, cure: str) -> None:
+    require_name("an operator", name)
     warnings.warn(
         f"operator {name!r} calls a Python function for each row: about a microsecond a row, some hundred times what "
         f"columns take. Quicker: {cure}. To silence this: "

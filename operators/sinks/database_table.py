@@ -52,6 +52,8 @@ class DatabaseTable:
         self._called = f"table {name!r} of {file}" if file else f"table {name!r}"
         self._connect, self._rows = connect, rows
         self._schema = schema = rows.select([column for column in rows.names if column != deleted])
+        if paramstyle not in ("", *_PLACES):
+            raise UsageError(f"operator {operator!r}: paramstyle is one of {', '.join(_PLACES)}, not {paramstyle!r}")
         self._operator, self._paramstyle, self._cure = operator, paramstyle, cure
         self._connection: Any = None
         for column, kind in zip(schema.names, schema.kinds, strict=True):

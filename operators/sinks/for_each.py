@@ -19,6 +19,7 @@ from tokenring.engine import (
     Stream,
     UsageError,
 )
+from tokenring.engine.arguments import require_flags
 from tokenring.engine.graph import arriving_schema
 from tokenring.operators.migrate import offer, saving_of, state_moves
 from tokenring.operators.time import require_total_order
@@ -46,6 +47,7 @@ def for_each(
     """
     if not callable(function):
         raise UsageError(f"operator {name!r}: for_each takes a function (time, batch), not {function!r}")
+    require_flags(f"operator {name!r}", in_order=in_order)
     if in_order:
         require_total_order(name, stream.scope)
     builder = stream.operator(name, Notify.ALWAYS if in_order else Notify.NEVER)

@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 
 from tokenring.engine import Batch, GraphError, Probe, Schema, SchemaError, Stream, Time, UsageError
+from tokenring.engine.arguments import whole_number
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.sinks.publication import Commit, PartWriter, checked_commit, publish
 from tokenring.operators.sinks.rolling import Roll, roll_files
@@ -131,8 +132,7 @@ def to_parquet(
     rows are there exactly once where the program makes the same rows of the same times again after a death. Memory:
     the rows of unfinished times.
     """
-    if isinstance(row_group_rows, bool) or not isinstance(row_group_rows, int) or row_group_rows < 1:
-        raise UsageError(f"operator {name!r}: row_group_rows is an integer above 0, not {row_group_rows!r}")
+    row_group_rows = whole_number(f"operator {name!r}", "row_group_rows", row_group_rows)
     if not isinstance(compression, str) or compression.lower() not in _COMPRESSIONS:
         raise UsageError(f"operator {name!r}: compression is one of {', '.join(_COMPRESSIONS)}, not {compression!r}")
     return _write(stream, folder, roll, commit, name, ".parquet", parquet_parts(row_group_rows, compression))
@@ -163,6 +163,7 @@ def to_arrow_files(
     """The same, under recovery too, as Arrow IPC files, which can be mapped into memory. Memory: `rows_at_once` rows.
     """
 
+    rows_at_once = whole_number(f"operator {name!r}", "rows_at_once", rows_at_once)
     return _write(stream, folder, roll, commit, name, ".arrow", arrow_parts(rows_at_once))
 
 
@@ -189,6 +190,7 @@ def to_json_lines(
     """The same, under recovery too, as a JSON object a line (.jsonl). Timestamps are ISO 8601 strings in UTC; NaN and
     infinities, which JSON does not have, become null. SchemaError for columns of bytes. Memory: `rows_at_once` rows.
     """
+    rows_at_once = whole_number(f"operator {name!r}", "rows_at_once", rows_at_once)
     for column, kind in zip(stream.schema.names, stream.schema.kinds, strict=True):
         if kind.name == "bytes":
             raise SchemaError(f"operator {name!r}: column {column!r} is {kind}, which JSON cannot hold; leave it out")

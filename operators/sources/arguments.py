@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
+from tokenring.engine.arguments import whole_number
 
 
 def require_schema(name: str, schema: Any) -> None:
@@ -18,10 +19,9 @@ def require_schema(name: str, schema: Any) -> None:
 
 
 def require_positive(name: str, **sizes: Any) -> None:
-    """UsageError for sizes that are not integers above 0."""
+    """UsageError for sizes that are not whole numbers from 1 to 2**31 - 1."""
     for what, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise UsageError(f"source {name!r}: {what} must be an integer above 0, not {size!r}")
+        whole_number(f"source {name!r}", what, size, most=2**31 - 1)
 
 
 OfWorker = Callable[[int, int], Callable[[], Any] | None]

@@ -1,11 +1,12 @@
 """read_csv: files of comma-separated values, cut into blocks of lines that are dealt to the workers."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
+from tokenring.engine.arguments import is_text, require_flags
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive, require_schema
 from tokenring.operators.sources.csv_rows import CsvRows
@@ -73,15 +74,16 @@ def read_csv(
     missing, or shorter when it is read than it was when it was declared.
     """
     require_schema(name, schema)
+    require_flags(f"source {name!r}", header=header, quoted_newlines=quoted_newlines)
     require_positive(name, block_bytes=block_bytes)
-    is_text = isinstance(delimiter, str)
-    if not is_text or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+    if not is_text(delimiter) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
         raise UsageError(
             f"source {name!r}: delimiter must be one ASCII character, no quote, newline or NUL: {delimiter!r}"
         )
     for what, texts in (("nulls", nulls), ("time_formats", time_formats)):
-        if isinstance(texts, str):
-            raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({texts!r},), not one text")
+        if isinstance(texts, str | bytes) or not isinstance(texts, Collection) or not all(map(is_text, texts)):
+            such = texts if isinstance(texts, str) else "NA"
+            raise UsageError(f"source {name!r}: {what} is a sequence of texts, such as ({such!r},), not {texts!r}")
     for form in time_formats:
         _require_readable(name, schema, form)
     timing = Timing(name, schema, time, disorder, late)

@@ -11,9 +11,9 @@ from tokenring.engine import (
     Schema,
     ScopeOf,
     Token,
-    UsageError,
     WhenStopped,
 )
+from tokenring.engine.arguments import whole_number
 from tokenring.operators.time import require_root
 
 EVENT = Schema.of(
@@ -42,8 +42,7 @@ def engine_events(scope: ScopeOf[AnyStream], *, every_ns: int = 10_000_000, name
     GraphError in a loop.
     """
     require_root(scope, f"source {name!r}")
-    if every_ns < 1:
-        raise UsageError(f"source {name!r}: every_ns must be above 0, not {every_ns}")
+    every_ns = whole_number(f"source {name!r}", "every_ns", every_ns)
     # An input that nobody feeds: it closes when the program has returned, and says so.
     _, open_until_then = scope.new_input(_NOTHING, f"{name} until the end")
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
+from tokenring.engine.arguments import require_flags
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.sources.arguments import asked_on, named_rows, require_schema, takes
 from tokenring.operators.sources.feeder import Piece, Position, feed
@@ -81,6 +82,7 @@ def from_generator(
     Raises SchemaError for rows that do not fit the schema or come too late, naming worker or partition, and item.
     """
     require_schema(name, schema)
+    require_flags(f"source {name!r}", per_worker=per_worker, live=live, positions=positions)
     timing = Timing(name, schema, time, disorder, late)
     named = ["position"] * positions
     if partitions is not None:

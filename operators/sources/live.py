@@ -20,6 +20,7 @@ from tokenring.engine import (
     UsageError,
     columns_of,
 )
+from tokenring.engine.arguments import require_flags
 from tokenring.operators.durations import Span
 from tokenring.operators.mechanisms import Outlet
 from tokenring.operators.sources.arguments import asked_on, require_schema
@@ -92,6 +93,7 @@ def from_callback(
     with the arrival time. Memory: none. Raises SchemaError for rows that do not fit or come too late.
     """
     require_schema(name, schema)
+    require_flags(f"source {name!r}", per_worker=per_worker, late=late)
     of_worker = asked_on(name, poll, "poll()", per_worker)
     require_root(scope, f"source {name!r}")
     timing = None if time is ARRIVAL else Timing(name, schema, time, disorder, late)

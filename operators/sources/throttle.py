@@ -4,7 +4,8 @@ import time as clocks
 from collections import deque
 from collections.abc import Callable
 
-from tokenring.engine import Probe, Time, UnderWay, UsageError
+from tokenring.engine import Probe, Time, UnderWay
+from tokenring.engine.arguments import whole_number
 
 _FEW = 8  # one of so many that may be under way is as good as none
 _PATIENCE_NS, _MOST_PATIENCE_NS = 20_000_000, 1_000_000_000
@@ -24,10 +25,8 @@ class Throttle:
     """
 
     def __init__(self, batches: int = 64, size_bytes: int = 32 << 20) -> None:
-        if batches < 1 or size_bytes < 1:
-            raise UsageError(f"a throttle of {min(batches, size_bytes)} lets nothing pass; give at least 1")
-        self.batches = batches
-        self.size_bytes = size_bytes
+        self.batches = whole_number("a throttle", "batches", batches)
+        self.size_bytes = whole_number("a throttle", "size_bytes", size_bytes)
         self._probe: Probe | None = None
 
     def watch(self, probe: Probe) -> None:

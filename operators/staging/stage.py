@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tokenring.engine import Schema, SchemaError, UsageError
+from tokenring.engine.arguments import require_flags
 from tokenring.operators.sources import Paths, require_schema, schema_of
 from tokenring.operators.staging.folder import staging_folder
 from tokenring.operators.staging.inputs import Inputs, Rows, table_named
@@ -53,6 +54,7 @@ def stage_files(
     Raises UsageError for files that cannot be read, and a place that cannot be written to; SchemaError, naming file and
     row or line, for values that do not fit, rows without a time, and values that are there twice.
     """
+    require_flags("source 'stage'", quoted_newlines=quoted_newlines, force=force)
     inputs = Inputs(paths, quoted_newlines)
     if table is None:
         table = table_named(inputs.first)

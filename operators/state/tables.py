@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from tokenring.engine import kernel, require_memory
+from tokenring.engine.arguments import whole_number
 from tokenring.engine.compiled import Words
 from tokenring.operators.state.reserved import in_place
 
@@ -25,6 +26,9 @@ def grown(array: np.ndarray, length: int, fill: int | None = 0, axis: int = -1) 
     before = array.shape[axis]
     if before >= length:
         return array
+    length = whole_number("grown", "length", length, 0)
+    if fill is not None and array.dtype.kind in "iu":
+        fill = whole_number("grown", "fill", fill, -(2**63), 2**64)
     shape = list(array.shape)
     shape[axis] = max(length, 2 * before)
     filled_bytes = prod(shape) * array.itemsize - array.nbytes if fill else 0

@@ -6,6 +6,7 @@ from typing import Any, NoReturn, Protocol, Self
 import numpy as np
 
 from tokenring.engine import MAX_TIME, Batch, OutputPort, Schema, SchemaError, Scope, ScopeOf, Time, UsageError
+from tokenring.engine.arguments import require_flags
 from tokenring.operators.durations import Span, duration_of, span_of
 from tokenring.operators.time.own_times import outside_times, require_integer_times
 
@@ -52,6 +53,7 @@ class Timing:
     """
 
     def __init__(self, name: str, schema: Schema, time: str | Time, disorder: Span | None, late: bool = False) -> None:
+        require_flags(f"source {name!r}", late=late)
         self.name = name
         self.late = late
         self.column = time if isinstance(time, str) else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tokenring.engine import MAX_TIME, Schema, SchemaError, Time
+from tokenring.engine.arguments import require_column
 from tokenring.operators.durations import SECOND, Span, span_of
 from tokenring.operators.state import HeapedColumns
 from tokenring.operators.time.own_times import require_own_time
@@ -174,6 +175,8 @@ def checked_window(operator: str, window: W, schema: Schema) -> W:
             lengths[name] = span_of(given, kind, f"operator {operator!r}: a window's {name}")
             if lengths[name] < 1 and name != "offset":
                 raise SchemaError(f"operator {operator!r}: a window's {name} is at least 1, not {given!r}")
+    bounds = {"start": window.start, "end": window.end}
+    require_column(f"operator {operator!r}", **{of: name for of, name in bounds.items() if name is not None})
     window = replace(window, **lengths)
     if isinstance(window, Tumbling) and window.zone is not None:
         _check_zone(operator, window, kind)

@@ -3,7 +3,7 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.collections.refused.arguments import as_null, became_nullable, span_back, whole_number
+    from tokenring.operators.collections.refused.arguments import as_null, became_nullable, span_back
     from tokenring.operators.collections.refused.elsewhere import no_method
 
 __all__ = [
@@ -11,5 +11,4 @@ __all__ = [
     "became_nullable",
     "no_method",
     "span_back",
-    "whole_number",
 ]

@@ -1,25 +1,7 @@
 """What operators of collections are given and cannot take, and what they say of it."""
 
-from operator import index
-from typing import Any
-
-from tokenring.engine import MAX_TIME, Kind, Schema, UsageError
+from tokenring.engine import Kind, Schema, UsageError
 from tokenring.operators.durations import Span, span_of
-
-
-def whole_number(operator: str, argument: str, value: Any, least: int | None) -> int:
-    """A whole number that an argument says, from `least` to MAX_TIME, or any but 0 that is no greater, either way;
-    UsageError, naming both, for another."""
-    try:
-        found = None if isinstance(value, bool) else index(value)
-    except TypeError:
-        found = None
-    if found is None or abs(found) > MAX_TIME or (found == 0 if least is None else found < least):
-        said = "above or below 0" if least is None else f"{least} or more"
-        if found is not None and abs(found) > MAX_TIME:
-            said = f"from {-MAX_TIME if least is None else least} to {MAX_TIME}"
-        raise UsageError(f"operator {operator!r}: {argument} must be a whole number, {said}, not {value!r}")
-    return found
 
 
 def span_back(what: str, value: Span) -> int:

@@ -16,6 +16,7 @@ from tokenring.engine import (
     TokenRef,
     did_you_mean,
 )
+from tokenring.engine.arguments import require_function
 from tokenring.operators.collections.sharing.faults import Fault
 from tokenring.operators.collections.sharing.reading import latest_of, rows_at, time_asked
 from tokenring.operators.collections.sharing.rejected import Rejected, complaint, table_of
@@ -275,6 +276,7 @@ class View:
 
         What is not taken waits in memory. ReadTimeError as for `at`.
         """
+        require_function(f"view {self.name!r}", "heard", heard)
         subscription = Subscription(self, self.readable(from_time), key, times, heard)
         self._subscriptions.append(subscription)
         return subscription

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
+from tokenring.engine.arguments import require_flags
 from tokenring.operators.expressions import Expression, col, lit
 
 
@@ -13,7 +14,9 @@ def in_order(
 ) -> tuple[dict[str, Expression], bool]:
     """(Columns by which rows are to be in order, the first one first; whether the largest come first): columns that go
     the other way than the first one are turned round."""
-    ways = [largest] * len(order) if isinstance(largest, bool) else list(largest)
+    ways: list[bool] = list(largest) if isinstance(largest, list | tuple) else [largest] * len(order)  # type: ignore[list-item]
+    for way in ways:
+        require_flags(f"operator {name!r}", largest=way)
     if not order or len(ways) != len(order):
         raise SchemaError(f"operator {name!r}: {len(order)} columns of order, {len(ways)} ways in which they go")
     columns: dict[str, Expression] = {}

@@ -181,7 +181,7 @@ class ApproxQuantile(OfFunctions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.q, int | float) and 0 <= self.q <= 1):
+        if isinstance(self.q, bool) or not (isinstance(self.q, int | float) and 0 <= self.q <= 1):
             raise SchemaError(f"ApproxQuantile(..., q={self.q!r}): give a number from 0 to 1; 0.5 is the median")
 
     @property

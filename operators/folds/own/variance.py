@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import SchemaError, kernel
+from tokenring.engine.arguments import is_whole
 from tokenring.engine.compiled import Words
 from tokenring.operators.folds.called import Functions, functions_of
 from tokenring.operators.folds.own.own_aggregate import OfFunctions
@@ -76,7 +77,7 @@ class Variance(OfFunctions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.ddof, int) and self.ddof >= 0):
+        if not (is_whole(self.ddof) and 0 <= self.ddof < 2**63):
             raise SchemaError(f"{type(self).__name__}(..., ddof={self.ddof!r}): give 1, of a sample, or 0, of all")
 
     @property

@@ -87,7 +87,7 @@ def test_a_way_round_that_does_not_advance(depth: int) -> None:
     assert "'input'" not in said
 
 
-@pytest.mark.parametrize("increment", [-1, None, 1.5, "x"])
+@pytest.mark.parametrize("increment", [-1, None, 1.5, "x", True])
 def test_a_way_round_that_is_no_step_forward(increment: Any) -> None:
     said = ("feedback: increment=", f"delay {increment!r}", f"0..{MAX_TIME}")
     refused(GraphError, said, lambda scope, stream: scope.feedback(VALUE, increment))

@@ -174,12 +174,20 @@ def test_what_a_group_refuses() -> None:
                 ProbeGroup(none)  # type: ignore[arg-type]
             with raises(GraphError, "a group of probes", "stream.probe()", f"not {none!r}"):
                 ProbeGroup([none])  # type: ignore[list-item]
-        for time in ("x", None, (1,), float("nan"), float("inf"), 2.5):
+        for time in ("x", None, (1,), float("nan"), float("inf"), 2.5, True):
             for ask in (probes[0].less_than, probes[0].less_equal, ProbeGroup(probes).less_than):
                 with raises(UsageError, f"a probe (declared at {__file__}:", "an integer", f"not {time!r}"):
                     ask(time)
-        with raises(TokenError, "operator 'input 0' output 0", "'x'"):
-            inputs.advance_to("x")  # type: ignore[arg-type]
+        with raises(GraphError, "operator 'input 2' output 0", "no group"):
+            others[2].leave(5)
+        with raises(GraphError, "operator 'input 2' output 0", "5, which is no group"):
+            others[2].enter(5, 5)  # type: ignore[arg-type]
+        with raises(UsageError, "operator 'input 0' output 0", "block", "'no'"):
+            handles[0].send({"value": [1]}, block="no")  # type: ignore[arg-type]
+        for move in (inputs.advance_to, handles[0].advance_to, lambda time: handles[0].send({"value": [1]}, time)):
+            for no_time in ("x", True):
+                with raises(TokenError, "operator 'input 0' output 0", repr(no_time)):
+                    move(no_time)
 
 
 def test_empty_groups_hold_nobody_up() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.engine.helpers import VALUE, Recorder, build, edge, finish, key_for, settle, simulated
+from tests.errors import Fact, raises
 from tokenring.engine import (
     Broadcast,
     BrokenInvariant,
@@ -20,6 +21,7 @@ from tokenring.engine import (
     Probe,
     Scope,
     Token,
+    UsageError,
     Worker,
 )
 from tokenring.shm.memory.atomics import peek
@@ -188,3 +190,21 @@ def test_messages_stay_what_they_were_when_a_step_ends_before_their_operator_ran
         expected = sorted((0, number) for number in range(60) for _ in range(40))
         assert first.rows == expected
         assert second.rows == expected
+
+
+@pytest.mark.parametrize(
+    ("wait", "said"),
+    [
+        (lambda worker: worker.step("x"), ("step", "wait_ns", "not 'x'")),
+        (lambda worker: worker.step(1.5), ("step", "wait_ns", "not 1.5")),
+        (lambda worker: worker.step(2**64), ("step", "wait_ns", f"not {2**64}")),
+        (lambda worker: worker.step(until_ns="x"), ("step", "until_ns", "not 'x'")),
+        (lambda worker: worker.step_or_park("x"), ("step_or_park", "limit_s", "not 'x'")),
+        (lambda worker: worker.step_or_park(float("nan")), ("step_or_park", "limit_s", "not nan")),
+    ],
+)
+def test_a_worker_goes_on_that_was_told_no_time(wait: Callable[[Worker], bool], said: Fact) -> None:
+    with simulated(1) as group:
+        with raises(UsageError, "worker 0", said):
+            wait(group.workers[0])
+        assert not group.workers[0].step(5, 0)

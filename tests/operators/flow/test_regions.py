@@ -203,7 +203,7 @@ def test_what_is_refused() -> None:
     stream, other = scope.new_input(VALUE)[1], scope.new_input(VALUE, "other")[1]
     with raises(UsageError, "limited region 'limited'", "'rows', 'bytes' or 'times'", "not 'messages'"):
         limited(stream, no_op, per="messages")
-    with raises(UsageError, "limited region 'limited'", "most=0", "at least 1"):
+    with raises(UsageError, "limited region 'limited'", "most must be", "1 or more", "not 0"):
         limited(stream, no_op, most=0)
     with raises(UsageError, "limited region 'limited'", "stream", "function"):
         limited([], no_op)

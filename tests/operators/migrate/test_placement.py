@@ -102,7 +102,7 @@ def test_what_cannot_be_moved_is_refused(move: Callable[[Placement], Any], said:
     assert not placement.is_moving
 
 
-@pytest.mark.parametrize("moves", [5, [(5, 0)], ["abc"], [("a", 0, 1)], [(5.5, 0, 1)], [(1, 2, None)]])
+@pytest.mark.parametrize("moves", [5, [(5, 0)], ["abc"], [("a", 0, 1)], [(5.5, 0, 1)], [(1, 2, None)], [(True, 0, 0)]])
 def test_changes_that_are_none_are_refused(moves: Any) -> None:
     change = moves[0] if isinstance(moves, list) else moves
     with raises(tr.UsageError, "dataflow 'x'", "moves=", "(time, bin, worker)", f"{change!r} is none"):

@@ -149,6 +149,10 @@ def test_messages_that_take_turns_are_sampled_alike() -> None:
     [
         (lambda: Rebalance(within=1.0), ("within=1.0", "mean", "1.2")),
         (lambda: Rebalance(every_ms=0), ("every_ms=0", "more than 0")),
+        (lambda: Rebalance(within=float("inf")), ("within=inf", "1.2")),
+        (lambda: Rebalance(within=None), ("within=None", "1.2")),
+        (lambda: Rebalance(every_ms=1e308), ("every_ms=1e+308", "no more than 1e+09")),
+        (lambda: Rebalance(every_ms=True), ("every_ms=True", "more than 0")),
         (lambda: Rebalance(plan="fliud"), ("'fliud'", "did you mean 'fluid'")),
     ],
 )
@@ -161,6 +165,7 @@ def test_what_cannot_be_is_refused(make: Any, said: Fact) -> None:
     ("settings", "said"),
     [
         ({"rebalance": Rebalance()}, ("rebalance=", "bins=256")),
+        ({"rebalance": "fluid", "bins": 4}, ("rebalance=", "Rebalance(within=1.2)", "not 'fluid'")),
         ({"rebalance": Rebalance(), "bins": 4, "moves": [(0, 0, 0)]}, ("moves=", "rebalance=")),
     ],
 )

@@ -48,7 +48,7 @@ def test_columns_are_named_as_elsewhere(tmp_path: Path) -> None:
     refused(
         UsageError, ("source 'read_parquet'", "Schema('id', name='string?')", "not dict"), parquet(tmp_path, schema={})
     )
-    refused(UsageError, ("source 'read_parquet'", "batch_rows", "above 0", "not 0"), parquet(tmp_path, batch_rows=0))
+    refused(UsageError, ("source 'read_parquet'", "batch_rows", "1 or more", "not 0"), parquet(tmp_path, batch_rows=0))
     refused(
         SchemaError,
         ("source 'read_parquet'", "disorder", "'1s'", "int64", "give a number"),

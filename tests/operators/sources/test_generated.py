@@ -55,7 +55,7 @@ def test_a_source_that_cannot_be_is_refused() -> None:
 
     with raises(GraphError, "source 'from_generator'", "loop 'inner'", "root scope", "loop.enter(stream)"):
         run(in_a_loop)
-    with raises(UsageError, "throttle of 0", "at least 1"):
+    with raises(UsageError, "a throttle", "size_bytes", "1 or more", "not 0"):
         Throttle(size_bytes=0)
     with raises(UsageError, "source 'from_generator'", "disorder", "at least 0", "not -1"):
         run(lambda scope: from_generator(scope, SCHEMA, nothing, disorder=-1))
