@@ -21,7 +21,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.graph import arriving_schema
 from tokenring.operators.migrate import offer, saving_of, state_moves
-from tokenring.operators.time import require_total_order
+from tokenring.operators.time import require_message_times, require_total_order
 
 
 def for_each(
@@ -48,6 +48,7 @@ def for_each(
         raise UsageError(f"operator {name!r}: for_each takes a function (time, batch), not {function!r}")
     if in_order:
         require_total_order(name, stream.scope)
+        require_message_times(f"{name}, in_order=", stream)
     builder = stream.operator(name, Notify.ALWAYS if in_order else Notify.NEVER)
     port = builder.input(stream, pact)
     if in_order:
