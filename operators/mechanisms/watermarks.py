@@ -134,9 +134,9 @@ class Watermarks(Mechanism):
         marks = self._marks.get((stream.scope, stream.source))
         if marks is None:
             raise GraphError(
-                f"operator {name!r}: {stream!r} carries no watermarks, as what made it forwards none; make it with "
-                f"this mechanism's source, new_input or operators (windows, running aggregates, filters and the like), "
-                f"or coordinate by tokens"
+                f"operator {name!r}: {stream!r} carries no watermarks, as what made it forwards none; make it with a "
+                f"source of the library, mechanism_of(scope).new_input(scope, schema, time) or what forwards them "
+                f"(windows, running aggregates, filters and the like), or coordinate by tokens"
             )
         signal = builder.listen(stream, everywhere)
         marks.listeners.append(signal)

@@ -283,8 +283,9 @@ def test_a_stream_without_watermarks_is_refused() -> None:
     scope = Scope("marks")
     use(scope, "watermarks-X")
     _, stream = scope.new_input(WORDS)
-    with raises(GraphError, "operator 'word_count'", "'input' output 0", "watermarks", "new_input"):
+    with raises(GraphError, "operator 'word_count'", "'input' output 0", "mechanism_of(scope).new_input(scope, schema"):
         word_count(stream, "word", "at")
+    word_count(mechanism_of(scope).new_input(scope, WORDS, "at")[1], "word", "at")
 
 
 BY_MESSAGES: dict[str, tuple[str, Callable[[Any, Path], object]]] = {
