@@ -3,6 +3,7 @@
 from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
+from tokenring.engine.declare import require_streams
 from tokenring.operators import collections
 from tokenring.operators.expressions import Expression
 from tokenring.operators.joins.changing import joined_that_change
@@ -107,6 +108,7 @@ def join(
     pairs alone, and those of windows.
     Raises SchemaError for columns that are not there or do not fit, GraphError in loops.
     """
+    require_streams(f"operator {name!r}", right)
     require_how(name, how, tuple(HOWS))
     on = joined_on(name, on, left_on, right_on)
     require_unique(name, unique)
