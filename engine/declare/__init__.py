@@ -8,7 +8,7 @@ with later(__name__):
     from tokenring.engine.declare.part import Part
     from tokenring.engine.declare.scope import Loop, Scope, frame_in_program, one_of
     from tokenring.engine.declare.scope_of import ScopeOf
-    from tokenring.engine.declare.stream import AnyStream, Stream
+    from tokenring.engine.declare.stream import AnyStream, Stream, require_streams
 
 __all__ = [
     "AnyStream",
@@ -21,4 +21,5 @@ __all__ = [
     "Stream",
     "frame_in_program",
     "one_of",
+    "require_streams",
 ]

@@ -12,7 +12,7 @@ from tokenring.engine.columns import Schema
 from tokenring.engine.declare.builder import OperatorBuilder
 from tokenring.engine.declare.feedback import Feedback, relay
 from tokenring.engine.declare.part import Part
-from tokenring.engine.declare.stream import AnyStream, Stream
+from tokenring.engine.declare.stream import AnyStream, Stream, require_streams
 from tokenring.engine.errors import GraphError, SchemaError
 from tokenring.engine.explain import Dataflow
 from tokenring.engine.graph import Constructor, Graph, Location, Notify, Pipeline, Source, Target
@@ -98,8 +98,7 @@ class Scope:
     def require_own(self, stream: Stream, who: str) -> None:
         """Raise GraphError, on behalf of `who`, if the stream belongs to another dataflow or another scope of this one.
         """
-        if not isinstance(stream, Stream):
-            raise GraphError(f"{who}: {stream!r} is no stream; give what an input, a source or an operator gave")
+        require_streams(who, stream)
         if stream.scope.graph is not self.graph:
             raise GraphError(
                 f"{who}: {stream!r} belongs to another dataflow; streams connect within one dataflow"
@@ -201,6 +200,7 @@ class Scope:
     def probe(self, stream: Stream) -> Probe:
         """A handle to watch the frontier of `stream`."""
         self.require_open()
+        require_streams("a probe", stream)
         if stream.scope.graph is not self.graph:
             raise GraphError(f"{stream!r} belongs to another dataflow than {self.graph.name!r}")
         return self.watch(stream.source)

@@ -1,6 +1,7 @@
 """Streams: handles to operator outputs while a dataflow is being built."""
 
 from collections.abc import Callable
+from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tokenring.engine.arguments import require_function, require_name
@@ -30,6 +31,14 @@ AnyStream = TypeVar("AnyStream", bound="Stream")
 """A class of streams: what is made of a stream is of its class."""
 Made_co = TypeVar("Made_co", bound="Stream", covariant=True)
 """The class of a scope's streams."""
+
+
+def require_streams(who: str, *given: object) -> None:
+    """GraphError, on behalf of `who`, for what is no stream."""
+    for each in given:
+        if not isinstance(each, Stream):
+            cure = "unpack it" if isinstance(each, tuple) else "give what an input, a source or an operator gave"
+            raise GraphError(f"{who}: {shortened(each)} is no stream; {cure}")
 
 
 class Stream:

@@ -31,7 +31,7 @@ from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.migrate import GoneBy, Table, saving_of
 from tokenring.operators.state import require_rows
-from tokenring.operators.time import require_integer_times, require_scope, require_total_order
+from tokenring.operators.time import require_integer_times, require_message_times, require_scope, require_total_order
 
 _OURS = {*OWN_COLUMNS, GONE}
 _MOST = 2**63 - 1  # times that a row is there
@@ -56,6 +56,7 @@ def collection(
     require_rows(name, stream)
     require_none_of([each for each in stream.schema.names if each not in (time, times, deleted)], _OURS, name)
     if time is None:
+        require_message_times(name, stream, "say .collection(time=column), or ")
         stream.scope.kept(GoneBy).times = True
     if time is not None or key is not None:
         what = f"operator {name!r}: rows are there at times of their own"

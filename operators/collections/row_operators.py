@@ -10,19 +10,12 @@ import numpy as np
 from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, UsageError
 from tokenring.engine.arguments import require_function
 from tokenring.operators.collections.sharing import Rejected
-from tokenring.operators.collections.streams import (
-    later_by,
-    mapped,
-    require_none_of,
-    schema_of_updates,
-    up_to_the_last_time,
-    with_nulls,
-)
+from tokenring.operators.collections.streams import later_by, mapped, require_none_of, up_to_the_last_time, with_nulls
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import Alias, Expression, col, greatest, with_aliased
 from tokenring.operators.migrate import saving_of
-from tokenring.operators.rows import computed, drop_columns, new_names, rename, select, union
+from tokenring.operators.rows import all_columns, columns_kept, computed, drop_columns, new_names, rename, select, union
 from tokenring.operators.rows import filter as filter_rows
 from tokenring.operators.time import require_integer_times
 
@@ -42,25 +35,22 @@ class Rows:
 
     def select(self, /, *kept: Any, **columns: Any) -> Self:
         """These columns alone, as `select` of a stream."""
-        named = [each.name if isinstance(each, Alias) else each for each in kept if isinstance(each, Alias | str)]
-        require_none_of([*named, *columns], self._hidden, "select")
-        made = [Alias(value, name) for name, value in columns.items()]  # which may be called as a parameter is
-        return self._of(select(self.stream, *kept, *self._hidden, *made))
+        return self._computed("select", {**columns_kept(self.stream.schema, kept, "select"), **columns})
 
     def with_columns(self, /, *aliased: Alias, **columns: Any) -> Self:
         """These columns besides, or in place of others, by expressions, as `with_columns` of a stream."""
-        columns = with_aliased("with_columns", aliased, columns)
-        kept = {name: columns.pop(name, col(name)) for name in self.schema.names} | columns
-        return self.select(**kept)
+        return self._computed("with_columns", all_columns(self.schema) | with_aliased("with_columns", aliased, columns))
 
     def rename(self, columns: Mapping[str, str] | None = None, /, **renamed: str) -> Self:
         """Other names for columns: `rename(price="euro")`, or a mapping of old names to new ones."""
         names = new_names(columns, renamed)
+        columns_kept(self.schema, tuple(names), "rename")
         require_none_of(names.values(), self._hidden, "rename")
         return self._of(rename(self.stream, names))
 
     def drop_columns(self, *dropped: str) -> Self:
         """All columns but these."""
+        columns_kept(self.schema, dropped, "drop_columns")
         return self._of(drop_columns(self.stream, *dropped))
 
     def map_batches(
@@ -148,14 +138,14 @@ class Rows:
     def _hidden(self) -> tuple[str, ...]:
         return (*TIMES[: self.depth], TIMES_ADDED)
 
+    def _computed(self, who: str, columns: Mapping[str, Any]) -> Self:
+        """These columns of each row, by expressions; `who` is what the operator is called."""
+        require_none_of(columns, self._hidden, who)
+        return self._of(computed(self.stream, who, {**columns, **{name: col(name) for name in self._hidden}}))
+
     def _of(self, stream: Stream) -> Self:
-        """A stream that has the hidden columns somewhere, as a collection."""
-        kinds = zip(stream.schema.names, stream.schema.kinds, strict=True)
-        data = Schema.of({name: str(kind) for name, kind in kinds if name not in self._hidden})
-        wanted = schema_of_updates(data, self.depth)
-        if stream.schema != wanted:
-            stream = select(stream, *wanted.names)
-        return type(self)(stream, data)
+        """A stream whose last columns are the hidden ones, as a collection."""
+        return type(self)(stream, stream.schema.select(stream.schema.names[: -len(self._hidden)]))
 
     def _with(self, name: str, value: Any) -> Stream:
         """The stream with another value in a column."""

@@ -225,8 +225,8 @@ class FoldState:
         if fold.keeps_rows or is_null:
             return self._null_made(at, column)
         return OverflowError(
-            f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits; "
-            f"make the column float64, or divide it first"
+            f"operator {self._plan.operator!r}: a sum of {column!r} left the range of 64 bits, if only on the "
+            f"way; make the column float64, divide it first, or say on_error='stream', which minds what is sent alone"
         )
 
     def _not_finished(self, at: int, column: str | None) -> ValueError:

@@ -4,6 +4,7 @@ from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.engine.arguments import require_flags
+from tokenring.engine.declare import require_streams
 from tokenring.operators.durations import Span, is_span, span_of
 from tokenring.operators.expressions import Expression
 from tokenring.operators.joins.driver import declare
@@ -88,6 +89,7 @@ def interval_join(
     late rows, the right side's. Otherwise a late row raises TimeRegressionError (as OperatorError). Raises SchemaError
     for columns that are not there or do not fit, GraphError in loops.
     """
+    require_streams(f"operator {name!r}", right)
     require_how(name, how, tuple(HOWS))
     require_unique(name, unique)
     on = joined_on(name, on, left_on, right_on)

@@ -4,6 +4,7 @@ from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.engine.arguments import require_flags
+from tokenring.engine.declare import require_streams
 from tokenring.operators import collections
 from tokenring.operators.expressions import Expression
 from tokenring.operators.joins.changing import joined_that_change
@@ -108,6 +109,7 @@ def join(
     pairs alone, and those of windows.
     Raises SchemaError for columns that are not there or do not fit, GraphError in loops.
     """
+    require_streams(f"operator {name!r}", right)
     require_flags(f"operator {name!r}", late=late, changes=changes)
     require_how(name, how, tuple(HOWS))
     on = joined_on(name, on, left_on, right_on)

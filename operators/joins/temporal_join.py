@@ -4,6 +4,7 @@ from typing import Any, Literal, overload
 
 from tokenring.engine import AnyStream, SchemaError, Stream
 from tokenring.engine.arguments import require_flags
+from tokenring.engine.declare import require_streams
 from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
@@ -68,6 +69,7 @@ def temporal_join(
             f"operator {name!r}: unique= is for join and interval_join; here a key has versions, of which a row's time "
             f"chooses one; leave unique= out"
         )
+    require_streams(f"operator {name!r}", versions)
     require_how(name, how)
     on = joined_on(name, on, left_on, right_on)
     times = (rows.schema, time, "for the rows' time"), (versions.schema, version_time, "for the versions' time")

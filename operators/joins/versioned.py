@@ -8,7 +8,7 @@ from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_
 from tokenring.operators.joins.narrowed import without_null_words
 from tokenring.operators.migrate import of_version, sends_in_groups, state_moves
 from tokenring.operators.state import require_newest
-from tokenring.operators.time import require_total_order
+from tokenring.operators.time import require_message_times, require_total_order
 
 
 def declare_versioned(
@@ -24,6 +24,9 @@ def declare_versioned(
     sides = without_null_words(columns, sides)
     scope = sides[LEFT].scope
     require_total_order(columns.operator, scope)
+    for side in (LEFT, RIGHT):
+        if times[side] is None:
+            require_message_times(columns.operator, sides[side], "say temporal_join(time=..., version_time=...), or ")
     require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT], by_time=times[RIGHT] is None)
     builder = sides[0].operator(columns.operator, Notify.IF_TOKEN)
     for side in (LEFT, RIGHT):

@@ -63,7 +63,7 @@ from tokenring.operators.mechanisms.marks import (
 )
 from tokenring.operators.mechanisms.outlets import new_outlets
 from tokenring.operators.migrate import Table
-from tokenring.operators.time import Due, give_split, position_of, split_outputs
+from tokenring.operators.time import Due, TimesOfRows, give_split, position_of, split_outputs
 
 
 class Watermarks(Mechanism):
@@ -112,6 +112,8 @@ class Watermarks(Mechanism):
                 return constructor(context, *[MarkOutlet(f"{context!r}", *of_one) for of_one in outlets])
 
             streams = scope.source(name, schemas, construct)
+        if any(times):
+            self._rows_have_times(streams[0])
         for stream, each in zip(streams, marks, strict=True):
             self._marks[scope, stream.source] = each
         return streams
@@ -122,15 +124,19 @@ class Watermarks(Mechanism):
         marks = Marks()
         handle, stream = scope.new_input(schema, name, MarkedInput(schema, name, marks))
         self._marks[scope, stream.source] = marks
+        self._rows_have_times(stream)
         return handle, stream
+
+    def _rows_have_times(self, stream: Stream) -> None:
+        stream.scope.kept(TimesOfRows)[stream.source.operator] = self.name
 
     def _listen(self, builder: OperatorBuilder[Any], name: str, stream: Stream, everywhere: bool) -> Signal:
         marks = self._marks.get((stream.scope, stream.source))
         if marks is None:
             raise GraphError(
-                f"operator {name!r}: {stream!r} carries no watermarks, as what made it forwards none; make it with "
-                f"this mechanism's source, new_input or operators (windows, running aggregates, filters and the like), "
-                f"or coordinate by tokens"
+                f"operator {name!r}: {stream!r} carries no watermarks, as what made it forwards none; make it with a "
+                f"source of the library, mechanism_of(scope).new_input(scope, schema, time) or what forwards them "
+                f"(windows, running aggregates, filters and the like), or coordinate by tokens"
             )
         signal = builder.listen(stream, everywhere)
         marks.listeners.append(signal)

@@ -36,6 +36,7 @@ with later(__name__):
     from tokenring.operators.rows.passed_on import passing_on
     from tokenring.operators.rows.projection import (
         all_columns,
+        columns_kept,
         computed,
         drop_columns,
         new_names,
@@ -66,6 +67,7 @@ __all__ = [
     "batch_of",
     "branch",
     "broadcast",
+    "columns_kept",
     "columns_of",
     "computed",
     "union",

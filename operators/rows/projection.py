@@ -58,13 +58,17 @@ def select(
     other under another name. Expressions, and `on_error`, as in `with_columns`; a mere choice copies nothing.
     """
     name = "select"
+    return computed(stream, name, {**columns_kept(stream.schema, kept, name), **columns}, on_error)
+
+
+def columns_kept(schema: Schema, kept: tuple[str | Expression | Alias, ...], who: str) -> dict[str, Any]:
+    """What `select` was given without keywords, by name. SchemaError for a column that is not there, or has none."""
     chosen: dict[str, Any] = {}
     for each in kept:
         if isinstance(each, Expression):
             each = column_named_by(each) or each
-        found = with_aliased(name, (each,), {}) if isinstance(each, Alias) else _kept(stream.schema, (each,), name)
-        chosen |= found
-    return computed(stream, name, {**chosen, **columns}, on_error)
+        chosen |= with_aliased(who, (each,), {}) if isinstance(each, Alias) else _kept(schema, (each,), who)
+    return chosen
 
 
 def rename(

@@ -1,7 +1,8 @@
 """union: several streams of one schema as one."""
 
 
-from tokenring.engine import AnyStream, Notify, SchemaError, Stream, UsageError
+from tokenring.engine import AnyStream, Notify, SchemaError, Stream
+from tokenring.engine.declare import require_streams
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.rows.passed_on import passing_on
 
@@ -10,10 +11,7 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
     """The rows of all streams, which have one schema and belong to one scope, at their times, by reference and in no
     order. Keeps nothing. At the head of a loop: what enters and what comes round. SchemaError for different schemas.
     """
-    given: tuple[object, ...] = others
-    for each in given:
-        if not isinstance(each, Stream):
-            raise UsageError(f"operator {name!r}: {each!r} is no stream; give streams, union(first, second, …)")
+    require_streams(f"operator {name!r}", *others)
     for stream in others:
         if stream.schema != first.schema:
             cure = "select and rename what fits"

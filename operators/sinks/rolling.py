@@ -35,7 +35,7 @@ from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, 
 from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.recovery import refused_to
 from tokenring.operators.sinks.publication import PartWriter, require_outside_loops, require_own
-from tokenring.operators.time import position_of
+from tokenring.operators.time import position_of, require_message_times
 
 _NOTHING = Schema("nothing")
 
@@ -147,6 +147,8 @@ def roll_files(
         raise UsageError(f"{what} needs every=, rows= or bytes= as whole numbers above 0, or every='1h', not {roll}")
     if roll.time is not None:
         position_of(what, stream.schema, roll.time)
+    elif every:
+        require_message_times(name, stream, "say Roll(..., time=column), or ")
     target = Path(os.path.abspath(folder))
     require_own(stream, target, name)
     try:

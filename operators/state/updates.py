@@ -8,6 +8,7 @@ What is sent by hand, by sources and by `unary` is rows; so is what comes round 
 from collections.abc import Collection
 
 from tokenring.engine import AnyStream, GraphError, Stream, Updates
+from tokenring.engine.declare import require_streams
 
 
 def updates_by(stream: AnyStream, operator: str, by: Collection[str]) -> AnyStream:
@@ -24,7 +25,8 @@ def as_rows(stream: AnyStream) -> AnyStream:
 
 
 def require_rows(operator: str, *streams: Stream) -> None:
-    """GraphError for streams of updates: what they replace would stay in the answer."""
+    """GraphError for what is no stream, and for streams of updates: what they replace would stay in the answer."""
+    require_streams(f"operator {operator!r}", *streams)
     for stream in streams:
         if stream.updates is not None:
             raise GraphError(

@@ -36,8 +36,10 @@ with later(__name__):
     from tokenring.operators.time.notificator import Notificator, Stash
     from tokenring.operators.time.orders import check_order, order_words, ranked
     from tokenring.operators.time.own_times import (
+        TimesOfRows,
         outside_times,
         require_integer_times,
+        require_message_times,
         require_own_time,
         require_total_order,
         too_early,
@@ -87,6 +89,7 @@ __all__ = [
     "Sliding",
     "Stash",
     "TIME_KINDS",
+    "TimesOfRows",
     "Timing",
     "Tumbling",
     "Window",
@@ -123,6 +126,7 @@ __all__ = [
     "require_root",
     "require_scope",
     "require_integer_times",
+    "require_message_times",
     "require_total_order",
     "set_all_aside",
     "split_by_messages",

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import MAX_TIME, GraphError, Schema, SchemaError, ScopeOf, Time, TimeRegressionError
+from tokenring.engine import MAX_TIME, GraphError, Schema, SchemaError, ScopeOf, Stream, Time, TimeRegressionError
 
 _LATEST = 2**63 - 1  # that rows may have, of their own: messages' times end before
 _TIMES = ("int64", "timestamp")
@@ -18,6 +18,24 @@ def require_total_order(operator: str, scope: ScopeOf[Any]) -> None:
         raise GraphError(
             f"operator {operator!r} acts on times in their total order, which those in {scope.describe()} do not have; "
             f"{scope.way_out}"
+        )
+
+
+class TimesOfRows(dict[int, str]):
+    """The operators of a dataflow that send rows with times of their own in messages that are all at time 0: number ->
+    the mechanism that has it so."""
+
+
+def require_message_times(operator: str, stream: Stream, cure: str = "") -> None:
+    """GraphError where rows' times are not those of their messages, as behind the sources of a dataflow that goes by
+    watermarks. cure: another way than by tokens."""
+    apart = stream.scope.kept(TimesOfRows)
+    behind = stream.scope.graph.behind(stream.source, stream.stage)[0] if apart else ()
+    for number in sorted(apart.keys() & behind):
+        made = stream.scope.graph.operators[number].name
+        raise GraphError(
+            f"operator {operator!r} goes by messages' times, which by {apart[number]} are all 0 behind {made!r}: "
+            f"{cure}coordinate by tokens"
         )
 
 

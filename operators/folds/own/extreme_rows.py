@@ -51,7 +51,7 @@ class ArgMax(ByColumn):
 
     @property
     def _instead(self) -> str:
-        return "First or Last by order=, or, in a collection, to top"
+        return "top by that order with k=1, which in a collection may be text"
 
 
 class ArgMin(ArgMax):

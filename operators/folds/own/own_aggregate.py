@@ -117,8 +117,9 @@ class OwnAggregate:
     finalize(state)        returns the result, or None for null; it must not change the state
     retract(state, other)  undoes `combine`, exactly; None where that cannot be
 
-    `takes` says what of a column comes: "float64" (any number), "int64" (of an int64, a bool, a timestamp), "word" (the
-    64 bits of anything but text), "order" or "reverse" (an int64 that rises, or falls, with the value; NaN the least).
+    `takes` says what of a column comes: "float64" (of an int64, a uint64, a float64, a bool), "int64" (of an int64, a
+    bool, a timestamp), "word" (the 64 bits of anything but text), "order" or "reverse" (an int64 that rises, or falls,
+    with the value; NaN the least).
     Rows in which one is null, or `where=` is not true, do not come. `gives` is the kind of the result, with ? where it
     may be null though no row's value is, or "same", that of the first column. A float is for "float64" alone; of a bool
     whatever is not 0 is true.

@@ -32,15 +32,20 @@ from tokenring.operators import (
     Count,
     Roll,
     aggregate,
+    arrange,
     branch,
     col,
     flat_map_rows,
     from_generator,
+    interval_join,
     iterate,
+    join,
+    look_up,
     map_batches,
     map_rows,
     running_average,
     scan,
+    temporal_join,
     to_json_lines,
 )
 
@@ -181,6 +186,33 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], Fact]] = {
         lambda worker, scope, stream: stream.binary(5, "both", BID, _takes_rows),
         GraphError,
         (WORKER, "operator 'both'", "5 is no stream"),
+    ),
+    "a number for a stream to join": (
+        lambda worker, scope, stream: join(stream, 5, on="price"),
+        GraphError,
+        (WORKER, "operator 'join'", "5 is no stream"),
+    ),
+    "a number for a stream to join within times": (
+        lambda worker, scope, stream: interval_join(
+            stream, 5, on="price", left_time="price", right_time="price", lower=0, upper=1
+        ),
+        GraphError,
+        (WORKER, "operator 'interval_join'", "5 is no stream"),
+    ),
+    "a number for versions": (
+        lambda worker, scope, stream: temporal_join(stream, 5, on="price", time="price", version_time="price"),
+        GraphError,
+        (WORKER, "operator 'temporal_join'", "5 is no stream"),
+    ),
+    "a number for a stream to look at": (
+        lambda worker, scope, stream: scope.probe(5),
+        GraphError,
+        (WORKER, "a probe", "5 is no stream"),
+    ),
+    "what arrange gives for a table": (
+        lambda worker, scope, stream: look_up(stream, "price", arrange(stream, "price", "auction"), "found"),
+        GraphError,
+        (WORKER, "operator 'look_up'", "is no stream", "unpack it"),
     ),
     "a schema before the function": (
         lambda worker, scope, stream: scan(stream, "price", BID, _takes_rows),

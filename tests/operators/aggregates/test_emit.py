@@ -180,7 +180,7 @@ def test_a_sum_that_overflows_in_the_midst(form: str, mode: str) -> None:
     sums = {"keys": Sum("key"), "total": Sum("value")}
     with bench([Schema.of(kinds)], lambda s: aggregate(s, "key", emit=mode, **sums)) as made:
         made.send({"key": [1, 1, 1], "value": [1, 2**63 - 1, 1]} | ({"text": ["x"] * 3} if with_text else {}))
-        with raises(OperatorError, "operator 'aggregate'", "OverflowError", "sum of 'value'", "64 bits", "float64"):
+        with raises(OperatorError, "operator 'aggregate'", "OverflowError", "sum of 'value'", "float64", "on_error="):
             made.settle()
 
 

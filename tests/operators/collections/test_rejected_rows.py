@@ -99,6 +99,13 @@ def test_a_row_that_comes_and_goes_at_once_is_no_error() -> None:
     assert (rows, errors) == (Rows({(2, 25): 1}), [])
 
 
+@pytest.mark.parametrize("called", ["select", "with_columns"])
+def test_the_operator_is_called_as_in_the_program(called: str) -> None:
+    updates: list[Update] = [(1, 0, 0, 1)]
+    (_, errors), *_ = read_at_each_time(lambda rows: getattr(rows, called)(k=col("v"), v=1 // col("v")), updates, 1)[0]
+    assert [error["operator"] for error in errors] == [called]
+
+
 def test_of_many_bad_rows_all_are_found() -> None:
     random = np.random.default_rng(7)
     updates: list[Update] = [(number, int(random.integers(3)), number % 3, 1) for number in range(5_000)]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,12 +19,14 @@ from tokenring.engine import COMPLETE, GraphError, OperatorError, Schema, Schema
 from tokenring.operators import (
     Count,
     Max,
+    Roll,
     Session,
     Sliding,
     Tumbling,
     aggregate,
     average_of_last,
     best_offers,
+    fluent,
     no_op,
     running_average,
     word_count,
@@ -278,8 +283,44 @@ def test_a_stream_without_watermarks_is_refused() -> None:
     scope = Scope("marks")
     use(scope, "watermarks-X")
     _, stream = scope.new_input(WORDS)
-    with raises(GraphError, "operator 'word_count'", "'input' output 0", "watermarks", "new_input"):
+    with raises(GraphError, "operator 'word_count'", "'input' output 0", "mechanism_of(scope).new_input(scope, schema"):
         word_count(stream, "word", "at")
+    word_count(mechanism_of(scope).new_input(scope, WORDS, "at")[1], "word", "at")
+
+
+BY_MESSAGES: dict[str, tuple[str, Callable[[Any, Path], object]]] = {
+    "delay": ("coordinate by tokens", lambda rows, to: rows.delay(1)),
+    "for_each, in_order=": ("coordinate by tokens", lambda rows, to: rows.for_each(print, in_order=True)),
+    "arrange": ("coordinate by tokens", lambda rows, to: rows.arrange("word", "at")),
+    "enrich": ("temporal_join(time=", lambda rows, to: rows.enrich(rows, on="word", columns="left.at")),
+    "interval_join.left.late": (
+        "leave late= out",
+        lambda rows, to: rows.interval_join(
+            rows, on="word", left_time="at", right_time="at", lower=0, upper=1, columns={"a": "left.at"}, late=True
+        ),
+    ),
+    "to_json_lines": ("Roll(..., time=", lambda rows, to: rows.to_json_lines(to, roll=Roll(1))),
+    "updates": (".collection(time=", lambda rows, to: rows.collection(key="word")),
+    "count.rows": (".collection(time=", lambda rows, to: rows.count("word", changes=True)),
+    "aggregate.rows": (
+        ".collection(time=",
+        lambda rows, to: rows.aggregate("word", n=Count(), window=Tumbling("at", 1), changes=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_MESSAGES)
+def test_what_goes_by_messages_times_is_refused_where_watermarks_have_all_at_0(name: str, tmp_path: Path) -> None:
+    cure, declare = BY_MESSAGES[name]
+    table = pa.table({"word": [1], "at": [5]})
+    for way, time in (("tokens", "at"), ("watermarks-X", 0)):  # where messages have rows' times, or there are none
+        scope = fluent.Scope("right")
+        use(scope, way)
+        declare(scope.read_arrow(table, time=time), tmp_path)
+    scope = fluent.Scope("wrong")
+    for rows in (use(scope, "watermarks-X").new_input(scope, WORDS, "at")[1], scope.read_arrow(table, time="at")):
+        with raises(GraphError, f"operator {name!r}", "watermarks-X", cure):
+            declare(rows.filter("at", ">", 0), tmp_path)
 
 
 @pytest.mark.parametrize(("word", "time"), [("count", "at"), ("word", "count"), ("word", "word")])

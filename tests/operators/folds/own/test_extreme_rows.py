@@ -94,10 +94,10 @@ def test_zeros_of_both_signs_are_equal() -> None:
 
 
 @pytest.mark.parametrize("kind", ["string", "bytes?"])
-def test_text_is_left_to_last(kind: str) -> None:
+def test_text_is_left_to_top(kind: str) -> None:
     schema = Schema.of({"at": "int64", "name": kind})
     with (
-        raises(SchemaError, "operator 'best'", "who", "ArgMax", "'name'", kind, "int64", "Last"),
+        raises(SchemaError, "operator 'best'", "who", "ArgMax", "'name'", kind, "int64", "top", "k=1"),
         bench([schema], lambda rows: aggregate(rows, name="best", who=ArgMax("name", "at"))),
     ):
         pass
