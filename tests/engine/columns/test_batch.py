@@ -100,3 +100,10 @@ def test_select_and_copy() -> None:
     with raises(ValueError, "read-only"):
         copied["a"][0] = 9
     assert repr(batch) == "Batch(2 rows of a, b)"
+
+
+@pytest.mark.parametrize("kind", ["string", "bytes", "int64", "timestamp"])
+@pytest.mark.parametrize("given", ["abc", b"abc", bytearray(b"abc"), {"a", "b"}, frozenset("a"), {"a": 1}])
+def test_what_is_one_value_or_has_no_order_is_no_column(kind: str, given: Any) -> None:
+    with raises(SchemaError, "column 'x'", type(given).__name__, "one value a row"):
+        Batch(Schema(x=kind), {"x": given})
