@@ -124,8 +124,9 @@ class Rows:
         return type(self)(union(self.stream, *[other.stream for other in others]), self.schema)
 
     def as_schema(self, schema: Schema, name: str = "as_schema") -> Self:
-        """The columns that a schema names, their words taken for those of its kinds, such as numbers that may be null
-        for some that are not; null where there is no such column."""
+        """The columns that a schema names, be they nullable there or not; null where there is no such column.
+        SchemaError for a column of another kind, or that is not there and cannot be null; as OperatorError, for a null
+        in a column that has none."""
         return self if schema == self.schema else type(self)(with_nulls(self.stream, schema, self.depth, name), schema)
 
     def require_same_scope(self, operator: str, other: Rows) -> None:
