@@ -188,18 +188,38 @@ class Batch:
     def __iter__(self) -> Iterator[np.ndarray]:
         return map(self.words, self.schema.names)
 
-    def take(self, chosen: np.ndarray) -> "Batch":
-        """The rows of these numbers (any integers below `rows`), in that order."""
+    def take(self, chosen: np.ndarray | Sequence[int]) -> "Batch":
+        """The rows of these numbers (any integers below `rows`), in that order. SchemaError for what is no number of a
+        row."""
+        if not isinstance(chosen, np.ndarray):
+            chosen = np.array(chosen, None if len(chosen) else np.int64)
+        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+            raise SchemaError(
+                f"take() is given {chosen.dtype} of shape {chosen.shape}, and takes rows' numbers, integers of shape "
+                f"(rows,); say filter(mask) of bool, and np.flatnonzero(mask) of anything else"
+            )
+        try:
+            return self._take(chosen)
+        except IndexError:
+            far = int(chosen[(chosen >= self.rows) | (chosen < -self.rows)][0])
+            raise SchemaError(f"take() is given row {far} of a batch of {self.rows} rows, which begin with 0") from None
+
+    def _take(self, chosen: np.ndarray) -> "Batch":
         columns = tuple([words[chosen] for words in self.columns])
         return Batch.wrap(self.schema, columns, len(chosen), self.heaps, self if self.heaps else None)
 
-    def filter(self, chosen: np.ndarray) -> "Batch":
-        """The rows where `chosen`, bool of shape (rows,), is true; the batch itself if all are. SchemaError for a mask
-        of other rows."""
-        if len(chosen) != self.rows:
-            raise SchemaError(f"a mask of {len(chosen)} rows for {self.rows}; make it of this batch's columns")
+    def filter(self, chosen: np.ndarray | Sequence[bool]) -> "Batch":
+        """The rows where `chosen`, bool of shape (rows,), is true; the batch itself if all are. SchemaError for what is
+        no such mask."""
+        if not isinstance(chosen, np.ndarray):
+            chosen = np.array(chosen, None if self.rows else np.bool_)
+        if chosen.dtype.kind != "b" or chosen.shape != (self.rows,):
+            raise SchemaError(
+                f"a mask of {chosen.dtype} and shape {chosen.shape} for {self.rows} rows; make it of this batch's "
+                f"columns, bool of shape (rows,), as batch['x'] > 0 is; rows by number are chosen by take(numbers)"
+            )
         rows = np.flatnonzero(chosen)  # once: to look for them anew in each column takes longer than to take them
-        return self if len(rows) == self.rows else self.take(rows)
+        return self if len(rows) == self.rows else self._take(rows)
 
     def slice(self, start: int, stop: int) -> "Batch":
         """Rows start to stop - 1, without copying."""
@@ -207,11 +227,26 @@ class Batch:
         return Batch.wrap(self.schema, columns, len(columns[0]), self.heaps, self)
 
     def select(self, schema: Schema) -> "Batch":
-        """The columns of `schema` alone, without copying."""
-        positions = [self.schema.positions[name] for name in schema.names]
+        """The columns of `schema` alone, without copying. SchemaError for a column that is not there, or of another
+        kind: `Batch(schema, {...})` converts."""
+        try:
+            positions = [self.schema.positions[name] for name in schema.names]
+        except KeyError:
+            self.schema.select(schema.names)
+            raise
+        if tuple([self.schema.kinds[position] for position in positions]) != schema.kinds:
+            raise self._other_kinds(schema)
         columns = tuple([self.columns[position] for position in positions])
         heaps = tuple([self.heaps[position] for position in positions]) if schema.has_text else ()
         return Batch.wrap(schema, columns, self.rows, heaps, self)
+
+    def _other_kinds(self, schema: Schema) -> SchemaError:
+        """The error for columns that a schema has of other kinds."""
+        name = next(name for name in schema.names if schema.kind(name) != self.schema.kind(name))
+        return SchemaError(
+            f"column {name!r} is {self.schema.kind(name)}, not {schema.kind(name)}, and select() converts nothing: say "
+            f"Batch(schema, {{name: batch[name] for name in schema.names}}), which does where nothing is lost"
+        )
 
     def copy(self) -> "Batch":
         """A batch that owns its columns, and no more text than it needs; none where that lasts anyway."""
@@ -230,11 +265,16 @@ class Batch:
 
     @classmethod
     def concatenate(cls, batches: Sequence["Batch"]) -> "Batch":
-        """The rows of one or more batches of one schema, in order; a single batch is itself."""
+        """The rows of one or more batches of one schema, in order; a single batch is itself. SchemaError for batches of
+        several schemas, or none."""
+        if not batches:
+            raise SchemaError("no batch is given, and so no schema; of no rows is Batch(schema, {name: [], ...})")
+        schema = batches[0].schema
         if len(batches) == 1:
             return batches[0]
+        for batch in batches:
+            require_same_schema(batch, schema)
         rows = sum([batch.rows for batch in batches])
-        schema = batches[0].schema
         if not schema.has_text:
             parts = zip(*[batch.columns for batch in batches], strict=True)
             return cls.wrap(schema, tuple([np.concatenate(part) for part in parts]), rows)
@@ -252,6 +292,15 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"Batch({self.rows} rows of {', '.join(self.schema.names)})"
+
+
+def require_same_schema(batch: Batch, schema: Schema) -> None:
+    """SchemaError for a batch of another schema."""
+    if batch.schema is not schema and batch.schema != schema:
+        raise SchemaError(
+            f"a batch of {batch.schema!r} does not go with {schema!r}; select(schema) puts columns in order, and "
+            f"Batch(schema, {{name: batch[name] for name in schema.names}}) converts"
+        )
 
 
 def batch_from_arrow(schema: Schema, source: Any, dictionaries: Dictionaries | None = None) -> Batch:

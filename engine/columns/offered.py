@@ -13,9 +13,12 @@ from tokenring.engine.errors import SchemaError
 
 
 def arrow_of(values: Any) -> Any:
-    """The pyarrow array (chunked or not) that these are or offer to be; None if they are numpy's or Python's."""
+    """The pyarrow array (chunked or not) that these are or offer to be; None if they are numpy's or Python's.
+    SchemaError for a text, which is one value, and for what has no order."""
     if isinstance(values, np.ndarray | list | tuple):
         return None
+    if isinstance(values, str | bytes | bytearray | set | frozenset | Mapping):
+        raise SchemaError(f"{values!r:.40} is {type(values).__name__}, and no column: give one value a row, as a list")
     package = type(values).__module__.partition(".")[0]
     if package == "pyarrow":
         return values

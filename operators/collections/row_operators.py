@@ -15,7 +15,7 @@ from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import Alias, Expression, col, greatest, with_aliased
 from tokenring.operators.migrate import saving_of
-from tokenring.operators.rows import all_columns, columns_kept, computed, drop_columns, new_names, rename, select, union
+from tokenring.operators.rows import all_columns, columns_kept, computed, drop_columns, new_names, rename, union
 from tokenring.operators.rows import filter as filter_rows
 from tokenring.operators.time import require_integer_times
 
@@ -119,8 +119,9 @@ class Rows:
         return type(self)(union(self.stream, *[other.stream for other in others]), self.schema)
 
     def as_schema(self, schema: Schema, name: str = "as_schema") -> Self:
-        """The columns that a schema names, their words taken for those of its kinds, such as numbers that may be null
-        for some that are not; null where there is no such column."""
+        """The columns that a schema names, be they nullable there or not; null where there is no such column.
+        SchemaError for a column of another kind, or that is not there and cannot be null; as OperatorError, for a null
+        in a column that has none."""
         return self if schema == self.schema else type(self)(with_nulls(self.stream, schema, self.depth, name), schema)
 
     def require_same_scope(self, operator: str, other: Rows) -> None:

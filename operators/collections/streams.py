@@ -291,12 +291,34 @@ def in_rounds(stream: Stream, name: str) -> Stream:
 
 def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
     """Updates with the columns of `data`: the stream's words as they are, null where it has no such column. SchemaError
-    (as OperatorError) for a number that would be null."""
+    for a column of another kind, or that there is not and cannot be null; as OperatorError, for a number that would be
+    null, and a null that would be a number."""
     schema = schema_of_updates(data, depth)
+    for column, wanted in zip(data.names, data.kinds, strict=True):
+        if column not in stream.schema.positions and not wanted.nullable:
+            raise SchemaError(
+                f"operator {name!r}: there is no column {column!r}, and {wanted} has no null: say {wanted}?, or "
+                f"with_columns({column}=...) before"
+            )
+        if column in stream.schema.positions and stream.schema.kind(column).name != wanted.name:
+            raise SchemaError(
+                f"operator {name!r}: column {column!r} is {stream.schema.kind(column)}, not {wanted}: say "
+                f'with_columns({column}=col({column!r}).cast("{wanted.name}")) before'
+            )
     found = [stream.schema.positions.get(column) for column in schema.names]
     became = became_nullable(stream.schema, schema)
+    no_longer = [
+        each for each, kind in zip(stream.schema.names, stream.schema.kinds, strict=True)
+        if each in data.positions and kind.nullable > data.kind(each).nullable
+    ]  # fmt: skip
 
     def apply(batch: Batch) -> Batch:
+        for column in no_longer:
+            if batch.nulls(column).any():
+                raise SchemaError(
+                    f"operator {name!r}: column {column!r} is null in a row, and {data.kind(column)} has no null: say "
+                    f"with_columns({column}=col({column!r}).fill_null(...)) before, or filter such rows"
+                )
         for column in became:
             kind = schema.kind(column)
             is_null = kind.nulls(batch.words(column))

@@ -143,7 +143,10 @@ class Expression(Node):
         return (self >= least) & (self <= most)
 
     def is_in(self, values: Collection[Any]) -> "Expression":
-        """Whether this is one of some constants: bool; null where this is null. Of no constants it is False for all."""
+        """Whether this is one of some constants: bool; null where this is null. Of no constants it is False for all.
+        SchemaError for a text, which is one constant."""
+        if isinstance(values, str | bytes | bytearray):
+            raise SchemaError(f"is_in takes constants one by one: say is_in([{values!r}])")
         if isinstance(values, Set):  # in an order that all processes have
             values = sorted(values, key=repr)
         return Expression("is_in", (self, *[lit(value) for value in values]))

@@ -25,7 +25,7 @@ from tokenring.engine import (
     kernel,
     void,
 )
-from tokenring.engine.columns import free_name
+from tokenring.engine.columns import free_name, require_same_schema
 from tokenring.engine.compiled import Compiled, Words
 from tokenring.operators.migrate import Leaving, Staying, Table, has_bins, offer, saving_of, state_moves
 from tokenring.operators.state import Keys, RowStore, grown, require_newest
@@ -104,7 +104,8 @@ class Collected:
         return self._read().rows if self._read is not None else self._rows
 
     def add(self, batch: Batch) -> None:
-        """Keep a copy of rows, or hand them on."""
+        """Keep a copy of rows, or hand them on. SchemaError for those of another schema."""
+        require_same_schema(batch, self.schema)
         self._rows += batch.rows
         if self._out is None:
             self._pieces.append(batch.copy())

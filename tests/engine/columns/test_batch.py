@@ -100,3 +100,45 @@ def test_select_and_copy() -> None:
     with raises(ValueError, "read-only"):
         copied["a"][0] = 9
     assert repr(batch) == "Batch(2 rows of a, b)"
+
+
+@pytest.mark.parametrize(
+    ("choose", "said"),
+    [
+        (lambda b: b.select(Schema(n="float64")), ("column 'n'", "int64, not float64", "Batch(schema, {")),
+        (lambda b: b.select(Schema(n="string")), ("column 'n'", "int64, not string")),
+        (lambda b: b.select(Schema(n="int64?")), ("column 'n'", "int64, not int64?")),
+        (lambda b: b.select(Schema("z")), ("column 'z'", "columns are n, m, s")),
+        (lambda b: b.take([True, False, True]), ("take()", "bool", "(3,)", "filter(mask)")),
+        (lambda b: b.take([1.5]), ("take()", "float64", "integers")),
+        (lambda b: b.take([0, 5]), ("take()", "row 5", "3 rows")),
+        (lambda b: b.take([-4]), ("take()", "row -4", "3 rows")),
+        (lambda b: b.filter(np.arange(3)), ("int64", "3 rows", "bool", "take(numbers)")),
+        (lambda b: b.filter([0.5, 0, 0]), ("float64", "3 rows", "bool")),
+        (lambda b: b.filter("n m"), ("<U3", "3 rows", "bool")),
+        (lambda b: b.filter([True, False]), ("(2,)", "3 rows")),
+        (lambda b: Batch.concatenate([b, b.select(Schema("m n", s="string"))]), ("n=int64, m", "m=int64, n", "select")),
+        (lambda b: Batch.concatenate([b, Batch(Schema(n="float64"), {"n": [1]})]), ("n=float64", "n=int64")),
+        (lambda b: Batch.concatenate([]), "no batch"),
+    ],
+)
+def test_rows_and_columns_that_there_are_not(choose: Any, said: Fact) -> None:
+    batch = Batch(Schema("n m", s="string"), {"n": [1, 2, 3], "m": [4, 5, 6], "s": ["a", "b", "c"]})
+    with raises(SchemaError, said):
+        choose(batch)
+
+
+@pytest.mark.parametrize("chosen", [[2, 0], (2, 0), np.array([2, 0], np.uint8), [-1, -3]])
+def test_rows_by_number_and_by_mask(chosen: Any) -> None:
+    batch = Batch(Schema("n"), {"n": [1, 2, 3]})
+    assert batch.take(chosen)["n"].tolist() == [3, 1]
+    assert batch.filter([True, False, True])["n"].tolist() == [1, 3]
+    nothing = batch.take([])
+    assert nothing.rows == nothing.filter([]).rows == 0
+
+
+@pytest.mark.parametrize("kind", ["string", "bytes", "int64", "timestamp"])
+@pytest.mark.parametrize("given", ["abc", b"abc", bytearray(b"abc"), {"a", "b"}, frozenset("a"), {"a": 1}])
+def test_what_is_one_value_or_has_no_order_is_no_column(kind: str, given: Any) -> None:
+    with raises(SchemaError, "column 'x'", type(given).__name__, "one value a row"):
+        Batch(Schema(x=kind), {"x": given})

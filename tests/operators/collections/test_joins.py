@@ -119,7 +119,7 @@ def test_text_that_is_missing_is_null() -> None:
         with worker.dataflow() as scope:
             _, orders = scope.new_input(tr.Schema("id"), "orders")
             numbers, rows = scope.new_input(tr.Schema("k v time times"))
-            nothing = orders.collection().with_columns(name=tr.lit("a"))
+            nothing = orders.collection().with_columns(name=tr.lit("a"), v=tr.lit(0))
             made = rows.collection("time", "times").as_schema(tr.Schema("v", name="string?", at="timestamp?"))
             changes = made.concat(nothing.as_schema(made.schema).filter(tr.col("v") > 0)).changes().collect()
         numbers.send({"k": [1], "v": [5], "time": [0], "times": [1]})

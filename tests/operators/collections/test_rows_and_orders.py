@@ -269,6 +269,12 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
             lambda rows: rows.select("k", t=tr.lit("a")).top("", "k t", largest=[True, False]),
             ("operator 'top'", "'t' is string"),
         ),
+        (
+            lambda rows: rows.as_schema(tr.Schema("v", k="float64")),
+            ("operator 'as_schema'", "'k'", "int64", "float64", '.cast("float64")'),
+        ),
+        (lambda rows: rows.as_schema(tr.Schema("v", k="string?")), ("operator 'as_schema'", "'k'", "not string?")),
+        (lambda rows: rows.as_schema(tr.Schema("v w")), ("operator 'as_schema'", "column 'w'", "int64?")),
         (lambda rows: rows.rename(x="y"), ("operator 'rename'", "column 'x'", "columns are k, v")),
         (
             lambda rows: rows.as_schema(tr.Schema("v", k="int64?")).aggregate(
@@ -282,6 +288,14 @@ def test_what_cannot_be_is_refused_when_it_is_built(wrong: Callable[..., Any], c
     stream = tr.Scope("wrong").new_input(tr.Schema("k v"))[1]
     with raises(tr.UsageError, cure):
         wrong(stream.collection())
+
+
+def test_a_null_does_not_become_a_number() -> None:
+    def build(rows: Collection) -> Collection:
+        return rows.with_columns(k=tr.when(tr.col("v") > 5).then(1)).as_schema(rows.schema)
+
+    with raises(tr.OperatorError, "operator 'as_schema'", "column 'k'", "fill_null(...)"):
+        run([[(1, 2, 3, 1)]], build, 1, 0)
 
 
 @pytest.mark.parametrize(

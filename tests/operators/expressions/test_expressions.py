@@ -423,6 +423,12 @@ def test_a_set_of_constants_is_told_in_one_order() -> None:
     assert repr(col("n").is_in(["b", "a"])) == "n.is_in('b', 'a')"
 
 
+@pytest.mark.parametrize("text", ["abc", b"abc", bytearray(b"abc")])
+def test_a_text_is_not_many_constants(text: Any) -> None:
+    with raises(SchemaError, "is_in", f"is_in([{text!r}])"):
+        col("n").is_in(text)
+
+
 def test_a_constant_of_no_kind_is_refused_where_it_stands_alone() -> None:
     stream = Scope("wrong").new_input(Schema("n"))[1]
     with raises(SchemaError, f"operator 'with_columns': {2**64} does not fit int64"):

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.helpers import build, settle, simulated
-from tokenring.engine import Exchange, Schema, Scope, Worker
-from tokenring.operators import collect, latest
+from tests.errors import raises
+from tokenring.engine import Batch, Exchange, Schema, SchemaError, Scope, Worker
+from tokenring.operators import Collected, collect, latest
 
 HUGE = 2**63 - 1
 KEYS = st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([HUGE, -HUGE - 1, 0]))
@@ -142,3 +143,9 @@ def test_thousands_of_rows_in_pieces(beside: dict[str, str]) -> None:
     for name in schema.names:
         said = [value for piece in pieces for value in piece[name]]
         assert [None if value != value else value for value in columns[name].tolist()] == said
+
+
+def test_rows_of_another_schema_are_not_kept() -> None:
+    kept = Collected(Schema("a"))
+    with raises(SchemaError, "Schema(b=int64)", "Schema(a=int64)"):
+        kept.add(Batch(Schema("b"), {"b": [1]}))
