@@ -1,8 +1,9 @@
 """read_arrow: an Arrow table, or Arrow files mapped into memory, dealt to the workers in blocks of rows."""
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +36,10 @@ def read_arrow(
     .arrow and .feather, a pattern, a list).
 
     The schema is Arrow's, of all columns or the named ones, nullable where there are nulls now; or the one given, to
-    which columns are converted. Columns at which no operator looks are not looked at. Every worker must be given the
-    same table. Blocks of `batch_rows` rows are dealt to workers in turn, one message each. time: a column of int64,
-    uint64 or timestamp (ns); rows may be in any order, since all times are looked at first; or one time for all rows.
+    which columns are converted, those of each file from its own types. Columns at which no operator looks are not
+    looked at. Every worker must be given the same table. Blocks of `batch_rows` rows are dealt to workers in turn, one
+    message each. time: a column of int64, uint64 or timestamp (ns); rows may be in any order, since all times are
+    looked at first; or one time for all rows.
     Memory: the times; files are mapped, not read.
 
     Raises SchemaError for columns that no kind holds, and for values that do not fit or are of a damaged file, naming
@@ -48,14 +50,24 @@ def read_arrow(
     if is_file:
         files = files_of(name, table, (".arrow", ".feather"))
         facts = facts_of(name, files, batch_rows=batch_rows)
-        whole: Any = _mapped(name, files)
+        whole = _Tables([_mapped(name, file) for file in files], files)
     else:
-        whole = _offered(name, table)
-        facts = {"columns": whole.schema.names, "rows": whole.num_rows, "batch_rows": batch_rows}
-    nullable = [column for column, values in zip(whole.schema.names, whole.columns, strict=True) if has_nulls(values)]
-    chosen = schema_of(name, whole.schema, schema, columns, nullable)
+        whole = _Tables([_offered(name, table)], ["Arrow"])
+        (one,) = whole.tables
+        facts = {"columns": one.schema.names, "rows": whole.rows, "batch_rows": batch_rows}
+    nullable = {
+        column
+        for each in whole.tables
+        for column, values in zip(each.schema.names, each.columns, strict=True)
+        if has_nulls(values)
+    }
+    schemas = [
+        schema_of(name, each.schema, schema, columns, nullable, where)
+        for each, where in zip(whole.tables, whole.names, strict=True)
+    ]
+    chosen = one_schema(name, whole.names, schemas)
     timing = Timing(name, chosen, time, None)
-
+    place = whole.row if is_file else "row {}".format
     wanted = columns_wanted(scope)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
@@ -67,23 +79,52 @@ def read_arrow(
                 require_sound(arrow, schema.names, known)
             return read.batch_of(schema, arrow)
 
+        def rows(schema: Schema, start: int, stop: int) -> Batch:
+            parts = whole.slices(start, stop)
+            return Batch.concatenate([fitting(schema, part, _behind(at, place), sound) for at, part in parts])
+
         first = share * batch_rows if position is None else position
-        starts = range(first, whole.num_rows, batch_rows * shares)
+        starts = range(first, whole.rows, batch_rows * shares)
         floors: list[Time | None] = [None] * len(starts)
-        if timing.column is not None:
-            of_time = chosen.select([timing.column])
-            times = fitting(of_time, whole.slice(first), partial(_row_of, first), sound).columns[0]
+        if timing.column is not None and starts:
+            times = rows(chosen.select([timing.column]), first, whole.rows).columns[0]
             floors = [*floors_after(block_minima(times, batch_rows)[::shares])]
         for start, floor in zip(starts, floors, strict=True):
-            place = partial(_row_of, start)
-            batch = fitting(read.least, whole.slice(start, batch_rows), place, sound)
-            yield Piece(read.whole(parts_of(batch), batch.rows), floor, place, start + batch_rows * shares)
+            batch = rows(read.least, start, start + batch_rows)
+            yield Piece(
+                read.whole(parts_of(batch), batch.rows), floor, _behind(start, place), start + batch_rows * shares
+            )
 
-    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=whole.num_rows)
+    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=whole.rows)
 
 
-def _row_of(start: int, row: int) -> str:
-    return f"row {start + row}"
+def _behind(start: int, place: RowOrigin) -> RowOrigin:
+    """Where rows are that are counted from one on."""
+    return lambda row: place(start + row)
+
+
+class _Tables:
+    """Arrow tables one after the other, whose rows are counted through. A column may be of another type in each."""
+
+    def __init__(self, tables: Sequence[Any], names: Sequence[str]) -> None:
+        self.tables, self.names = tables, names
+        self._ends = [*accumulate([table.num_rows for table in tables])]
+        self.rows = self._ends[-1]
+
+    def slices(self, start: int, stop: int) -> Iterator[tuple[int, Any]]:
+        """These rows, at least one, table by table, and the number of the first one in each."""
+        for at in range(bisect_right(self._ends, start), len(self.tables)):
+            table = self.tables[at]
+            first = self._ends[at] - table.num_rows
+            if first >= stop:
+                return
+            here = max(start, first)
+            yield here, table.slice(here - first, stop - here)
+
+    def row(self, row: int) -> str:
+        """Where one of the rows is."""
+        at = bisect_right(self._ends, row)
+        return f"{self.names[at]} row {row - self._ends[at] + self.tables[at].num_rows}"
 
 
 class ZoneWarning(UserWarning):
@@ -169,29 +210,29 @@ def schema_of(
     try:
         return Schema.from_arrow(fields, nullable=set(chosen) & set(nullable))
     except SchemaError as error:
-        raise SchemaError(f"source {name!r}: {error}: name the columns that are read (columns=)") from None
+        raise SchemaError(f"source {name!r}: {where} {error}: name the columns that are read (columns=)") from None
 
 
-def _mapped(name: str, files: list[str]) -> "pa.Table":
+def one_schema(name: str, where: Sequence[str], schemas: Sequence[Schema]) -> Schema:
+    """The schema that all files have; SchemaError if one has another."""
+    for file, other in zip(where, schemas, strict=True):
+        if other != schemas[0]:
+            raise SchemaError(f"source {name!r}: {file} has {other!r}, {where[0]} has {schemas[0]!r}; give schema=")
+    return schemas[0]
+
+
+def _mapped(name: str, file: str) -> "pa.Table":
     import pyarrow as pa
 
-    tables = []
     options = pa.ipc.IpcReadOptions(use_threads=False)
-    for file in files:
-        what = "no Arrow file"
-        try:
-            mapped = pa.memory_map(file).read_buffer()  # as a file, Arrow would read it by threads
-            if mapped[:6].to_pybytes() == b"ARROW1":
-                what = "damaged, or was cut off"
-                tables.append(pa.ipc.open_file(mapped, options=options).read_all())
-            else:
-                tables.append(pa.ipc.open_stream(mapped, options=options).read_all())
-            tables[-1].validate()  # that buffers are as long as they must be, whatever is in them
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise UsageError(f"source {name!r}: {file} is {what}: {error}") from None
-        if not tables[-1].schema.equals(tables[0].schema):
-            here, first = (
-                ", ".join([f"{field.name} {field.type}" for field in one.schema]) for one in (tables[-1], tables[0])
-            )
-            raise SchemaError(f"source {name!r}: {file} has other columns ({here}) than {files[0]} ({first})")
-    return pa.concat_tables(tables)
+    what = "no Arrow file"
+    try:
+        mapped = pa.memory_map(file).read_buffer()  # as a file, Arrow would read it by threads
+        opened = pa.ipc.open_stream
+        if mapped[:6].to_pybytes() == b"ARROW1":
+            what, opened = "damaged, or was cut off", pa.ipc.open_file
+        table = opened(mapped, options=options).read_all()
+        table.validate()  # that buffers are as long as they must be, whatever is in them
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UsageError(f"source {name!r}: {file} is {what}: {error}") from None
+    return table

@@ -11,7 +11,7 @@ import orjson
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
-from tokenring.operators.sources.arrow_tables import fitting, schema_of
+from tokenring.operators.sources.arrow_tables import fitting, one_schema, schema_of
 from tokenring.operators.sources.feeder import (
     Piece,
     Position,
@@ -104,10 +104,7 @@ def read_parquet(
         schema_of(name, footer.schema.to_arrow_schema(), schema, columns, nullable, file)
         for file, footer in zip(files, footers, strict=True)
     ]
-    for file, other in zip(files, schemas, strict=True):
-        if other != schemas[0]:
-            raise SchemaError(f"source {name!r}: {file} has {other!r}, {files[0]} has {schemas[0]!r}; give schema=")
-    chosen = schemas[0]
+    chosen = one_schema(name, files, schemas)
     timing = Timing(name, chosen, time, disorder, late)
     groups = [
         group

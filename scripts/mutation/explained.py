@@ -26,7 +26,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "they are looked at where they differ",
     ),
     (
-        "operators/sources/parquet.py", "chosen = schemas[0]", "0", "-1",
+        "operators/sources/arrow_tables.py", "return schemas[0]", "0", "-1",
         "files whose schemas differ have been refused",
     ),
     (

@@ -360,6 +360,66 @@ def test_the_row_that_does_not_fit_is_named(
         run(lambda scope: read_arrow(scope, table, schema=schema, **{"batch_rows": 300} | more))
 
 
+def write_arrow(tables: list[pa.Table], folder: Path) -> list[Path]:
+    """Tables as files, in order."""
+    files = [folder / f"{number}.arrow" for number in range(len(tables))]
+    for file, table in zip(files, tables, strict=True):
+        with pa.ipc.new_file(file, table.schema) as written:
+            written.write_table(table)
+    return files
+
+
+OF_TYPES = {
+    "order": (pa.table({"b": ["z"], "a": [3]}), False),
+    "nullable": (pa.table({"a": [3], "b": ["z"]}, pa.schema([pa.field("a", "int64", False), ("b", "string")])), True),
+    "width": (pa.table({"a": pa.array([3], "int32"), "b": pa.array(["z"], "large_string")}), True),
+    "dictionary": (pa.table({"a": [3], "b": pa.array(["z"]).dictionary_encode()}), True),
+    "nothing but nulls": (pa.table({"a": [3], "b": pa.nulls(1)}), False),
+    "more": (pa.table({"a": [3], "c": [1], "b": ["z"]}), False),
+}
+
+
+@pytest.mark.parametrize("difference", OF_TYPES)
+@pytest.mark.parametrize("batch_rows", [1, 2, 100])
+def test_arrow_files_of_other_types_have_the_columns_of_one_schema(
+    tmp_path: Path, difference: str, batch_rows: int
+) -> None:
+    """Without schema= where they are of the same kinds, and with it else, whichever comes first."""
+    other, is_alike = OF_TYPES[difference]
+    usual, empty = pa.table({"a": [1, 2], "b": ["x", "y"]}), pa.table({"a": [1], "b": ["x"]}).slice(0, 0)
+    rows = [(1, "x"), (2, "y"), (3, other["b"][0].as_py())]
+    for tables, expected in (([usual, empty, other], rows), ([other, usual, empty], [*rows[2:], *rows[:2]])):
+        files = write_arrow(tables, tmp_path)
+
+        def read(scope: Scope, files: list[Path] = files, **more: Any) -> Stream:
+            return read_arrow(scope, files, time="a", batch_rows=batch_rows, **more)
+
+        sent = run(lambda scope, read=read: read(scope, schema=Schema(a="int64", b="string?")))
+        assert sent.values == expected
+        if is_alike:
+            assert run(read).values == expected
+        else:
+            with raises(SchemaError, "source 'read_arrow'", ".arrow", "schema"):
+                run(read)
+
+
+def test_rows_of_arrow_files_are_those_of_a_file(tmp_path: Path) -> None:
+    files = write_arrow([pa.table({"a": pa.array(of, "int64")}) for of in ([1, 2], [], [3, 4, None])], tmp_path)
+    with raises(OperatorError, f"{files[2]} row 2: column 'a'", "null"):
+        run(lambda scope: read_arrow(scope, files, schema=Schema("a")))
+
+
+@pytest.mark.parametrize("read", [read_arrow, read_parquet])
+def test_the_file_whose_column_is_of_no_kind_is_named(tmp_path: Path, read: Callable[..., Stream]) -> None:
+    tables = [pa.table({"a": [3], "b": ["x"]}), pa.table({"a": [3], "b": pa.nulls(1)})]
+    files = write_arrow(tables, tmp_path)
+    if read is read_parquet:
+        for file, table in zip(files, tables, strict=True):
+            pq.write_table(table, file)
+    with raises(SchemaError, f"{files[1]} column 'b'", "null", "columns="):
+        run(lambda scope: read(scope, files))
+
+
 def test_a_zone_that_is_lost_is_said(tmp_path: Path) -> None:
     noon = pa.array(["2026-06-01 12:00:00Z"]).cast(pa.timestamp("us", "Europe/Oslo"))
     table = pa.table({"at": noon, "utc": noon.cast(pa.timestamp("ms", "UTC")), "n": pa.array([1])})
