@@ -67,7 +67,7 @@ def read_csv(
     returned besides, instead of ending the run.
 
     Raises SchemaError for what does not fit the schema, naming file, line and column; UsageError for a file that is
-    missing.
+    missing, or shorter when it is read than it was when it was declared.
     """
     require_schema(name, schema)
     require_positive(name, block_bytes=block_bytes)
@@ -85,7 +85,7 @@ def read_csv(
     facts = facts_of(name, files, block_bytes=block_bytes, quoted_newlines=quoted_newlines)
     columns = {file: lines.columns(file, header) for file in files}
     if quoted_newlines:
-        blocks = [Block(file, 0, Path(file).stat().st_size) for file in files]
+        blocks = [Block(file, 0, size, size) for file in files for size in [Path(file).stat().st_size]]
     else:
         blocks = blocks_of(files, block_bytes)
 

@@ -1,9 +1,12 @@
 """Files of lines, cut into blocks of bytes that workers read side by side."""
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
+
+from tokenring.engine import UsageError
 
 MARK: Final = b"\xef\xbb\xbf"
 """What some programs begin a file in UTF-8 with, and is no part of its first line."""
@@ -14,6 +17,7 @@ _AT_ONCE: Final = 1 << 20
 asks for smaller blocks asks for small messages."""
 
 
+_AGAIN: Final = "leave files as they are until they have been read"
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&": "bzip2", b"\xfd7zXZ": "xz"}
 
 
@@ -36,11 +40,12 @@ def not_utf_8(path: str) -> str:
 
 
 class Block(NamedTuple):
-    """Bytes of a file; the lines that begin in them belong to it."""
+    """Bytes of a file; the lines that begin in them belong to it. file_bytes: what the file had when it was cut."""
 
     file: str
     start: int
     stop: int
+    file_bytes: int
 
     @property
     def size(self) -> int:
@@ -51,9 +56,10 @@ class Block(NamedTuple):
 def blocks_of(files: Sequence[str], block_bytes: int) -> list[Block]:
     """Blocks of so many bytes of each file, in order."""
     return [
-        Block(file, start, start + block_bytes)
+        Block(file, start, start + block_bytes, file_bytes)
         for file in files
-        for start in range(0, Path(file).stat().st_size, block_bytes)
+        for file_bytes in [Path(file).stat().st_size]
+        for start in range(0, file_bytes, block_bytes)
     ]
 
 
@@ -76,15 +82,28 @@ def taken_at_once(blocks: Sequence[Block], first: int, shares: int) -> Iterator[
 
 
 def lines_of(block: Block) -> Lines:
-    """The lines that belong to a block."""
-    with open(block.file, "rb") as file:
-        if block.start:
-            file.seek(block.start - 1)
-            file.readline()  # belongs to the block before, or is the newline just before this one
-        at = file.tell()
-        data = file.read(max(0, block.stop - at))
-        if data and not data.endswith(b"\n"):
-            data += file.readline()
+    """The lines that belong to a block. UsageError for a file that is gone, or shorter than when it was cut."""
+    try:
+        with open(block.file, "rb") as file:
+            lines = _lines_in(file, block)
+            file_bytes = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise UsageError(f"cannot read {block.file}: {error.strerror}; {_AGAIN}") from None
+    if file_bytes < block.file_bytes:
+        raise UsageError(
+            f"{block.file} had {block.file_bytes} bytes when it was cut into blocks, and has {file_bytes} now; {_AGAIN}"
+        )
+    return lines
+
+
+def _lines_in(file: BinaryIO, block: Block) -> Lines:
+    if block.start:
+        file.seek(block.start - 1)
+        file.readline()  # belongs to the block before, or is the newline just before this one
+    at = file.tell()
+    data = file.read(max(0, block.stop - at))
+    if data and not data.endswith(b"\n"):
+        data += file.readline()
     return Lines(at, data)
 
 

@@ -141,9 +141,10 @@ def read_parquet(
                     yield from _read(group, footer, columns, timing.column, floor, at_once, number, behind)
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
-                raise UsageError(
-                    f"source {name!r}: {group.file} is damaged in row group {group.number}: {said}"
-                ) from None
+                what = f"{group.file} is damaged in row group {group.number}"
+                if isinstance(error, FileNotFoundError):
+                    what = f"{group.file} is gone"
+                raise UsageError(f"source {name!r}: {what}: {said}") from None
 
     rows = sum([group.rows for group in groups])
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=rows)

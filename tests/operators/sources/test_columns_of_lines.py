@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,3 +81,36 @@ def test_a_line_that_is_no_json_is_an_error_whoever_looks(tmp_path: Path) -> Non
     (tmp_path / "rows").write_text("\n".join([*LINES, "{"]))
     with raises(tr.OperatorError, "rows line 4"):
         tr.run(lambda scope: json_lines(scope, tmp_path / "rows").select("value").collect(), workers=1)
+
+
+def _put_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+CHANGES: dict[str, tuple[Callable[[Path], Any], tuple[str, ...]]] = {
+    "shorter, within a row": (lambda path: os.truncate(path, 50), ("had 288 bytes", "has 50 now")),
+    "shorter, after a row": (lambda path: os.truncate(path, 288 - 9), ("had 288 bytes", "has 279 now")),
+    "gone": (Path.unlink, ("cannot read", "No such file")),
+    "a folder": (_put_folder, ("cannot read", "Is a directory")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("form", ["csv", "csv, whole", "json lines"])
+def test_a_file_that_loses_rows_before_they_are_read_is_an_error(tmp_path: Path, form: str, change: str) -> None:
+    """Who shortens a file meanwhile may cut a number in two, or lines off."""
+    path, schema = tmp_path / "rows", tr.Schema("a")
+    path.write_text("".join([f'{{"a":{row}}}\n' if form == "json lines" else f"{row:08}\n" for row in range(10, 42)]))
+    make, said = CHANGES[change]
+
+    def flow(scope: tr.Scope) -> tr.Stream:
+        if form == "json lines":
+            rows = scope.read_json_lines(path, schema, block_bytes=40)
+        else:
+            rows = scope.read_csv(path, schema, header=False, block_bytes=40, quoted_newlines=form == "csv, whole")
+        make(path)
+        return rows.collect()
+
+    with raises(tr.OperatorError, str(path), *said):
+        tr.run(flow, workers=1)

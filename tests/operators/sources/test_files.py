@@ -336,6 +336,19 @@ def test_arrow_files_whose_buffers_are_too_short_are_no_sources(tmp_path: Path) 
         run(lambda scope: read_arrow(scope, file, time="at"))
 
 
+def test_a_parquet_file_that_is_gone_is_not_called_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "events.parquet"
+    pq.write_table(TABLE, file)
+
+    def declare(scope: Scope) -> Stream:
+        rows = read_parquet(scope, file)
+        file.unlink()
+        return rows
+
+    with raises(OperatorError, "source 'read_parquet'", f"{file} is gone"):
+        run(declare)
+
+
 @pytest.mark.parametrize(
     ("row", "value", "schema", "more", "said"),
     [
