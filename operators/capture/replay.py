@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ from tokenring.engine import (
     Updates,
     UsageError,
 )
+from tokenring.engine.columns import require_sound
 from tokenring.engine.whole_files import leftovers
 from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME, UPDATES
+from tokenring.operators.sources import named_rows
 from tokenring.operators.time import require_root
 
 
@@ -89,7 +92,7 @@ class _Part:
             if frontier is not None:
                 self.frontier = frontier
                 return
-            yield time, Batch.from_arrow(self._schema, rows)
+            yield time, named_rows(partial(Batch.from_arrow, self._schema, rows), f"{self._path} is damaged")
         self.frontier = COMPLETE
 
 
@@ -107,8 +110,11 @@ def _events(path: Path, unfinished: bool) -> Iterator[tuple[Time | None, Time, A
                     if int(said[FRONTIER]) == COMPLETE:
                         return
                 else:
-                    yield None, int(said[TIME]), rows
-        except (StopIteration, pa.ArrowInvalid, OSError) as error:
+                    time = int(said[TIME])
+                    rows.validate()
+                    require_sound(rows, rows.schema.names, set())
+                    yield None, time, rows
+        except (StopIteration, pa.ArrowException, OSError, SchemaError, LookupError, TypeError, ValueError) as error:
             if not unfinished:
                 raise UsageError(f"{path} is damaged: {error or 'it has no end'}; capture again") from None
 
@@ -133,7 +139,7 @@ def _schema(name: str, parts: list[Path]) -> tuple[Schema, Updates | None]:
 
     written: dict[Path, pa.Schema] = {}
     for path in parts:
-        with suppress(pa.ArrowInvalid, OSError), pa.memory_map(str(path)) as mapped:
+        with suppress(pa.ArrowException, OSError, ValueError), pa.memory_map(str(path)) as mapped:
             written[path] = pa.ipc.open_stream(mapped).schema
     if not written:
         raise UsageError(f"source {name!r}: {parts[0]} does not begin as a capture does; capture again")

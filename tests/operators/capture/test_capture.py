@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokenring as tr
 from tests.engine.helpers import build, settle, simulated
 from tests.errors import raises
 from tests.long_form import examples
@@ -197,6 +200,26 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
 
     with simulated(1) as group, raises(GraphError, "operator 'capture'", "loop 'inner'", "leave"):
         build(group, in_a_loop)
+
+
+@pytest.mark.parametrize(
+    ("there", "instead"),
+    [
+        (struct.pack("<4q", 0, 5, 8, 12), struct.pack("<4q", 0, 1 << 40, 8, 12)),
+        (struct.pack("<4q", 0, 5, 8, 12), struct.pack("<4q", 0, 9, 8, 12)),
+        (b"\4\0\0\0time", b"\4\0\0\0tame"),
+        (b"\2\0\0\00077", b"\2\0\0\0007x"),
+    ],
+)
+def test_a_part_that_was_damaged_is_named(tmp_path: Path, there: bytes, instead: bytes) -> None:
+    folder = tmp_path / "damaged"
+    rows = pa.table({"value": [1, 2, 3], "name": ["about", "the", "text"], "at": [77, 77, 77]})
+    tr.run(lambda scope: scope.read_arrow(rows, time="at").capture(folder), workers=1)
+    part = folder / "part-00000.capture"
+    assert there in part.read_bytes()
+    part.write_bytes(part.read_bytes().replace(there, instead))
+    with raises(OperatorError, str(part), "damaged", "capture again"):
+        tr.run(lambda scope: tr.replay(scope, folder).collect(), workers=1)
 
 
 def test_a_run_that_fails_when_all_was_captured_publishes_nothing(tmp_path: Path) -> None:
