@@ -59,8 +59,7 @@ def column_from(kind: Kind, values: Any, of_dictionary: OfDictionary | None = No
     values = _one_array(values)
     while pa.types.is_run_end_encoded(values.type) or (pa.types.is_dictionary(values.type) and not kind.is_text):
         if pa.types.is_dictionary(values.type):
-            words = values.dictionary
-            values = (cast(words, pa.large_string()) if is_string(words.type) else words).take(values.indices)
+            values = _decoded(values)
         else:
             values = pa.compute.run_end_decode(values)
     if values.null_count and not kind.nullable:
@@ -204,11 +203,21 @@ def _one_array(values: Any) -> Any:
         return values
     if values.num_chunks == 1:
         return values.chunk(0)
+    if pa.types.is_dictionary(values.type) and any([chunk.dictionary.null_count for chunk in values.chunks]):
+        values = pa.chunked_array([_decoded(chunk) for chunk in values.chunks])  # Arrow makes no one of such
     if pa.types.is_string(values.type):  # of 32-bit offsets, which all chunks together may exceed
         values = cast(values, pa.large_string())
     elif pa.types.is_binary(values.type):
         values = cast(values, pa.large_binary())
     return values.combine_chunks()
+
+
+def _decoded(values: Any) -> Any:
+    """A dictionary's values, each in its rows."""
+    import pyarrow as pa
+
+    words = values.dictionary
+    return (cast(words, pa.large_string()) if is_string(words.type) else words).take(values.indices)
 
 
 def _converted(kind: Kind, values: Any) -> Any:

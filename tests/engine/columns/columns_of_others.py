@@ -28,6 +28,10 @@ TIMES: Final = ["2026-06-01T14:00+02:00", "2026-06-01 12:00", None]
 BIG: Final = 2**53 + 1
 
 
+def _with_null(values: list[Any]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(values))
+
+
 def _dictionary(values: list[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind).dictionary_encode()
 
@@ -134,6 +138,12 @@ OFFERED: Final[dict[str, Offered]] = {
     "Arrow chunks of dictionaries": (
         lambda: pa.chunked_array([_dictionary(["a"], pa.string()), _dictionary(["b", None], pa.string())]),
         ["a", "b", None], "string",
+    ),
+    "Arrow chunks of dictionaries with nulls": (
+        lambda: pa.chunked_array([_with_null(["a", None]), _with_null([None, "b"])]), ["a", None, None, "b"], "string"
+    ),
+    "Arrow chunks of dictionaries of numbers with nulls": (
+        lambda: pa.chunked_array([_with_null([7, None]), _with_null([None, 8])]), [7, None, None, 8], "int64"
     ),
     "Arrow runs": (lambda: pc.run_end_encode(pa.array([1, 1, None])), [1, 1, None], "int64"),
     "Arrow runs of text": (lambda: pc.run_end_encode(pa.array(["a", "a", None])), ["a", "a", None], "string"),
