@@ -27,7 +27,7 @@ from tokenring.engine.arguments import require_flags
 from tokenring.engine.columns import require_sound
 from tokenring.engine.whole_files import leftovers
 from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME, UPDATES
-from tokenring.operators.sources.arguments import named_rows
+from tokenring.operators.sources import named_rows
 from tokenring.operators.time import require_root
 
 

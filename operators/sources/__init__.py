@@ -14,7 +14,13 @@ Throttle         how much of them may be under way
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.sources.arguments import chosen_columns, meant_by, require_positive, require_schema
+    from tokenring.operators.sources.arguments import (
+        chosen_columns,
+        meant_by,
+        named_rows,
+        require_positive,
+        require_schema,
+    )
     from tokenring.operators.sources.arrow_tables import ZoneWarning, fitting, has_nulls, read_arrow, schema_of
     from tokenring.operators.sources.csv_files import read_csv
     from tokenring.operators.sources.csv_rows import CsvRows
@@ -64,6 +70,7 @@ __all__ = [
     "has_nulls",
     "lines_of",
     "meant_by",
+    "named_rows",
     "not_utf_8",
     "read_arrow",
     "read_columns",

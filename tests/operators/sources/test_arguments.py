@@ -75,7 +75,7 @@ def test_files_that_are_damaged_or_unlike_are_named(tmp_path: Path) -> None:
     refused(
         SchemaError, ("b.parquet has Schema(n=float64)", "a.parquet has Schema(n=int64)", "schema="), parquet(tmp_path)
     )
-    refused(SchemaError, ("b.arrow", "(n double)", "a.arrow (n int64)"), arrow(tmp_path))
+    refused(SchemaError, ("b.arrow has Schema(n=float64)", "a.arrow has Schema(n=int64)", "schema="), arrow(tmp_path))
     with raises(OperatorError, "b.parquet", "row 0", "column 'n'", "double", "int64"):
         run(parquet(tmp_path, schema=Schema("n")))
     arrow_bytes, octets = (tmp_path / "a.arrow").read_bytes(), bytearray((tmp_path / "a.parquet").read_bytes())

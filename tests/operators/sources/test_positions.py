@@ -133,7 +133,8 @@ def arrow_files(of: Drawn) -> Case:
         with pa.ipc.new_file(path, ARROW) as file:
             file.write_table(table_of(rows), max_chunksize=of.group_rows)
     options = {"batch_rows": of.batch_rows, "schema": SCHEMA, "time": "at"}
-    return Case(read_arrow, [paths], options, _by_row(of.all_rows()), "exact")
+    written = of.numbered(lambda file, at: f"{paths[file]} row {at}")
+    return Case(read_arrow, [paths], options, written, "exact")
 
 
 def arrow_table(of: Drawn) -> Case:
