@@ -42,7 +42,8 @@ def replay(
     as the dataflow takes them, so operators may see several moves as one. Memory: none; parts are mapped.
 
     unfinished: read what a killed run has left of a capture to that folder, as far as it goes; the stream ends there.
-    Raises UsageError where there is no capture, SchemaError for one that was damaged, GraphError in a loop.
+    Raises UsageError where there is no capture, and (as OperatorError, in the run) for one that was damaged; GraphError
+    in a loop.
     """
     require_root(scope, f"source {name!r}")
     require_flags(f"source {name!r}", unfinished=unfinished)

@@ -70,8 +70,9 @@ def partition(
     numbered = _longer(schema)
 
     def check(numbers: np.ndarray) -> None:
-        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < parts):
-            raise UsageError(f"a row is for part {numbers.min()} or {numbers.max()}; there are parts 0 to {parts - 1}")
+        wrong = numbers[(numbers < 0) | (numbers >= parts)]
+        if len(wrong):
+            raise UsageError(f"a row is for part {wrong[0]}; there are parts 0 to {parts - 1}")
 
     if isinstance(function, Expression):
 

@@ -212,7 +212,10 @@ def _by_interval(
     if batch.rows and int(times.min()) < 0:
         row = int(times.argmin())
         what = "null" if batch.nulls(column)[row] else str(times[row])
-        raise SchemaError(f"operator {name!r}: column {column!r}: the time of a row is {what}, which is in no interval")
+        raise SchemaError(
+            f"operator {name!r}: column {column!r}: the time of a row is {what}, which is in no interval; leave such "
+            f"rows out before (filter), or fill them"
+        )
     starts = times // every * every
     return [(start, batch.filter(starts == start)) for start in np.unique(starts).tolist()]
 

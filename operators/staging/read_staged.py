@@ -59,7 +59,7 @@ def read_staged(
     if isinstance(time, str) and time != staged.time:
         raise UsageError(
             f"source {name!r}: the rows of {where} are in order of {staged.time!r}; for {time!r}, stage it with --time "
-            f"{time}, or read them at one time and give them others with delay"
+            f"{time}"
         )
     is_extra = isinstance(time, str) and time not in chosen
     schema = staged.schema.select([*chosen, staged.time] if is_extra else chosen)

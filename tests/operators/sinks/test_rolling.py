@@ -202,7 +202,7 @@ def test_what_cannot_be_rolled_is_refused(tmp_path: Path) -> None:
             to_parquet(stream, tmp_path, roll=Roll("1d", time="at"))
         handle.send({"at": [5, None]})
 
-    with raises(OperatorError, "operator 'to_parquet'", "column 'at'", "null"):
+    with raises(OperatorError, "operator 'to_parquet'", "column 'at'", "null", "(filter)", "fill"):
         execute(program, workers=1)
 
 
