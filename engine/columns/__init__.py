@@ -21,7 +21,7 @@ with later(__name__):
         names_of_kinds,
     )
     from tokenring.engine.columns.offered import columns_of, is_masked, table_of
-    from tokenring.engine.columns.schema import Schema, did_you_mean, free_name
+    from tokenring.engine.columns.schema import Schema, did_you_mean, free_name, is_one_of, names_of
     from tokenring.engine.columns.strings import Strings, lasts, let_last
     from tokenring.engine.columns.text_kernels import (
         NO_HEAP,
@@ -54,6 +54,7 @@ __all__ = [
     "batch_from_arrow",
     "columns_of",
     "is_masked",
+    "is_one_of",
     "day_in",
     "day_of",
     "decimal_in",
@@ -71,6 +72,7 @@ __all__ = [
     "kind_of",
     "lasts",
     "let_last",
+    "names_of",
     "names_of_kinds",
     "shift",
     "shift_below",

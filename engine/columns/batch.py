@@ -98,7 +98,7 @@ class Batch:
         schema = self.schema
         try:
             position = schema.positions[name]
-        except KeyError:
+        except (KeyError, TypeError):
             schema.position(name)
             raise
         words = self.columns[position]

@@ -169,7 +169,6 @@ class Kind:
         return np.asarray((words < least) | (words > most))
 
 
-@cache
 def kind_of(text: str, column: str) -> Kind:
     """The kind that a schema spells so; SchemaError for none, naming the column."""
     name = text.removesuffix("?") if isinstance(text, str) else text
@@ -183,7 +182,7 @@ def kind_of(text: str, column: str) -> Kind:
                 f"fit it, else float64 or string"
             )
         return _kind("decimal", text != name, precision, scale)
-    if name not in _RULES or name == "decimal":
+    if not isinstance(name, str) or name not in _RULES or name == "decimal":
         meant = _MEANT.get(name) if isinstance(name, str) else None
         raise SchemaError(
             f"column {column!r}: kind must be one of {', '.join(KIND_NAMES)}, with ? behind it where nulls may be, "

@@ -1,7 +1,7 @@
 """Schemas: the ordered names and kinds of a stream's columns."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+T = TypeVar("T")
 _NO_NAMES = ("int", "float", "str", "int64", "uint64", "float64", "string")
 """Words that are meant as kinds."""
+
+
+class _Positions(dict[str, int]):
+    """Where columns are, by name: what can be no name is that of none."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and super().__contains__(name)
 
 
 class Schema:
@@ -53,7 +63,7 @@ class Schema:
         self.kinds: tuple[Kind, ...] = tuple(kinds.values())
         self.dtypes: tuple[np.dtype[Any], ...] = tuple([kind.dtype for kind in self.kinds])
         """Of the words that the columns are made of: int64, uint64 or float64."""
-        self.positions: dict[str, int] = {name: position for position, name in enumerate(self.names)}
+        self.positions = _Positions({name: position for position, name in enumerate(self.names)})
         self.all_int64 = all([dtype == np.int64 for dtype in self.dtypes])
         """Whether all words are int64."""
         self.is_plain = all([kind.is_plain for kind in self.kinds])
@@ -90,7 +100,7 @@ class Schema:
         """The index of a column; SchemaError if there is none of that name."""
         try:
             return self.positions[name]
-        except KeyError:
+        except (KeyError, TypeError):
             raise SchemaError(self.missing(name)) from None
 
     def missing(self, name: object, purpose: str = "") -> str:
@@ -113,9 +123,10 @@ class Schema:
 
     def select(self, names: Sequence[str]) -> "Schema":
         """The schema of these columns, in this order."""
-        if len(set(names)) != len(names):
+        kinds = {name: self.kind(name) for name in names}
+        if len(kinds) != len(names):
             raise SchemaError(f"a column is named twice: {', '.join(names)}")
-        return Schema.of({name: self.kind(name) for name in names})
+        return Schema.of(kinds)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -136,6 +147,18 @@ def free_name(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "#"
     return name
+
+
+def names_of(columns: str | Sequence[T]) -> tuple[str | T, ...]:
+    """The names that words of a text, or a sequence, are. SchemaError for what is neither."""
+    if not isinstance(columns, str | Sequence):
+        raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {columns!r}")
+    return tuple(columns.split()) if isinstance(columns, str) else tuple(columns)
+
+
+def is_one_of(given: object, choices: Collection[str]) -> bool:
+    """Whether what was given, whatever it is, is one of these texts."""
+    return isinstance(given, str) and given in choices
 
 
 def did_you_mean(name: object, names: Sequence[str]) -> str:

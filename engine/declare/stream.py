@@ -37,7 +37,9 @@ def require_streams(who: str, *given: object) -> None:
     """GraphError, on behalf of `who`, for what is no stream."""
     for each in given:
         if not isinstance(each, Stream):
-            cure = "unpack it" if isinstance(each, tuple) else "give what an input, a source or an operator gave"
+            cure = "give what an input, a source or an operator gave"
+            if isinstance(each, tuple):
+                cure = f"unpack it, `{getattr(each, 'names', 'stream, other')} = ...`"
             raise GraphError(f"{who}: {shortened(each)} is no stream; {cure}")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tokenring.engine.columns import Schema, did_you_mean
+from tokenring.engine.columns import Schema, did_you_mean, names_of
 from tokenring.engine.errors import GraphError, SchemaError
 from tokenring.engine.graph.location import Notify, Source
 from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route
@@ -119,7 +119,7 @@ def arriving_schema(schema: Schema, pact: Pact, name: str) -> Schema:
             f"function of the batch"
         )
     try:
-        arriving = schema if pact.columns is None else schema.select(tuple(pact.columns))
+        arriving = schema if pact.columns is None else schema.select(names_of(pact.columns))
         if isinstance(pact, Exchange) and not pact.key_crosses:
             return _without_key(arriving, schema, pact, name)
     except SchemaError as error:

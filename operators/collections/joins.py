@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tokenring.engine import Schema, SchemaError
+from tokenring.engine.columns import names_of as columns_named
 from tokenring.operators.expressions import Expression, col
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def names_of(columns: Columns) -> tuple[str, ...]:
     """The names that words of a text, or a sequence, are. SchemaError for what is neither."""
     if isinstance(columns, Expression):
         raise SchemaError(f"columns of collections are named, not {columns!r}: compute it before, by with_columns")
-    return tuple(columns.split()) if isinstance(columns, str) else tuple(columns)
+    return columns_named(columns)
 
 
 class Meeting:

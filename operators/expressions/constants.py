@@ -17,7 +17,7 @@ _KINDS: dict[str, Kind] = {}
 
 def kind_named(spelled: str) -> Kind:
     """The kind that a schema spells so."""
-    if spelled not in _KINDS:
+    if not isinstance(spelled, str) or spelled not in _KINDS:
         _KINDS[spelled] = Schema.of({"value": spelled}).kinds[0]
     return _KINDS[spelled]
 

@@ -1,7 +1,7 @@
 """Expressions: what a user writes of columns, `col("price") * 89 // 100`; a tree that no stream knows yet."""
 
 import re
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Set
 from datetime import timedelta
 from typing import Any
 
@@ -144,9 +144,12 @@ class Expression(Node):
 
     def is_in(self, values: Collection[Any]) -> "Expression":
         """Whether this is one of some constants: bool; null where this is null. Of no constants it is False for all.
-        SchemaError for a text, which is one constant."""
-        if isinstance(values, str | bytes | bytearray):
-            raise SchemaError(f"is_in takes constants one by one: say is_in([{values!r}])")
+        SchemaError for what is not several, as a text."""
+        given: object = values
+        if isinstance(given, str | bytes | bytearray):
+            raise SchemaError(f"is_in takes constants one by one: say is_in([{given!r}])")
+        if isinstance(given, Expression) or not isinstance(given, Iterable):
+            raise SchemaError(f"is_in takes constants, as is_in([1, 2]), not {given!r}; compare columns by ==")
         if isinstance(values, Set):  # in an order that all processes have
             values = sorted(values, key=repr)
         return Expression("is_in", (self, *[lit(value) for value in values]))

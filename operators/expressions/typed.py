@@ -254,7 +254,7 @@ class _Typing:
         """What casts there are, and that this is none."""
         before = kind_named(argument.kind).family
         said = ", ".join(_ways_from(before)).replace("decimal", "decimal(p, s)") or "nothing else"
-        return f"a cast leads from {before} to {said}, not to {after!r}{_INSTEAD.get((before, after), '')}"
+        return f"a cast leads from {before} to {said}, not to {after!r}{_INSTEAD.get((before, str(after)), '')}"
 
     def _signed(self, tree: Node, argument: Term) -> Term:
         """-x and abs(x). Floats are multiplied, since 0.0 - 0.0 is 0.0."""

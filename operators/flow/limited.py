@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from tokenring.engine import GraphError, Notify, OperatorContext, Schema, Scope, Stream, Token, UnderWay, UsageError
 from tokenring.engine.arguments import whole_number
+from tokenring.engine.columns import is_one_of
 from tokenring.engine.compiled import Compiled
 from tokenring.operators.flow.entry import compiled_entry
 from tokenring.operators.flow.gate import BYTES, ROWS, TIMES, Gate, new_gate
@@ -76,7 +77,7 @@ def limited(
 
 
 def _bound(name: str, streams: Sequence[Any], most: int | None, per: str) -> tuple[int, int]:
-    if per not in _UNITS:
+    if not is_one_of(per, _UNITS):
         raise UsageError(f"limited region {name!r}: content is counted per 'rows', 'bytes' or 'times', not {per!r}")
     unit, usual = _UNITS[per]
     most = whole_number(f"limited region {name!r}", "most", usual if most is None else most)

@@ -1,6 +1,7 @@
 """emit=: how often an operator whose results change says them: each change, once a message, or once, at the end."""
 
 from tokenring.engine import AnyStream, GraphError, SchemaError, did_you_mean
+from tokenring.engine.columns import is_one_of
 
 EACH, BATCH, FINAL = MODES = ("each", "batch", "final")
 """each: what each row changes. batch: what each message changes, of a key (and rank) the last change alone. final: each
@@ -13,8 +14,8 @@ def emission(operator: str, stream: AnyStream, emit: str | None, windowed: bool)
     naming the operator, where it means nothing."""
     if emit is None:
         return FINAL if windowed else BATCH
-    if emit not in MODES:
-        cure = f"; it is {_FORMER[emit]!r} now" if emit in _FORMER else did_you_mean(emit, MODES)
+    if not is_one_of(emit, MODES):
+        cure = f"; it is {_FORMER[emit]!r} now" if is_one_of(emit, _FORMER) else did_you_mean(emit, MODES)
         raise SchemaError(f"operator {operator!r}: emit is 'each', 'batch' or 'final', not {emit!r}{cure}")
     if windowed and emit != FINAL:
         raise SchemaError(

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 
 from tokenring.engine import AnyStream, Schema, SchemaError
+from tokenring.engine.columns import names_of
 from tokenring.operators.expressions import Alias, Expression, column_named_by
 from tokenring.operators.rows.projection import all_columns, computed
 
@@ -17,9 +18,7 @@ def columns_of(by: Columns) -> tuple[Column, ...]:
     """Columns one by one: of a string of names, an expression, or a sequence. SchemaError for what is neither."""
     if isinstance(by, Expression | Alias):
         return (by,)
-    if not isinstance(by, str | Sequence):
-        raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {by!r}")
-    return tuple(by.split()) if isinstance(by, str) else tuple(by)
+    return names_of(by)
 
 
 def columns_read(by: Columns) -> frozenset[str]:

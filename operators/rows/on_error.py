@@ -16,6 +16,7 @@ from tokenring.engine import (
     Token,
     TokenRef,
 )
+from tokenring.engine.columns import is_one_of
 from tokenring.engine.data import made_of_good
 from tokenring.operators.expressions import said_of_row
 from tokenring.operators.migrate import state_moves
@@ -28,7 +29,7 @@ ERROR = "error"
 
 def gives_failed(name: str, on_error: str) -> bool:
     """Whether what fails is a stream of its own; SchemaError, naming the operator, for what `on_error` cannot be."""
-    if not isinstance(on_error, str) or on_error not in ("fail", "stream"):
+    if not is_one_of(on_error, ("fail", "stream")):
         cure = "" if isinstance(on_error, str) else "; call a column so behind it: .rename(other='on_error')"
         raise SchemaError(
             f"operator {name!r}: on_error is \"fail\", which ends the run, or \"stream\", which gives one stream "

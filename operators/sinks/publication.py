@@ -31,6 +31,7 @@ from tokenring.engine import (
     UsageError,
     WhenStopped,
 )
+from tokenring.engine.columns import is_one_of
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.migrate import Leaving, Table, offer, state_moves
 from tokenring.operators.recovery import refused_to
@@ -159,7 +160,7 @@ class _MovingPaths:
 def checked_commit(commit: str, name: str, is_saved: bool) -> bool:
     """Whether results are to appear as soon as their times are finished. UsageError for what `commit` cannot be;
     GraphError for that without recovery."""
-    if commit not in ("snapshot", _FINISHED):
+    if not is_one_of(commit, ("snapshot", _FINISHED)):
         raise UsageError(f'operator {name!r}: commit is "snapshot" or "{_FINISHED}", not {commit!r}')
     if commit == _FINISHED and not is_saved:
         raise GraphError(

@@ -7,6 +7,7 @@ from typing import Any
 
 from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
 from tokenring.engine.arguments import whole_number
+from tokenring.engine.columns import names_of
 
 
 def require_schema(name: str, schema: Any) -> None:
@@ -63,10 +64,7 @@ def chosen_columns(name: str, columns: str | Sequence[str], there: Sequence[str]
     """The columns that are named, as a sequence or as words of a string; SchemaError for one that is not there, or
     twice.
     """
-    if isinstance(columns, str):
-        chosen = [columns] if columns in there else columns.split()
-    else:
-        chosen = list(columns)
+    chosen = [columns] if isinstance(columns, str) and columns in there else list(names_of(columns))
     if not chosen:
         raise SchemaError(f"source {name!r}: columns= names none; leave it out for all of them")
     for column in chosen:

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError, did_you_mean
+from tokenring.engine.columns import names_of
 from tokenring.operators.expressions import cure_of_keys
 from tokenring.operators.state import RowStore
 from tokenring.operators.time import require_own_time
@@ -133,13 +134,6 @@ class JoinedColumns:
         """Room for these columns of one side's rows, by default all that are kept; None if there are none."""
         names = self.kept(side) if names is None else names
         return RowStore(self.sides[side].select(names)) if names else None
-
-
-def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Column names as a tuple: of a string of names, or a sequence of them. SchemaError for what is neither."""
-    if not isinstance(names, str | Sequence):
-        raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {names!r}")
-    return tuple(names.split()) if isinstance(names, str) else tuple(names)
 
 
 def pairs_of(on: On) -> dict[str, str]:

@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.errors import Fact, raises
-from tokenring.engine import Schema, SchemaError, Scope, Stream
+from tokenring.engine import Exchange, Schema, SchemaError, Scope, Stream
 from tokenring.operators import (
     Count,
+    Sum,
+    Tumbling,
     aggregate,
     arrange,
     average_of_last,
     best_offers,
+    col,
+    collection,
     distinct,
+    for_each,
     join,
     latest,
     look_up,
@@ -25,6 +31,7 @@ from tokenring.operators import (
     tumbling_average,
     word_count,
 )
+from tokenring.operators.state import Keys
 
 MISTAKES: dict[str, tuple[Callable[[Any], Any], Fact]] = {
     "a tuple for one": (
@@ -39,6 +46,26 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], Fact]] = {
     "a number for several": (lambda s: distinct(s, 5), ("'auction bidder'", "('auction', 'bidder')", "not by 5")),
     "a number to join on": (lambda s: join(s, s, on=5), ("'auction bidder'", "('auction', 'bidder')", "not by 5")),
     "a list to select": (lambda s: select(s, ["a", "b"]), ("operator 'select'", "one by one", "not as list")),
+    "a list to add up": (lambda s: aggregate(s, x=Sum([])), ("'aggregate', x", "column []", "list", "as text")),
+    "an array for a column": (lambda s: select(s, x=col(np.arange(2))), ("'select'", "ndarray", "as text", "a, b, c")),
+    "a list for a window's time": (
+        lambda s: aggregate(s, window=Tumbling([], 10), n=Count()),
+        ("operator 'aggregate'", "column []", "window's time"),
+    ),
+    "a list for a kind": (lambda s: select(s, x=col("a").cast([])), ("a cast leads from int64", "not to []")),
+    "a list for a schema's kind": (lambda s: Schema(x=[]), ("column 'x'", "kind must be one of", "not []")),
+    "columns in a list that are in a list": (lambda s: Schema("a b").select([["a"]]), ("column ['a']", "as text")),
+    "a number for columns that cross": (
+        lambda s: for_each(s, print, pact=Exchange("a", 5)),
+        ("operator 'for_each'", "'auction bidder'", "not by 5"),
+    ),
+    "a number for a collection's key": (lambda s: collection(s, key=5), ("'auction bidder'", "not by 5")),
+    "a number for the columns of keys": (lambda s: Keys(s.schema, 5), ("'auction bidder'", "not by 5")),
+    "a number to be among": (lambda s: col("a").is_in(5), ("is_in([1, 2])", "not 5")),
+    "a column to be among": (lambda s: col("a").is_in(col("b")), ("is_in([1, 2])", "not b", "==")),
+    "a text to be among": (lambda s: col("a").is_in("b"), ("is_in([1, 2])", "not 'b'")),
+    "an array for emit": (lambda s: aggregate(s, "a", n=Count(), emit=np.arange(2)), ("emit is 'each'", "not array")),
+    "a list for on_error": (lambda s: select(s, "a", on_error=[]), ("operator 'select'", "on_error is", "not []")),
     "a table of three": (
         lambda s: look_up(s, "a", s, "x"),
         ("operator 'look_up'", "two columns", "Schema(a=int64, b=int64, c=int64)"),

@@ -15,7 +15,7 @@ from tests.errors import Fact, raises
 from tests.imports import ROOT
 from tests.operators.exported import exported
 from tokenring import operators
-from tokenring.engine import Config, Schema, UsageError
+from tokenring.engine import Config, GraphError, Schema, UsageError
 from tokenring.engine.errors import GraphMismatchError, NoSuchMethodError, OperatorError
 from tokenring.operators import Collected, Count, Max, Sum, Tumbling, col, graphs
 from tokenring.operators.fluent import Loop, Scope, Stream, Worker, execute, gather, run
@@ -288,9 +288,11 @@ def test_streams_of_late_rows_are_to_be_unpacked(declare: Any, streams: str) -> 
     said = ("late=True", f"{len(made)} streams", f"`{streams} = ...`")
     with raises(NoSuchMethodError, *said, ".collect"):
         made.collect()
-    for use in (operators.collect, lambda pair: pair.count("key"), lambda pair: stream.join(pair, on="key")):
+    for use in (operators.collect, lambda pair: pair.count("key")):
         with raises(NoSuchMethodError, *said):
             use(made)
+    with raises(GraphError, "operator 'join'", f"`{streams} = ...`"):
+        stream.join(made, on="key")
     assert not hasattr(made, "_repr_html_")
 
 
