@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
+from os.path import isfile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -142,7 +143,7 @@ def read_parquet(
             except (pa.ArrowInvalid, OSError) as error:
                 said = " ".join(str(error).split())
                 what = f"{group.file} is damaged in row group {group.number}"
-                if isinstance(error, FileNotFoundError):
+                if not isfile(group.file):
                     what = f"{group.file} is gone"
                 raise UsageError(f"source {name!r}: {what}: {said}") from None
 

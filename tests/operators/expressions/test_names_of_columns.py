@@ -63,7 +63,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], Fact]] = {
     "a number for the columns of keys": (lambda s: Keys(s.schema, 5), ("'auction bidder'", "not by 5")),
     "a number to be among": (lambda s: col("a").is_in(5), ("is_in([1, 2])", "not 5")),
     "a column to be among": (lambda s: col("a").is_in(col("b")), ("is_in([1, 2])", "not b", "==")),
-    "a text to be among": (lambda s: col("a").is_in("b"), ("is_in([1, 2])", "not 'b'")),
+    "a text to be among": (lambda s: col("a").is_in("b"), "is_in(['b'])"),
     "an array for emit": (lambda s: aggregate(s, "a", n=Count(), emit=np.arange(2)), ("emit is 'each'", "not array")),
     "a list for on_error": (lambda s: select(s, "a", on_error=[]), ("operator 'select'", "on_error is", "not []")),
     "a table of three": (
