@@ -6,10 +6,10 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-from tokenring.engine import Broadcast, Exchange, Pact, Pipeline, UsageError
+from tokenring.engine import Broadcast, Pact, Pipeline, UsageError
 from tokenring.engine.ask import write_whole
 from tokenring.engine.install import Together
-from tokenring.operators.migrate import TO, Placement, Placements, Step
+from tokenring.operators.migrate import Led, Placement, Placements, Step
 
 PROGRESS = "progress.json"
 """Where worker 0 says how many steps are still to be done."""
@@ -168,6 +168,4 @@ def _uses(placement: Placement, worker: int) -> bool:
 
 def _is_led(pact: Pact, is_of_control: bool) -> bool:
     """Whether none but who has bins gets rows by it, or what they are told of the bins."""
-    if isinstance(pact, Exchange):
-        return not pact.key_crosses and pact.keys[0].startswith(TO)
-    return isinstance(pact, Pipeline) or (isinstance(pact, Broadcast) and is_of_control)
+    return isinstance(pact, Led | Pipeline) or (isinstance(pact, Broadcast) and is_of_control)

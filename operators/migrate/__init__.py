@@ -10,6 +10,7 @@ with later(__name__):
     from tokenring.operators.migrate.mover import Mover
     from tokenring.operators.migrate.moves import (
         DUE,
+        Led,
         Moves,
         Offered,
         Offering,
@@ -30,7 +31,6 @@ with later(__name__):
     from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
     from tokenring.operators.migrate.plans import PLANS, Step, require_plan
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
-    from tokenring.operators.migrate.steering import TO
     from tokenring.operators.migrate.used import (
         METER,
         GoneBy,
@@ -63,7 +63,7 @@ __all__ = [
     "Rebalance",
     "Staying",
     "Step",
-    "TO",
+    "Led",
     "Table",
     "Waiting",
     "bins_of",

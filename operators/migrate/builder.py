@@ -20,7 +20,7 @@ from tokenring.engine import (
 from tokenring.engine.compiled import Compiled
 from tokenring.engine.declare import frame_in_program
 from tokenring.operators.migrate.mover import MOVED, Mover
-from tokenring.operators.migrate.moves import DUE, Offering, Staying, Table, require_keys
+from tokenring.operators.migrate.moves import DUE, Led, Offering, Staying, Table, require_keys
 from tokenring.operators.migrate.placement import Placement
 from tokenring.operators.migrate.steering import Steering, with_to
 
@@ -65,7 +65,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
             return super().input(stream, pact)
         steered = self._steered(stream, pact)
         names = pact.columns if pact.columns is not None else stream.schema.names
-        return super().input(steered, Exchange(steered.schema.names[-1], (*names,), key_crosses=False))
+        return super().input(steered, Led(steered.schema.names[-1], (*names,), key_crosses=False))
 
     def _steered(self, stream: Stream, pact: Exchange) -> Stream:
         """The stream through F, which is declared before this operator, though that has begun."""
@@ -156,7 +156,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
         mover.tables, mover.pends = tables, pends
         for table in tables:
             made: Stream = self._sender.output(with_to(table.schema))
-            self._receiver.input(made, Exchange(made.schema.names[-1], None, key_crosses=False))
+            self._receiver.input(made, Led(made.schema.names[-1], None, key_crosses=False))
         self._sender.build(mover.sending)
         self._receiver.build(mover.arriving)
         if pends:

@@ -33,6 +33,11 @@ class Staying(Exchange):
     stays there: for an operator that cannot say how its state moves. All of an operator's exchanges stay, or none."""
 
 
+@dataclass(frozen=True)
+class Led(Exchange):
+    """An exchange by a column that says whose each row is by the bins there are: who has none gets nothing."""
+
+
 def staying(pact: Pact | None) -> Pact | None:
     """The same pact, but one that stays if it is an exchange."""
     return Staying(pact.key, pact.columns, pact.key_crosses) if isinstance(pact, Exchange) else pact

@@ -16,7 +16,6 @@ import numpy as np
 from tokenring.engine import (
     COMPLETE,
     Batch,
-    Exchange,
     InputPort,
     Notify,
     OperatorBuilder,
@@ -28,6 +27,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.arguments import is_number
 from tokenring.engine.compiled import key_of_worker
+from tokenring.operators.migrate.moves import Led
 from tokenring.operators.migrate.placement import Placement
 from tokenring.operators.migrate.plans import FLUID, require_plan
 from tokenring.operators.migrate.steering import TO
@@ -172,7 +172,7 @@ def keep_balanced(scope: Any, placement: Placement, how: Rebalance, peers: int) 
     loads = counter.output(_LOADS)
     counter.build(_counting(placement, int(how.every_ms * 1e6), key_of_worker(0, peers)))
     judge: OperatorBuilder[Any] = OperatorBuilder(scope, "placement.balance", Notify.NEVER)
-    judge.input(loads, Exchange(TO, ("bin", "rows"), key_crosses=False))
+    judge.input(loads, Led(TO, ("bin", "rows"), key_crosses=False))
 
     def construct(context: OperatorContext) -> Callable[[InputPort], None]:
         def logic(loads: InputPort) -> None:
