@@ -150,5 +150,4 @@ class Rows:
 
     def _with(self, name: str, value: Any) -> Stream:
         """The stream with another value in a column."""
-        names = self.stream.schema.names
-        return computed(self.stream, "select", {each: value if each == name else col(each) for each in names})
+        return computed(self.stream, "select", all_columns(self.stream.schema) | {name: value})

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tokenring.engine import AnyStream, SchemaError, Stream
+from tokenring.engine.columns import free_name
 from tokenring.operators.expressions import Expression, col, not_null_word
 from tokenring.operators.joins.kept import HOWS, LEFT, RIGHT, SIDES, JoinedColumns, On, pairs_of
 from tokenring.operators.rows import computed, filter, unique_columns, with_columns
@@ -75,9 +76,7 @@ def narrowed(
         if condition is not None and side != unique:
             stream = filter(stream, condition, name=f"{name}.{side}_where")
         elif condition is not None:
-            column = _CAN_MATCH
-            while column in stream.schema.positions:
-                column += "_"
+            column = free_name(_CAN_MATCH, stream.schema.positions)
             stream = with_columns(stream, **{column: condition})
             if stream.schema.kind(column).family != "bool":
                 raise SchemaError(

@@ -48,7 +48,7 @@ def windowed_join(
     require_times(name, times)
     panes = panes_of(window, 0)
     taken = left.schema.positions | right.schema.positions
-    bounds = start, end = free_name(START, taken), free_name(END, taken)
+    bounds = _, end = free_name(START, taken), free_name(END, taken)
     left, late_left = split_late(left, name, ".left", lambda times: _ends(panes, times)[0], window.time, late)
     right, late_right = split_late(right, name, ".right", lambda times: _ends(panes, times)[0], right_time, late)
     left, right = _by_window(left, panes, window.time, bounds, name), _by_window(right, panes, right_time, bounds, name)
@@ -58,19 +58,19 @@ def windowed_join(
     cut = f"width={panes.width}; every={panes.every}; offset={panes.offset}"
     said = f"{cut}; left_time={window.time}; right_time={right_time}"
     extents = Extents(reach_left, reach_right, exact=True, said=said)
-    joined = _as_called(declare(plan, (left, right), needs, extents), {start: window.start, end: window.end}, name)
+    joined = _as_called(declare(plan, (left, right), needs, extents), bounds, window, name)
     return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined
 
 
-def _as_called(joined: Stream, called: dict[str, str | None], name: str) -> Stream:
+def _as_called(joined: Stream, bounds: tuple[str, str], window: Tumbling | Sliding, name: str) -> Stream:
     """Results whose window's bounds are called as the window says, or left out."""
+    called = dict(zip(bounds, (window.start, window.end), strict=True))
     if all([bound == other for bound, other in called.items()]):
         return joined
     results = {each: kind for each, kind in joined.schema.spec().items() if each not in called}
-    (start, named_start), (_, named_end) = called.items()
-    behind_window(name, Tumbling(start, 1, start=named_start, end=named_end), joined.schema, results)
-    bounds = {other: col(bound) for bound, other in called.items() if other is not None}
-    return computed(joined, "select", bounds | {each: col(each) for each in results})
+    behind_window(name, Tumbling(bounds[0], 1, start=window.start, end=window.end), joined.schema, results)
+    shown = {other: col(bound) for bound, other in called.items() if other is not None}
+    return computed(joined, "select", shown | {each: col(each) for each in results})
 
 
 def _ends(panes: Panes, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

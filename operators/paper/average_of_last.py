@@ -20,6 +20,7 @@ from tokenring.engine import (
     kernel,
 )
 from tokenring.engine.arguments import is_whole
+from tokenring.engine.columns import names_of
 from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, of_version, offer
@@ -72,7 +73,7 @@ def average_of_last(
     range of int64; SchemaError for columns that are not there or do not fit. NEXMark's Q6 is made of it.
     """
     require_rows(name, stream)
-    ordered = tuple(order.split()) if isinstance(order, str) else tuple(order)
+    ordered = names_of(order)
     needed = tuple(dict.fromkeys((key, value, *ordered)))
     if key == value:
         raise SchemaError(f"operator {name!r}: key and value are the same column {key!r}")

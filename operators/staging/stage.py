@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tokenring.engine import Schema, SchemaError, UsageError
 from tokenring.engine.arguments import require_flags
+from tokenring.engine.columns import names_of
 from tokenring.operators.sources import Paths, require_schema, schema_of
 from tokenring.operators.staging.folder import staging_folder
 from tokenring.operators.staging.inputs import Inputs, Rows, table_named
@@ -62,7 +63,7 @@ def stage_files(
         require_schema("stage", schema)
         if columns is not None:
             raise UsageError("source 'stage': give schema= or columns=, not both")
-    wanted = columns.split() if isinstance(columns, str) else columns
+    wanted = None if columns is None else names_of(columns)
     if wanted is not None and not wanted:
         raise SchemaError("source 'stage': columns= (--columns) names none; leave it out for all of them")
     source = {"engine": "pyarrow", "files": [str(Path(file).absolute()) for file in inputs.files]}
