@@ -1,7 +1,9 @@
 """What callers give, looked at before anything runs, so that a mistake is named where it was made."""
 
+import os
 from math import isfinite
 from operator import index
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,15 @@ def is_text(value: Any) -> bool:
         return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:
         return False
+
+
+def folder_at(who: str, folder: Any) -> Path:
+    """The absolute path of a folder, which text or a path says. UsageError, naming who was given it, for what is
+    neither, and for "", which would be wherever the process happens to be."""
+    path = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise UsageError(f"{who}: a folder is named by text or a Path, such as 'results', not {folder!r}")
+    return Path(os.path.abspath(path))
 
 
 def require_name(of: str, name: Any) -> None:

@@ -21,7 +21,7 @@ with later(__name__):
         names_of_kinds,
     )
     from tokenring.engine.columns.offered import columns_of, is_masked, table_of
-    from tokenring.engine.columns.schema import Schema, did_you_mean, free_name, is_one_of, names_of
+    from tokenring.engine.columns.schema import Schema, did_you_mean, free_name, is_one_of, names_of, require_schema
     from tokenring.engine.columns.strings import Strings, lasts, let_last
     from tokenring.engine.columns.text_kernels import (
         NO_HEAP,
@@ -82,6 +82,7 @@ __all__ = [
     "text_hash",
     "shown",
     "require_same_schema",
+    "require_schema",
     "require_sound",
     "require_values",
     "word_of",

@@ -10,7 +10,7 @@ from tokenring.engine.columns.convert import to_column
 from tokenring.engine.columns.from_arrow import Dictionaries
 from tokenring.engine.columns.kinds import Kind
 from tokenring.engine.columns.offered import columns_of, table_of
-from tokenring.engine.columns.schema import Schema
+from tokenring.engine.columns.schema import Schema, require_schema
 from tokenring.engine.columns.strings import Strings, join_texts, lasts
 from tokenring.engine.columns.text_kernels import text_bytes
 from tokenring.engine.errors import SchemaError
@@ -40,6 +40,7 @@ class Batch:
         """Check and wrap columns (converted to the schema's kinds where that loses nothing): arrays, sequences, masked
         arrays, Strings, and what offers itself as Arrow (columns of Arrow, pandas and Polars); or a table of them.
         """
+        require_schema("Batch", schema)
         if not isinstance(columns, Mapping):
             columns = columns_of(columns)
         if set(columns) != set(schema.names):
@@ -92,6 +93,7 @@ class Batch:
         are left out; text and numbers without nulls are not copied. SchemaError where a column is missing or does not
         fit.
         """
+        require_schema("from_arrow", schema)
         return batch_from_arrow(schema, source)
 
     def __getitem__(self, name: str) -> Any:
@@ -229,6 +231,7 @@ class Batch:
     def select(self, schema: Schema) -> "Batch":
         """The columns of `schema` alone, without copying. SchemaError for a column that is not there, or of another
         kind: `Batch(schema, {...})` converts."""
+        require_schema("select", schema)
         try:
             positions = [self.schema.positions[name] for name in schema.names]
         except KeyError:

@@ -141,6 +141,12 @@ class Schema:
         return self._text
 
 
+def require_schema(who: str, schema: object) -> None:
+    """SchemaError, naming who was given it, for what is no Schema."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(f"{who}: give a Schema, such as Schema('id', name='string?'), not {schema!r}")
+
+
 def free_name(name: str, taken: Container[str]) -> str:
     """What an operator calls a column of its own beside others, which may be called anything: `name`, with as many #
     behind it as make it another than theirs."""

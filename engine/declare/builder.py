@@ -6,9 +6,9 @@ from sys import intern
 from typing import TYPE_CHECKING, Generic
 
 from tokenring.engine.arguments import require_function, require_name
-from tokenring.engine.columns import Schema
+from tokenring.engine.columns import Schema, require_schema
 from tokenring.engine.declare.stream import Made_co, Stream
-from tokenring.engine.errors import GraphError, SchemaError
+from tokenring.engine.errors import GraphError
 from tokenring.engine.graph import (
     Compiled,
     Constructor,
@@ -79,10 +79,7 @@ class OperatorBuilder(Generic[Made_co]):
         """
         self._require_unbuilt("an output is added")
         port = len(self._spec.outputs)
-        if not isinstance(schema, Schema):
-            raise SchemaError(
-                f"operator {self._spec.name!r} output {port}: give a Schema, such as Schema('value'), not {schema!r}"
-            )
+        require_schema(f"operator {self._spec.name!r} output {port}", schema)
         if summaries is not None and not isinstance(summaries, dict):
             raise GraphError(
                 f"operator {self._spec.name!r}: the summaries of output {port} are a mapping of inputs to them, such "

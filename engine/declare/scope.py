@@ -8,12 +8,12 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from tokenring.engine.arguments import require_name
-from tokenring.engine.columns import Schema
+from tokenring.engine.columns import Schema, require_schema
 from tokenring.engine.declare.builder import OperatorBuilder
 from tokenring.engine.declare.feedback import Feedback, relay
 from tokenring.engine.declare.part import Part
 from tokenring.engine.declare.stream import AnyStream, Stream, require_streams
-from tokenring.engine.errors import GraphError, SchemaError
+from tokenring.engine.errors import GraphError
 from tokenring.engine.explain import Dataflow
 from tokenring.engine.graph import Constructor, Graph, Location, Notify, Pipeline, Source, Target
 from tokenring.engine.running import InputHandle, Probe, UnderWay
@@ -143,8 +143,7 @@ class Scope:
         more when it is moved), and its stream. Each worker has a handle, which sends rows of its own: what every
         worker sends comes as often as there are workers. GraphError for a handle that feeds an input already.
         """
-        if not isinstance(schema, Schema):
-            raise SchemaError(f'input {name!r}: give a Schema, such as Schema("value"), not {schema!r}')
+        require_schema(f"input {name!r}", schema)
         if handle is not None:
             handle.require_new(schema, name)
         builder = self.operator(name, Notify.NEVER)

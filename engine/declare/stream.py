@@ -5,8 +5,8 @@ from reprlib import repr as shortened
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from tokenring.engine.arguments import require_function, require_name
-from tokenring.engine.columns import Schema
-from tokenring.engine.errors import GraphError, NoSuchMethodError, SchemaError
+from tokenring.engine.columns import Schema, require_schema
+from tokenring.engine.errors import GraphError, NoSuchMethodError
 from tokenring.engine.graph import (
     BatchFunction,
     Constructor,
@@ -66,10 +66,7 @@ class Stream:
         runs wherever the batch is sent, before any exchange. The stream's frontier is that of the output it begins at.
         """
         require_name("an operator", name)
-        if not isinstance(schema, Schema):
-            raise SchemaError(
-                f"operator {name!r}: give the Schema of what it makes, such as Schema('value'), not {schema!r}"
-            )
+        require_schema(f"operator {name!r}", schema)
         if not hasattr(function, "fused"):
             require_function(f"operator {name!r}", "function", function)
         scope = self.scope
@@ -88,6 +85,7 @@ class Stream:
         """`operator(self, *arguments, **named)`: so that a pipeline of library operators reads in the order in which
         rows pass it.
         """
+        require_function("pipe", "operator", operator)
         return operator(self, *arguments, **named)
 
     if not TYPE_CHECKING:  # a checker of types knows better

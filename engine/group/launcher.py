@@ -14,7 +14,9 @@ from functools import partial
 from typing import Any, NoReturn
 
 from tokenring.engine import budget
+from tokenring.engine.arguments import require_function
 from tokenring.engine.cores import Claims, place
+from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.child import Program, flush_output, live
 from tokenring.engine.group.group import Group, Results
 from tokenring.engine.group.interrupts import Interrupts
@@ -63,6 +65,9 @@ def execute(
     ConfigError where the system has too few files, processes or memory for so many workers. A signal that ends the
     process ends the group first, and whoever handles it is called where it is safe.
     """
+    for what, function in {"on_note": on_note, "on_start": on_start}.items():
+        if function is not None:
+            require_function("execute", what, function)
     with launched(program, workers, config, on_note, start, memory_bytes, worker_class) as (group, interrupts):
         if on_start is not None:
             with interrupts.let_through():
@@ -82,6 +87,8 @@ def launched(
 ) -> Iterator[tuple[Group, Interrupts]]:
     """A group that is there within the block, where signals are noted; see `execute`."""
     options: dict[str, Any] = {"workers": workers, "start": start, "memory_bytes": memory_bytes}
+    if config is not None and not isinstance(config, Config):
+        raise ConfigError(f"config is a Config, such as Config(workers=4), not {config!r}")
     config = Config(**options) if config is None else config.with_options(**options)
     require_no_start_within()
     told: dict[str, Any] = {}

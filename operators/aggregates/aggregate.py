@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
-from tokenring.engine.arguments import require_flags
+from tokenring.engine.arguments import is_number, require_flags
 from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import errors_of_views, require_alone, totals_that_change
 from tokenring.operators.aggregates.moving_windows import said_of, window_tables
@@ -155,7 +155,7 @@ def aggregate(
             return totals_that_change(stream, name, names, aggregates)
         stream, planned = with_conditions(stream, name, aggregates)
         stream, plan = _needed(stream, Plan.of(name, stream.schema, names, planned, *said_of_aliases(by)))
-        if late or lateness:
+        if late or not is_number(lateness) or lateness != 0:
             raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
         schema = Schema.of(plan.keys | plan.result_kinds)
         if mode == FINAL:

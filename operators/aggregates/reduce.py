@@ -7,6 +7,7 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.engine.arguments import require_function
+from tokenring.engine.columns import require_schema
 from tokenring.operators.aggregates.window_rows import Show, windowed
 from tokenring.operators.folds import Plan, require_other_names
 from tokenring.operators.rows import Columns, said_of_aliases, with_key
@@ -36,6 +37,7 @@ def reduce(
     do it, it needs far less. Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     require_function(f"operator {name!r}", "function", function)
+    require_schema(f"operator {name!r}", schema)
     require_rows(name, stream)
     stream, names = with_key(stream, name, by, shown=True)
     plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by))

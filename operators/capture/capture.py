@@ -2,24 +2,43 @@
 
 What a worker's part says, in order (Timely's `Event`, operators/capture): a message is a record batch whose metadata
 hold its time; a frontier is a record batch without rows whose metadata hold the least time that may still come, which
-is COMPLETE at the end. A part is an Arrow IPC stream, so that what a killed run has written of it can be read. The
-schema's metadata say that rows are updates, of which key and whose, where they are.
+is COMPLETE at the end. Both hold a checksum of all bytes before them. A part is an Arrow IPC stream, so that what a
+killed run has written of it can be read. The schema's metadata say that rows are updates, of which key and whose, where
+they are.
 """
 
+import io
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+import xxhash
 
 from tokenring.engine import Batch, Probe, Schema, Stream, Time, Updates
 from tokenring.operators.sinks import publish
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 TIME: Final = b"time"
 FRONTIER: Final = b"frontier"
+CHECKSUM: Final = b"xxh3_64"
 UPDATES: Final = b"updates"
 SUFFIX: Final = ".capture"
+
+
+class _Hashed(io.BufferedWriter):
+    """A file that knows the checksum of what was written to it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(io.FileIO(path, "w"))
+        self.hash = xxhash.xxh3_64()
+
+    def write(self, octets: Any) -> int:
+        self.hash.update(octets)
+        return super().write(octets)
 
 
 class _Recorder:
@@ -29,18 +48,21 @@ class _Recorder:
         import pyarrow as pa
 
         said = {} if updates is None else {UPDATES: orjson.dumps(asdict(updates))}
-        self._file = open(path, "wb")  # noqa: SIM115 - closed by close()
+        self._file = _Hashed(path)
         self._writer = pa.ipc.new_stream(self._file, schema.to_arrow().with_metadata(said))
         self._nothing = Batch(schema, {name: [] for name in schema.names}).to_arrow()
 
     def write(self, time: Time, batch: Batch) -> None:
         """A message."""
-        self._writer.write_batch(batch.to_arrow(), {TIME: str(time)})
+        self._append(batch.to_arrow(), TIME, time)
 
     def advance(self, frontier: Time) -> None:
         """A frontier; what is true by now is on its way to the disk, should this worker be killed."""
-        self._writer.write_batch(self._nothing, {FRONTIER: str(frontier)})
+        self._append(self._nothing, FRONTIER, frontier)
         self._file.flush()
+
+    def _append(self, rows: "pa.RecordBatch", what: bytes, time: Time) -> None:
+        self._writer.write_batch(rows, {what: str(time), CHECKSUM: self._file.hash.hexdigest()})
 
     def close(self) -> None:
         """The end."""

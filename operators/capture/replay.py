@@ -1,13 +1,13 @@
 """replay: a captured stream again, message by message and frontier by frontier."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
+import xxhash
 
 from tokenring.engine import (
     COMPLETE,
@@ -23,12 +23,15 @@ from tokenring.engine import (
     Updates,
     UsageError,
 )
-from tokenring.engine.arguments import require_flags
+from tokenring.engine.arguments import folder_at, require_flags
 from tokenring.engine.columns import require_sound
 from tokenring.engine.whole_files import leftovers
-from tokenring.operators.capture.capture import FRONTIER, SUFFIX, TIME, UPDATES
+from tokenring.operators.capture.capture import CHECKSUM, FRONTIER, SUFFIX, TIME, UPDATES
 from tokenring.operators.sources import named_rows
 from tokenring.operators.time import require_root
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def replay(
@@ -47,7 +50,7 @@ def replay(
     """
     require_root(scope, f"source {name!r}")
     require_flags(f"source {name!r}", unfinished=unfinished)
-    parts = _parts(name, Path(os.path.abspath(folder)), unfinished)
+    parts = _parts(name, folder_at(f"source {name!r}", folder), unfinished)
     schema, updates = _schema(name, parts)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
@@ -99,32 +102,63 @@ class _Part:
         self.frontier = COMPLETE
 
 
-def _events(path: Path, unfinished: bool) -> Iterator[tuple[Time | None, Time, Any]]:
-    """(frontier, 0, None) or (None, time, rows), in order. UsageError for a part that ends early, unless it may."""
+_Event = tuple[Time | None, Time, Any]
+"""(frontier, 0, None) or (None, time, rows)."""
+
+
+def _events(path: Path, unfinished: bool) -> Iterator[_Event]:
+    """What a part says, in order, each once the checksum behind it holds. UsageError for a part that ends early, unless
+    it may: then without the checksum that the last one lacks."""
     import pyarrow as pa
 
     with pa.memory_map(str(path)) as mapped:
+        last: list[_Event] = []
+        reason: Exception | str = "it has no end"
         try:
-            reader = pa.ipc.open_stream(mapped, options=pa.ipc.IpcReadOptions(use_threads=False))
-            while True:
-                rows, said = reader.read_next_batch_with_custom_metadata()
-                if FRONTIER in said:
-                    yield int(said[FRONTIER]), 0, None
-                    if int(said[FRONTIER]) == COMPLETE:
-                        return
-                else:
-                    time = int(said[TIME])
-                    rows.validate()
-                    require_sound(rows, rows.schema.names, set())
-                    yield None, time, rows
-        except (StopIteration, pa.ArrowException, OSError, SchemaError, LookupError, TypeError, ValueError) as error:
-            if not unfinished:
-                raise UsageError(f"{path} is damaged: {error or 'it has no end'}; capture again") from None
+            for event in _recorded(mapped.read_buffer()):
+                yield from last
+                last = [event]
+                if event[0] == COMPLETE:
+                    yield event
+                    return
+        except (pa.ArrowException, OSError, SchemaError, LookupError, TypeError, ValueError) as error:
+            reason = error
+        if not unfinished:
+            raise UsageError(f"{path} is damaged: {reason}; capture again")
+        yield from last
+
+
+def _recorded(part: "pa.Buffer") -> Iterator[_Event]:
+    """What a part says, until it ends, of which all but the last that came is known to be what was written. Errors of
+    any kind for what was not."""
+    import pyarrow as pa
+
+    source, before = pa.BufferReader(part), xxhash.xxh3_64()
+    reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+    end = 0
+    while True:
+        try:
+            rows, said = reader.read_next_batch_with_custom_metadata()
+        except StopIteration:
+            return
+        if said.get(CHECKSUM) != before.hexdigest().encode():
+            raise ValueError(f"the checksum of its first {end} bytes differs, or is not there")
+        begin, end = end, source.tell()
+        before.update(memoryview(part)[begin:end])
+        if FRONTIER in said:
+            yield int(said[FRONTIER]), 0, None
+        else:
+            rows.validate()
+            require_sound(rows, rows.schema.names, set())
+            yield None, int(said[TIME]), rows
 
 
 def _parts(name: str, folder: Path, unfinished: bool) -> list[Path]:
     """The parts of a capture in the order of their workers."""
     found = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
+    for number, part in enumerate(found):
+        if part.name > (wanted := f"part-{number:05d}{SUFFIX}"):
+            raise UsageError(f"source {name!r}: {folder} lacks {wanted}: put it back, or capture again")
     if not found and unfinished:
         left = leftovers(folder)
         found = [part for whole in left if whole.is_dir() for part in sorted(whole.glob(f"*{SUFFIX}"))]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import GraphError, Loop, Notify, Pipeline, Schema, SchemaError
-from tokenring.engine.arguments import require_column, whole_number
+from tokenring.engine.arguments import require_column, require_function, whole_number
 from tokenring.operators.collections.arranged import Arranged
 from tokenring.operators.collections.arranging import build_arranging, spread_by_key
 from tokenring.operators.collections.functions import Function
@@ -310,6 +310,7 @@ class Collection(Rows):
         brought in by `enter(loop)`. An update costs what it changes, round by round. UsageError (as OperatorError) if
         something changes still after so many rounds.
         """
+        require_function(f"operator {name!r}", "body", body)
         with self.stream.scope.loop(name) as loop:
             found = Variable(loop, self, name, rounds)
             return found.set(body(found.rows, loop)).leave(loop)

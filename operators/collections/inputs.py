@@ -21,6 +21,7 @@ from tokenring.engine import (
     TimeRegressionError,
     UsageError,
 )
+from tokenring.engine.columns import require_schema
 from tokenring.engine.times import coordinates, from_coordinates
 from tokenring.operators.collections.collection import OWN_COLUMNS, Collection
 from tokenring.operators.collections.joins import Columns, names_of
@@ -255,8 +256,7 @@ def new_collection(
     rows of any key. SchemaError for a key that is not among the columns.
     """
     require_scope(scope, f"input {name!r}")
-    if not isinstance(schema, Schema):
-        raise SchemaError(f'input {name!r}: give a Schema, such as Schema("key value"), not {schema!r}')
+    require_schema(f"input {name!r}", schema)
     require_none_of(schema.names, _OURS, name)
     if key is None:
         handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, scope.depth))

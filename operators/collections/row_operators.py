@@ -9,6 +9,7 @@ import numpy as np
 
 from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, UsageError
 from tokenring.engine.arguments import require_function
+from tokenring.engine.columns import require_schema
 from tokenring.operators.collections.sharing import Rejected
 from tokenring.operators.collections.streams import later_by, mapped, require_none_of, up_to_the_last_time, with_nulls
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
@@ -71,6 +72,7 @@ class Rows:
         batch, of the one that it is made of, int64 (rows made,), and the columns of `schema`, a mapping or a batch.
         Of equal rows it must make equal ones, whenever it is called: what was added is taken away by it again."""
         require_function(f"operator {name!r}", "function", function)
+        require_schema(f"operator {name!r}", schema)
         return type(self)(mapped(self.stream, self.schema, schema, self.depth, function, name), schema)
 
     def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:
@@ -87,6 +89,8 @@ class Rows:
             )
         if (by is None) == (until is None):
             raise UsageError("operator 'delay': say how much later, by=, or the time itself, until=")
+        if until is not None and not isinstance(until, Expression):
+            raise UsageError(f"operator 'delay': until= is an expression of a row, such as col('due'), not {until!r}")
         if isinstance(by, Expression):
             return type(self)(later_by(self.stream, by, "delay"), self.schema)
         own = col(TIMES[0])
@@ -122,6 +126,7 @@ class Rows:
         """The columns that a schema names, be they nullable there or not; null where there is no such column.
         SchemaError for a column of another kind, or that is not there and cannot be null; as OperatorError, for a null
         in a column that has none."""
+        require_schema(f"operator {name!r}", schema)
         return self if schema == self.schema else type(self)(with_nulls(self.stream, schema, self.depth, name), schema)
 
     def require_same_scope(self, operator: str, other: Rows) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import Batch, ConfigError, InputPort, OperatorContext, Schema, TokenRef
+from tokenring.engine.arguments import folder_at
 from tokenring.engine.times import NestedTime
 from tokenring.operators.collections.updates import ALL, Sealed, Spine, is_merged, merge_at
 from tokenring.operators.collections.words import heaps_of, table_of
@@ -121,12 +122,13 @@ class Trace:
 
 def folder_of_batches(name: str, folder: str | os.PathLike[str]) -> str:
     """The folder as a path; ConfigError if no file can be made in it."""
+    path = os.fspath(folder_at(f"operator {name!r}", folder))
     try:
-        with TemporaryFile(dir=folder):
-            return os.fspath(folder)
+        with TemporaryFile(dir=path):
+            return path
     except OSError as error:
         raise ConfigError(
-            f"operator {name!r}: batches cannot lie in {os.fspath(folder)!r}: {error.strerror}; name a folder that is "
+            f"operator {name!r}: batches cannot lie in {path!r}: {error.strerror}; name a folder that is "
             f"there, on a disk, and may be written to"
         ) from None
 

@@ -63,6 +63,8 @@ def from_upserts(
     """Rows of which each takes the place of the one before of its key, or, where `deleted` is true, says that there is
     none, by key. What is kept of a key is its row."""
     keys = names_of(key)
+    if not keys:
+        raise SchemaError(f"operator {name!r}: key= names no column; say key='city', or leave it out")
     values = [each for each in stream.schema.names if each not in (*keys, time, deleted)]
     for column in keys:
         if column not in stream.schema.positions or column in (time, deleted):

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Collection, Iterable, Set
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tokenring.engine import Batch, SchemaError, UsageError
-from tokenring.engine.arguments import is_whole
+from tokenring.engine.arguments import is_text, is_whole
+from tokenring.engine.errors import NoSuchMethodError
 from tokenring.operators.durations import Span, nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
 from tokenring.operators.expressions.node import Node
@@ -217,6 +218,8 @@ class Expression(Node):
         SchemaError for directives that Arrow, which writes it, does not have, such as %f."""
         from tokenring.operators.expressions.texts import DIRECTIVES
 
+        if not is_text(form):
+            raise SchemaError(f"format_time({form!r}): give a text, such as '%Y-%m-%d'")
         if unknown := [found for found in re.findall("%[EO]?.?|\0", form, re.DOTALL) if found[-1] not in DIRECTIVES]:
             raise SchemaError(
                 f"format_time({form!r}): {unknown[0]!r} is no directive; there are % and one of {DIRECTIVES}, of "
@@ -301,6 +304,13 @@ class Condition:
     def then(self, value: Any) -> When:
         """The value of rows for which the condition is true (not those for which it is null)."""
         return When("case", (*self._before, self._condition, lit(value), lit(None)))
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise NoSuchMethodError(f"when(condition) is no value yet, which has {name!r}: say .then(value) first")
 
 
 def col(name: str) -> Expression:

@@ -10,6 +10,7 @@ import numpy as np
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.engine.columns import free_name
 from tokenring.operators.expressions import Expression, column_named_by
+from tokenring.operators.folds.functions import Aggregate
 from tokenring.operators.rows import all_columns, computed, mask_of
 
 
@@ -24,7 +25,7 @@ def with_conditions(
     functions: dict[str, Callable[[Batch], Any]] = {}
     after = dict(aggregates)
     for name, aggregate in aggregates.items():
-        for field in ("column", "by", "order", "where"):
+        for field in ("column", "by", "order", "where") if isinstance(aggregate, Aggregate) else ():
             value = getattr(aggregate, field, None)
             if isinstance(value, Expression):
                 is_condition = field == "where"

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
-from tokenring.engine.arguments import is_whole, require_flags
+from tokenring.engine.arguments import is_whole, require_column, require_flags
 from tokenring.operators import collections
 from tokenring.operators.aggregates import Needed, Show, as_named, first_that_change, rankable, require_alone, windowed
 from tokenring.operators.expressions import col, lit
@@ -92,6 +92,8 @@ def top(
     require_rows(name, stream)
     if changes:
         require_alone(name, emit=emit)
+    if rank is not None:
+        require_column(f"operator {name!r}", rank=rank)
     mode = emission(name, stream, emit, window is not None)
     all_ties = isinstance(ties, str) and ties == _ALL
     if all_ties and _ALL in stream.schema.positions:

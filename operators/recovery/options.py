@@ -1,12 +1,12 @@
 """Recovery: where a run's snapshots go, and how often one is taken."""
 
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tokenring.engine import UsageError
+from tokenring.engine.arguments import folder_at, whole_number
 from tokenring.operators.durations import nanoseconds_of
 
 DEAD_LETTERS = "dead letters"
@@ -37,7 +37,7 @@ class Recovery:
     on_error: Literal["fail", "dead letters"] = "fail"
 
     def __post_init__(self) -> None:
-        _require_folder(self.folder)
+        folder_at("Recovery: folder", self.folder)
         for name in ("every", "within", "hang"):
             if self.nanoseconds(name) <= 0:
                 raise UsageError(f"Recovery: {name} must be longer than nothing, not {getattr(self, name)!r}")
@@ -47,9 +47,7 @@ class Recovery:
         if self.on_error not in ("fail", DEAD_LETTERS):
             raise UsageError(f'Recovery: on_error is "fail" or "{DEAD_LETTERS}", not {self.on_error!r}')
         for name, least in (("keep", 1), ("restarts", 0)):
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int) or given < least:
-                raise UsageError(f"Recovery: {name} must be a whole number, {least} or more, not {given!r}")
+            whole_number("Recovery", name, getattr(self, name), least)
 
     def nanoseconds(self, name: str) -> int:
         """How long `every`, `within` or `hang` is."""
@@ -61,8 +59,3 @@ class Recovery:
         raise UsageError(f"Recovery: {name} is a duration such as '10s', or a whole number of ns, not {given!r}")
 
 
-def _require_folder(folder: Any) -> None:
-    """UsageError for what is no path of a folder; "" would be wherever the process happens to be."""
-    path = os.fspath(folder) if isinstance(folder, str | os.PathLike) else None
-    if not isinstance(path, str) or not path or "\0" in path:
-        raise UsageError(f"Recovery: folder is the path of a folder of this job alone, such as 'job', not {folder!r}")

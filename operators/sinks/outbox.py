@@ -25,6 +25,7 @@ from tokenring.engine import (
     Time,
     UsageError,
 )
+from tokenring.engine.arguments import folder_at
 from tokenring.engine.columns import free_name
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.expressions import lit
@@ -126,7 +127,7 @@ def _new_file(folder: Path, worker: int, number: int) -> Path:
 def _claimed(stream: Stream, folder: str | Path, name: str, saving: Saving, known: str) -> tuple[Path, str]:
     """Where a sink writes, and by which the job knows it. GraphError in a loop, and where another sink has that."""
     require_outside_loops(stream, name)
-    target = Path(os.path.abspath(folder))
+    target = folder_at(f"operator {name!r}", folder)
     known = known or str(target)
     _require_one_disk(target, name)
     if {str(target), known} & {*saving.sinks, *saving.finished, *saving.of_worker.all_sinks}:

@@ -31,6 +31,7 @@ from tokenring.engine import (
     UsageError,
     WhenStopped,
 )
+from tokenring.engine.arguments import folder_at
 from tokenring.engine.columns import is_one_of
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.migrate import Leaving, Table, offer, state_moves
@@ -63,7 +64,7 @@ def publish(
     parts are whole and on the disk.
     """
     require_outside_loops(stream, name)
-    target = Path(os.path.abspath(folder))
+    target = folder_at(f"operator {name!r}", folder)
     require_own(stream, target, name)
     require_new(target, name)
 

@@ -31,6 +31,7 @@ from tokenring.engine import (
     UsageError,
     WhenStopped,
 )
+from tokenring.engine.arguments import folder_at
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.recovery import refused_to
@@ -149,7 +150,7 @@ def roll_files(
         position_of(what, stream.schema, roll.time)
     elif every:
         require_message_times(name, stream, "say Roll(..., time=column), or ")
-    target = Path(os.path.abspath(folder))
+    target = folder_at(f"operator {name!r}", folder)
     require_own(stream, target, name)
     try:
         target.mkdir(parents=True, exist_ok=True)

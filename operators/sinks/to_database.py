@@ -35,6 +35,7 @@ from tokenring.engine import (
     UsageError,
     WhenStopped,
 )
+from tokenring.engine.arguments import is_text
 from tokenring.operators.migrate import has_bins, saving_of
 from tokenring.operators.recovery import Saving
 from tokenring.operators.rows import columns_of
@@ -100,6 +101,8 @@ def to_database(
     """
     saving: Saving | None = saving_of(stream.scope)
     finished = checked_commit(commit, name, saving is not None)
+    if not is_text(table) or not table:
+        raise UsageError(f"operator {name!r}: a table is called by text, such as 'totals', not {table!r}")
     keys = _checked_key(stream.schema, key, deleted, name)
     cure = "mend that, and run it again: what was committed stays" if saving is None else "mend that, and run it again"
     connect = _connecting(database, name)

@@ -14,13 +14,7 @@ Throttle         how much of them may be under way
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.sources.arguments import (
-        chosen_columns,
-        meant_by,
-        named_rows,
-        require_positive,
-        require_schema,
-    )
+    from tokenring.operators.sources.arguments import chosen_columns, meant_by, named_rows, require_positive
     from tokenring.operators.sources.arrow_tables import ZoneWarning, fitting, has_nulls, read_arrow, schema_of
     from tokenring.operators.sources.csv_files import read_csv
     from tokenring.operators.sources.csv_rows import CsvRows
@@ -78,7 +72,6 @@ __all__ = [
     "read_json_lines",
     "read_parquet",
     "require_positive",
-    "require_schema",
     "schema_of",
     "taken_at_once",
 ]

@@ -5,18 +5,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
+from tokenring.engine import SchemaError, UsageError, did_you_mean
 from tokenring.engine.arguments import whole_number
 from tokenring.engine.columns import names_of
-
-
-def require_schema(name: str, schema: Any) -> None:
-    """UsageError for what is no Schema."""
-    if not isinstance(schema, Schema):
-        raise UsageError(
-            f"source {name!r}: the schema must be a Schema, such as Schema('id', name='string?'), not "
-            f"{type(schema).__name__}"
-        )
 
 
 def require_positive(name: str, **sizes: Any) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError, table_of
-from tokenring.engine.columns import require_sound
-from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive, require_schema
+from tokenring.engine.columns import require_schema, require_sound
+from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, mapped
 from tokenring.operators.sources.throttle import Throttle
@@ -194,7 +194,7 @@ def schema_of(
     if schema is not None and columns is not None:
         raise UsageError(f"source {name!r}: give schema= or columns=, not both")
     if schema is not None:
-        require_schema(name, schema)
+        require_schema(f"source {name!r}", schema)
         columns = schema.names
     chosen = list(arrow.names) if columns is None else chosen_columns(name, columns, arrow.names, where)
     twice = sorted({column for column in chosen if list(arrow.names).count(column) > 1})

@@ -7,8 +7,9 @@ from typing import Final, Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
 from tokenring.engine.arguments import is_text, require_flags
+from tokenring.engine.columns import require_schema
 from tokenring.operators.durations import Span
-from tokenring.operators.sources.arguments import require_positive, require_schema
+from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.csv_rows import CsvRows
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
@@ -73,7 +74,7 @@ def read_csv(
     Raises SchemaError for what does not fit the schema, naming file, line and column; UsageError for a file that is
     missing, or shorter when it is read than it was when it was declared.
     """
-    require_schema(name, schema)
+    require_schema(f"source {name!r}", schema)
     require_flags(f"source {name!r}", header=header, quoted_newlines=quoted_newlines)
     require_positive(name, block_bytes=block_bytes)
     if not is_text(delimiter) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':

@@ -12,8 +12,9 @@ import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.engine.arguments import require_flags
+from tokenring.engine.columns import require_schema
 from tokenring.operators.durations import Span, span_of
-from tokenring.operators.sources.arguments import asked_on, named_rows, require_schema, takes
+from tokenring.operators.sources.arguments import asked_on, named_rows, takes
 from tokenring.operators.sources.feeder import Piece, Position, feed
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
@@ -81,7 +82,7 @@ def from_generator(
 
     Raises SchemaError for rows that do not fit the schema or come too late, naming worker or partition, and item.
     """
-    require_schema(name, schema)
+    require_schema(f"source {name!r}", schema)
     require_flags(f"source {name!r}", per_worker=per_worker, live=live, positions=positions)
     timing = Timing(name, schema, time, disorder, late)
     named = ["position"] * positions

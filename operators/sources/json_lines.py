@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time
+from tokenring.engine.columns import require_schema
 from tokenring.operators.durations import Span
-from tokenring.operators.sources.arguments import require_positive, require_schema
+from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
@@ -57,7 +58,7 @@ def read_json_lines(
     Raises SchemaError for what is no JSON object or does not fit the schema, naming file, line and column; UsageError
     for a file that is missing, or shorter when it is read than it was when it was declared.
     """
-    require_schema(name, schema)
+    require_schema(f"source {name!r}", schema)
     require_positive(name, block_bytes=block_bytes)
     timing = Timing(name, schema, time, disorder, late)
     lines = JsonRows(name, schema)

@@ -21,9 +21,10 @@ from tokenring.engine import (
     columns_of,
 )
 from tokenring.engine.arguments import require_flags
+from tokenring.engine.columns import require_schema
 from tokenring.operators.durations import Span
 from tokenring.operators.mechanisms import Outlet
-from tokenring.operators.sources.arguments import asked_on, require_schema
+from tokenring.operators.sources.arguments import asked_on
 from tokenring.operators.sources.feeder import behind_source, declare
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, position_of, require_root
@@ -92,7 +93,7 @@ def from_callback(
     stamp: a column of the schema (timestamp, int64 or uint64) that poll leaves out of its mappings and the source fills
     with the arrival time. Memory: none. Raises SchemaError for rows that do not fit or come too late.
     """
-    require_schema(name, schema)
+    require_schema(f"source {name!r}", schema)
     require_flags(f"source {name!r}", per_worker=per_worker, late=late)
     of_worker = asked_on(name, poll, "poll()", per_worker)
     require_root(scope, f"source {name!r}")

@@ -8,8 +8,9 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
+from tokenring.engine.columns import require_schema
 from tokenring.operators.durations import Span
-from tokenring.operators.sources.arguments import require_positive, require_schema
+from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, feed
 from tokenring.operators.sources.files import facts_of
 from tokenring.operators.sources.throttle import Throttle
@@ -62,7 +63,7 @@ def read_columns(
     Raises UsageError for a file that is missing or too short, SchemaError for rows that come too late, naming file and
     row.
     """
-    require_schema(name, schema)
+    require_schema(f"source {name!r}", schema)
     require_positive(name, batch_rows=batch_rows)
     if schema.has_text:
         raise SchemaError(f"source {name!r}: text cannot be read from raw columns; use read_arrow or read_parquet")

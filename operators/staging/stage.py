@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tokenring.engine import Schema, SchemaError, UsageError
-from tokenring.engine.arguments import require_flags
-from tokenring.engine.columns import names_of
-from tokenring.operators.sources import Paths, require_schema, schema_of
+from tokenring.engine.arguments import folder_at, require_flags
+from tokenring.engine.columns import names_of, require_schema
+from tokenring.operators.sources import Paths, schema_of
 from tokenring.operators.staging.folder import staging_folder
 from tokenring.operators.staging.inputs import Inputs, Rows, table_named
 from tokenring.operators.staging.manifest import NAME
@@ -93,7 +93,7 @@ def stage_rows(
     """
     if not _TABLE.fullmatch(table):
         raise UsageError(f"a table is called by letters, digits, _, - and dots, not {table!r}; give another name")
-    folder = Path(folder)
+    folder = folder_at("stage", folder)
     if (folder / NAME).is_file():
         raise UsageError(f"{folder} is a staged folder itself, which holds no tables; choose another folder (--out)")
     with staging_folder(folder / table, force, needed_bytes) as draft:

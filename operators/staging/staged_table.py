@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
+from tokenring.engine.arguments import folder_at
 from tokenring.operators.staging.column_files import ColumnFiles
 from tokenring.operators.staging.manifest import NAME, read_manifest
 
@@ -16,7 +17,7 @@ class StagedTable:
 
     def __init__(self, folder: str | Path, table: str | None = None) -> None:
         """table: its name; it may be left out where there is one alone."""
-        self.folder = _folder_of(Path(folder), table)
+        self.folder = _folder_of(folder_at("a staged folder", folder), table)
         self.manifest = read_manifest(self.folder)
         columns: dict[str, dict[str, Any]] = self.manifest["columns"]
         self.name: str = self.manifest["table"]

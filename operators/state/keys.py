@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
-from tokenring.engine.columns import names_of
+from tokenring.engine.columns import names_of, require_schema
 from tokenring.engine.raw import address_of
 from tokenring.operators.state.arithmetic import MOST
 from tokenring.operators.state.cells import FULL, FULL_OF, MOST_SLOTS
@@ -44,6 +44,7 @@ class Keys(KeyTable):
 
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
         """by: the columns of `schema` that make a key; SchemaError if there are none, or one is not there."""
+        require_schema("Keys", schema)
         self._by = names_of(by)
         if not self._by:
             raise SchemaError("keys need at least one column")

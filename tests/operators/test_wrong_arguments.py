@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import tokenring as tr
@@ -170,17 +172,84 @@ def test_what_a_column_is_called_is_text(call: Callable[[Stream, Any], Any], sai
     refused(lambda rows: call(rows, name), said, f"not {name!r}")
 
 
+BATCH = tr.Batch(tr.Schema("n"), {"n": [1]})
+
+
 @pytest.mark.filterwarnings("ignore::tokenring.operators.RowwiseWarning")
+@pytest.mark.parametrize("schema", ["n", None, ["n"], {"n": "int64"}, pa.schema([("n", pa.int64())])], ids=repr)
 @pytest.mark.parametrize(
-    "call",
+    ("call", "who"),
     [
-        lambda rows: rows.map_rows("n", dict, name="op"),
-        lambda rows: rows.flat_map_rows("n", dict, name="op"),
-        lambda rows: rows.apply("op", "n", len),
+        (lambda rows, schema: rows.map_rows(schema, dict, name="op"), "operator 'op'"),
+        (lambda rows, schema: rows.flat_map_rows(schema, dict, name="op"), "operator 'op'"),
+        (lambda rows, schema: rows.apply("op", schema, len), "operator 'op'"),
+        (lambda rows, schema: rows.reduce("n", len, schema, name="op"), "operator 'op'"),
+        (lambda rows, schema: rows.operator("op").output(schema), "operator 'op' output 0"),
+        (lambda rows, schema: rows.collection().as_schema(schema, name="op"), "operator 'op'"),
+        (lambda rows, schema: rows.collection().map_batches(schema, len, name="op"), "operator 'op'"),
+        (lambda rows, schema: rows.collection().flat_map(schema, len, name="op"), "operator 'op'"),
+        (lambda rows, schema: rows.scope.new_input(schema, "in"), "input 'in'"),
+        (lambda rows, schema: rows.scope.new_collection(schema, "in"), "input 'in'"),
+        (lambda rows, schema: rows.scope.from_generator(schema, list), "source 'from_generator'"),
+        (lambda rows, schema: rows.scope.read_csv("x.csv", schema), "source 'read_csv'"),
+        (lambda rows, schema: tr.Batch(schema, {"n": [1]}), "Batch"),
+        (lambda rows, schema: tr.Batch.from_arrow(schema, pa.table({"n": [1]})), "from_arrow"),
+        (lambda rows, schema: BATCH.select(schema), "select"),
+        (lambda rows, schema: tr.Keys(schema, "n"), "Keys"),
     ],
 )
-def test_rows_that_are_made_have_a_schema(call: Callable[[Stream], Any]) -> None:
-    refused(call, "operator 'op'", "Schema", "not 'n'")
+def test_a_schema_is_a_schema(call: Callable[[Stream, Any], Any], who: str, schema: Any) -> None:
+    refused(lambda rows: call(rows, schema), f"{who}: give a Schema", f"not {schema!r}")
+
+
+@pytest.mark.parametrize("folder", [5, None, True, b"x", ["x"], "", "a\0b"], ids=repr)
+@pytest.mark.parametrize(
+    ("call", "who"),
+    [
+        (lambda rows, folder: rows.to_parquet(folder), "operator 'to_parquet'"),
+        (lambda rows, folder: rows.to_parquet(folder, roll=tr.Roll("1h")), "operator 'to_parquet'"),
+        (lambda rows, folder: rows.to_arrow_files(folder), "operator 'to_arrow_files'"),
+        (lambda rows, folder: rows.to_json_lines(folder), "operator 'to_json_lines'"),
+        (lambda rows, folder: rows.capture(folder), "operator 'capture'"),
+        (lambda rows, folder: rows.scope.replay(folder), "source 'replay'"),
+        (lambda rows, folder: rows.scope.read_staged(folder), "a staged folder"),
+        (lambda rows, folder: tr.Recovery(folder), "Recovery: folder"),
+    ],
+)
+def test_a_folder_is_a_path(call: Callable[[Stream, Any], Any], who: str, folder: Any) -> None:
+    refused(lambda rows: call(rows, folder), f"{who}: a folder is named by text or a Path", f"not {folder!r}")
+
+
+def test_the_folder_of_batches_is_a_path() -> None:
+    refused(lambda rows: rows.collection().arrange("n", folder=5), "operator 'arrange': a folder", "not 5")  # type: ignore[arg-type]
+
+
+FRAME = pd.DataFrame({"n": [1, 2]})
+"""Whose truth value is ambiguous, as pandas says."""
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rows: rows.aggregate("n", COUNT, lateness=FRAME), ("operator 'aggregate'", "late for windows only")),
+        (lambda rows: rows.aggregate("n", x=FRAME), ("operator 'aggregate': x=", "is no aggregate")),
+        (lambda rows: rows.aggregate("n", COUNT, emit=FRAME), ("operator 'aggregate'", "emit")),
+        (lambda rows: rows.join(given(), on="n", how=FRAME), ("operator 'join'", "how is")),
+        (lambda rows: rows.collection().delay(until=5), ("operator 'delay'", "until=", "not 5")),
+        (lambda rows: rows.collection(key=[]), ("operator 'updates'", "key= names no column")),
+        (lambda rows: rows.collection().iterate(5), ("operator 'iterate'", "body", "not 5")),
+        (lambda rows: rows.pipe(5), ("pipe", "operator", "not 5")),
+        (lambda rows: rows.top("n", order="m", k=1, rank=["r"]), ("operator 'top'", "rank", "not ['r']")),
+        (lambda rows: rows.to_database("x.db", None), ("operator 'to_database'", "a table", "not None")),
+        (lambda rows: col("n").format_time(None), ("format_time", "None", "text")),
+        (lambda rows: tr.when(col("n") > 1).otherwise(1), ("'otherwise'", "say .then(value) first")),
+        (lambda rows: tr.execute(len, config={}), ("config is a Config", "not {}")),
+        (lambda rows: tr.execute(len, workers=1, on_start=5), ("execute", "on_start", "not 5")),
+        (lambda rows: tr.execute(len, workers=1, on_note=5), ("execute", "on_note", "not 5")),
+    ],
+)  # fmt: skip
+def test_what_is_no_such_thing_is_refused_by_name(call: Callable[[Stream], Any], said: Fact) -> None:
+    refused(call, said)
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, math.nan, math.inf, "5", Decimal("1.5"), 2**64], ids=repr)

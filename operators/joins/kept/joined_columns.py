@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError, did_you_mean
-from tokenring.engine.columns import names_of
+from tokenring.engine.columns import is_one_of, names_of
 from tokenring.operators.expressions import cure_of_keys
 from tokenring.operators.state import RowStore
 from tokenring.operators.time import require_own_time
@@ -166,9 +166,9 @@ def require_times(operator: str, sides: Sequence[tuple[Schema, str, str]]) -> No
 
 def require_how(operator: str, how: str, among: Sequence[str] = ("inner", "left")) -> None:
     """SchemaError for what is no way to join."""
-    if how not in among:
+    if not is_one_of(how, among):
         ways = f"{', '.join(map(repr, among[:-1]))} or {among[-1]!r}"
-        raise SchemaError(f"operator {operator!r}: how is {ways}, not {how!r}{did_you_mean(str(how), among)}")
+        raise SchemaError(f"operator {operator!r}: how is {ways}, not {how!r}{did_you_mean(how, among)}")
 
 
 def joined_on(operator: str, on: On | None, left_on: Names, right_on: Names) -> On:

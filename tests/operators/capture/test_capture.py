@@ -205,21 +205,31 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("there", "instead"),
     [
-        (struct.pack("<4q", 0, 5, 8, 12), struct.pack("<4q", 0, 1 << 40, 8, 12)),
-        (struct.pack("<4q", 0, 5, 8, 12), struct.pack("<4q", 0, 9, 8, 12)),
+        (struct.pack("<4q", 0, 5, 9, 9), struct.pack("<4q", 0, 1 << 40, 9, 9)),
+        (struct.pack("<4q", 0, 5, 9, 9), struct.pack("<4q", 0, 9, 5, 9)),
         (b"\4\0\0\0time", b"\4\0\0\0tame"),
         (b"\2\0\0\00077", b"\2\0\0\0007x"),
+        (b"\2\0\0\00077", b"\2\0\0\00078"),
+        (struct.pack("<3q", 1, 2, 3), struct.pack("<3q", 1, 4, 3)),
+        (b"abouttext", b"aboutTEXT"),
     ],
 )
 def test_a_part_that_was_damaged_is_named(tmp_path: Path, there: bytes, instead: bytes) -> None:
     folder = tmp_path / "damaged"
-    rows = pa.table({"value": [1, 2, 3], "name": ["about", "the", "text"], "at": [77, 77, 77]})
+    rows = pa.table({"value": [1, 2, 3], "name": ["about", "text", None], "at": [77, 77, 77]})
     tr.run(lambda scope: scope.read_arrow(rows, time="at").capture(folder), workers=1)
     part = folder / "part-00000.capture"
     assert there in part.read_bytes()
     part.write_bytes(part.read_bytes().replace(there, instead))
     with raises(OperatorError, str(part), "damaged", "capture again"):
         tr.run(lambda scope: tr.replay(scope, folder).collect(), workers=1)
+
+
+def test_a_part_that_is_not_there_is_missed(tmp_path: Path) -> None:
+    record(tmp_path / "three", 3, [(0, 1, 2), (1, 1, 2), (2, 1, 2)])
+    (tmp_path / "three" / "part-00001.capture").unlink()
+    with raises(UsageError, "source 'replay'", f"{tmp_path / 'three'} lacks part-00001.capture"):
+        play(tmp_path / "three", 1)
 
 
 def test_a_run_that_fails_when_all_was_captured_publishes_nothing(tmp_path: Path) -> None:
