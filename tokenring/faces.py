@@ -18,6 +18,8 @@ from types import ModuleType
 from typing import Any
 
 _one_at_a_time = RLock()
+_seen_frozen = False
+"""Whether somebody has frozen what is to stay so: to ask takes a walk through all of it, so it is asked until it is."""
 
 
 class _Later:
@@ -35,13 +37,15 @@ class _Later:
     def found(self) -> Any:
         """Import it. Nothing of what is loaded is garbage, and to look for some takes a tenth of a start: what was made
         meanwhile counts as old afterwards, so that nobody looks through it at once."""
+        global _seen_frozen
         if not gc.isenabled():
             return self._imported()
         gc.disable()
         try:
             return self._imported()
         finally:
-            if not gc.get_freeze_count():  # else somebody has frozen what is to stay so
+            _seen_frozen = _seen_frozen or gc.get_freeze_count() > 0
+            if not _seen_frozen:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

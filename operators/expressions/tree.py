@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokenring.engine import Batch, SchemaError, UsageError
-from tokenring.engine.arguments import is_text, is_whole
+from tokenring.engine.arguments import is_whole
 from tokenring.engine.errors import NoSuchMethodError
 from tokenring.operators.durations import Span, nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
@@ -218,7 +218,7 @@ class Expression(Node):
         SchemaError for directives that Arrow, which writes it, does not have, such as %f."""
         from tokenring.operators.expressions.texts import DIRECTIVES
 
-        if not is_text(form):
+        if not isinstance(form, str):
             raise SchemaError(f"format_time({form!r}): give a text, such as '%Y-%m-%d'")
         if unknown := [found for found in re.findall("%[EO]?.?|\0", form, re.DOTALL) if found[-1] not in DIRECTIVES]:
             raise SchemaError(

@@ -175,7 +175,7 @@ TYPOS: dict[str, tuple[Pipeline, Fact]] = {
     "no aggregate": (lambda s, b, p: b.aggregate("auction"), "n=Count()"),
     "k of none": (lambda s, b, p: b.top("auction", order="price", k=0), ("k", "at least 1", "not 0")),
     "a stream that is none": (lambda s, b, p: b.union("persons"), ("'persons'", "stream")),
-    "a schema that is none": (lambda s, b, p: s.read_csv("x.csv", {"price": "int64"}), ("Schema('id'", "not dict")),
+    "a schema that is none": (lambda s, b, p: s.read_csv("x.csv", {"price": "int64"}), ("Schema('id'", "not {'price'")),
     "a table that is none": (lambda s, b, p: s.read_arrow([1, 2]), ("path", "not list")),
     "a file that is missing": (lambda s, b, p: s.read_parquet("/nowhere/sold.parquet"), "/nowhere/sold.parquet"),
     "a staged folder that is missing": (lambda s, b, p: s.read_staged("/nowhere"), ("/nowhere", "tokenring stage")),

@@ -155,7 +155,7 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], Fact]] = {
     "text as a schema": (
         lambda worker, scope, stream: stream.unary("half", "price", _takes_rows),
         SchemaError,
-        (WORKER, "operator 'half' output 0", "Schema('value')", "not 'price'"),
+        (WORKER, "operator 'half' output 0", "Schema('id'", "not 'price'"),
     ),
     "a word for notify": (
         lambda worker, scope, stream: stream.unary("half", BID, _takes_rows, None, "sometimes"),

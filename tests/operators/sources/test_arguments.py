@@ -46,7 +46,7 @@ def test_columns_are_named_as_elsewhere(tmp_path: Path) -> None:
     refused(SchemaError, ("source 'read_parquet'", "twice", "n, n"), read(["n", "n"]))
     refused(SchemaError, ("source 'read_parquet'", "columns="), read([]))
     refused(
-        UsageError, ("source 'read_parquet'", "Schema('id', name='string?')", "not dict"), parquet(tmp_path, schema={})
+        UsageError, ("source 'read_parquet'", "Schema('id', name='string?')", "not {}"), parquet(tmp_path, schema={})
     )
     refused(UsageError, ("source 'read_parquet'", "batch_rows", "1 or more", "not 0"), parquet(tmp_path, batch_rows=0))
     refused(
