@@ -9,7 +9,7 @@ from tokenring.engine.graph.location import Source, Target
 from tokenring.engine.graph.reachability import Link
 from tokenring.engine.graph.spec import OperatorSpec
 from tokenring.engine.graph.stage import Stage
-from tokenring.engine.times import MOST_COORDINATES, identity
+from tokenring.engine.times import identity
 
 _NAMES_SHOWN = 50
 
@@ -123,11 +123,6 @@ class Graph:
             if has_hub:
                 depths.append(operator.depth)
         return links, depths
-
-    def outermost_loop(self) -> int:
-        """The least depth of a feedback; one more than times can have if there is none."""
-        depths = [spec.depth for spec in self.operators if spec.relay is not None and spec.depth == spec.input_depth]
-        return min(depths, default=MOST_COORDINATES + 1)
 
     def validate(self) -> None:
         """Raise GraphError for a graph that cannot run. It must not change afterwards."""

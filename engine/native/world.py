@@ -154,11 +154,6 @@ class World:
         """How many changes the log has, when a kernel has written to it."""
         return self.state.log_count
 
-    @staticmethod
-    def address_of_state(state: np.ndarray) -> int:
-        """Where an operator's words are."""
-        return address_of(state)
-
     def make_due(self, operator: int) -> None:
         """Let a compiled operator run."""
         let_run(self.address, operator)

@@ -1,4 +1,4 @@
-"""Antichains: sets of mutually incomparable elements, and the counted kind that frontiers come from."""
+"""Antichains: sets of mutually incomparable elements, of which frontiers are made."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Self, TypeVar
@@ -88,30 +88,3 @@ class Antichain(Generic[T]):
         for i, left in enumerate(self._elements):
             for right in self._elements[i + 1 :]:
                 assert not self._less_equal(left, right) and not self._less_equal(right, left), (left, right)
-
-
-class MutableAntichain(Generic[T]):
-    """A multiset with counts (which may be negative for a while) and the antichain of its least positive elements."""
-
-    def __init__(self, less_equal: Callable[[T, T], bool] = _default_order) -> None:
-        self._less_equal = less_equal
-        self._counts: dict[T, int] = {}
-
-    def update(self, element: T, delta: int) -> None:
-        """Add `delta` to the count of `element`."""
-        count = self._counts.get(element, 0) + delta
-        if count:
-            self._counts[element] = count
-        else:
-            self._counts.pop(element, None)
-
-    def count(self, element: T) -> int:
-        """The count of `element`."""
-        return self._counts.get(element, 0)
-
-    def frontier(self) -> Antichain[T]:
-        """The minimal elements with a positive count."""
-        return Antichain((element for element, count in self._counts.items() if count > 0), self._less_equal)
-
-    def __len__(self) -> int:
-        return len(self._counts)

@@ -108,12 +108,6 @@ class Versions:
         still: np.ndarray = (time < busy["since"]) | (busy["until"] < ready)
         return still
 
-    def saw(self, numbers: np.ndarray) -> None:
-        """A message with rows of these bins was routed: int64 (rows,)."""
-        self.state.seen += 1
-        if is_sampled(self.state.seen):
-            np.add.at(self.loads, numbers, 1)
-
     @property
     def now(self) -> np.ndarray:
         """The worker of each bin, int64 (bins,), in the oldest version."""

@@ -1,14 +1,11 @@
-"""Antichains under a partial order (pairs), and counted ones against a plain count."""
+"""Antichains under a partial order (pairs)."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tokenring.engine import COMPLETE, Antichain
-from tokenring.engine.times.antichain import MutableAntichain
 
 Pair = tuple[int, int]
 pairs = st.tuples(st.integers(0, 5), st.integers(0, 5))
@@ -54,18 +51,6 @@ def test_equality_is_of_sets(elements: list[Pair], rng: object) -> None:
     assert Antichain(elements, no_later) == Antichain(shuffled, no_later)
     assert Antichain(elements, no_later) != Antichain([*elements, (-1, -1)], no_later)
     assert Antichain(elements, no_later) != elements
-
-
-@given(st.lists(st.tuples(pairs, st.integers(-2, 2))))
-def test_a_counted_antichain_is_the_frontier_of_positive_counts(changes: list[tuple[Pair, int]]) -> None:
-    counted: MutableAntichain[Pair] = MutableAntichain(no_later)
-    counts: Counter[Pair] = Counter()
-    for element, delta in changes:
-        counted.update(element, delta)
-        counts[element] += delta
-        assert counted.count(element) == counts[element]
-    assert set(counted.frontier()) == minimal({element for element, count in counts.items() if count > 0})
-    assert len(counted) == sum(count != 0 for count in counts.values())
 
 
 @given(st.lists(pairs), st.lists(pairs), pairs)
