@@ -1,4 +1,4 @@
-"""What every test runs under: a leak check after each, numba warmed up first, no deadlines for hypothesis.
+"""What every test runs under: a leak check after each, kernels made ready first, no deadlines for hypothesis.
 
 With `--lanes N` files run N at a time, each in a process of its own; those that share a Spark, in one.
 """
@@ -18,8 +18,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import numba
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -79,9 +77,11 @@ _SHARED = {"spark": r"\bmark\.spark\b|\bresident_spark\b|\bshared_staged\b", "li
 
 
 def _make_all_ready() -> None:
-    """Load and look through, once, what files' processes would each."""
+    """Load and look through, once, what files' processes would each: not numba, which is large, and few need."""
     _make_ready()
-    import_everything()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "numba", None)
+        import_everything()
     pa.array([0])  # pyarrow loads pandas for it
     given(integers())(lambda _: None)()  # Hypothesis reads the source of all modules of ours
     _keep_what_there_is()
@@ -98,29 +98,20 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @cache
 def _make_ready() -> None:
-    """Compile all kernels of the package that are not (no test is to measure that, nor to hear of it), and run one
-    here, so that whatever numba and LLVM open at first use is there before we count, and the file of the text space's
-    constants, too. With TOKENRING_TESTS_LAZY in the environment kernels are compiled where they are needed: of a few
-    tests' most are not.
+    """Compile all kernels of the package that are not (no test is to measure that, nor to hear of it), in a process of
+    its own: numba here would be half of what each fork copies. The file of the text space's constants is there before
+    we count. With TOKENRING_TESTS_LAZY in the environment kernels are compiled where they are needed: of a few tests'
+    most are not.
     """
     if "TOKENRING_TESTS_LAZY" not in os.environ:
         subprocess.run([sys.executable, "-m", "tokenring", "warm-up"], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     text_space()
-
-    @numba.njit
-    def total(values: np.ndarray) -> int:
-        result = 0
-        for value in values:
-            result += value
-        return result
-
-    assert total(np.arange(4)) == 6
     pa.set_memory_pool(pa.system_memory_pool())  # its own allocator keeps hundreds of megabytes of what was freed
 
 
 @pytest.fixture(scope="session")
-def warm_numba() -> None:
-    """Numba is ready, and so are the kernels that tests declare."""
+def kernels() -> None:
+    """Kernels are ready, those that tests declare among them."""
     _make_ready()
     if "TOKENRING_TESTS_LAZY" not in os.environ:
         make_kernels_ready()
@@ -145,7 +136,7 @@ def _keep_what_there_is() -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def little_to_look_through(warm_numba: None) -> None:
+def little_to_look_through(kernels: None) -> None:
     """What earlier files have left is nothing that a file's tests, or workers that they fork, look through."""
     _keep_what_there_is()
 
@@ -161,7 +152,7 @@ def no_memory_made_ready() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def leaves_nothing_behind(request: pytest.FixtureRequest, warm_numba: None) -> Iterator[None]:
+def leaves_nothing_behind(request: pytest.FixtureRequest, kernels: None) -> Iterator[None]:
     """Fail a test that leaves a segment, a process or a descriptor behind.
 
     It is the first fixture of its scope, hence the last to end: a test's own fixtures have cleaned up by then.

@@ -27,7 +27,7 @@ from tests import leaks
 from tests.conftest import leaves_nothing_behind, pytest_runtest_makereport
 
 @pytest.fixture(scope="session")
-def warm_numba():  # no kernel runs here
+def kernels():  # no kernel runs here
     pass
 
 leaks.GRACE_S = 0.3

@@ -61,8 +61,8 @@ class _CalleeCompiler(QuietCompiler):
 
 
 class _CalleeFiles(KernelFiles):
-    def rebuild(self, target_context: Any, payload: Any) -> Any:
-        return CompileResult._rebuild(target_context.subtarget(_internal_codegen=CalleeLibrary.codegen), *payload)
+    def rebuilt(self, target_context: Any, kept: Any) -> Any:
+        return CompileResult._rebuild(target_context.subtarget(_internal_codegen=CalleeLibrary.codegen), *kept)
 
 
 class _CalleeCache(KernelCache):

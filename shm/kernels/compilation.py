@@ -39,16 +39,31 @@ class NotCached(Exception):
 class KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
     """Where numba keeps a function: in NUMBA_CACHE_DIR, beside its source, below the user's home, and where else those
     say that are imported with numba.
+
+    Numba keeps the stamp of what was compiled in its index alone, and two processes may have other sources, of which
+    one began before they were changed: what the index of one names may by then be the other's. So the code bears it.
     """
 
     _locator_classes: ClassVar[list[type]] = list(CompileResultCacheImpl._locator_classes)
+    stamp: Any = None
+
+    def reduce(self, data: Any) -> Any:
+        """What is kept of what numba has compiled."""
+        return self.stamp, super().reduce(data)
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
-        """What was kept, as numba has it when it has compiled."""
+        """What was kept, as numba has it when it has compiled. NotCached if it was made of other sources."""
+        stamp, kept = payload
+        if stamp != self.stamp:
+            raise NotCached
+        return self.rebuilt(target_context, kept)
+
+    def rebuilt(self, target_context: Any, kept: Any) -> Any:
+        """The same of code that is ours."""
         codegen = target_context.codegen()
         before, codegen._library_class = codegen._library_class, LoadedLibrary
         try:
-            return super().rebuild(target_context, payload)
+            return super().rebuild(target_context, kept)
         finally:
             codegen._library_class = before
 
@@ -71,7 +86,7 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any], ingredients: str) -> None:
         super().__init__(function)
-        self._cache_file._source_stamp = stamp = (self._cache_file._source_stamp, ingredients)
+        self._cache_file._source_stamp = self._impl.stamp = stamp = (self._cache_file._source_stamp, ingredients)
         beside = KernelCache.beside(function.__code__.co_filename)
         self._beside = None
         if beside not in ("", self._cache_path):

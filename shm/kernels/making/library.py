@@ -47,8 +47,8 @@ def make_library(
     from tokenring.shm.kernels.making.front import prepare
 
     kernels = sorted(kernels, key=key_of)
+    listed = _list(kernels, package)  # as those see it who ask whether it fits
     prepare()
-    listed = _list(kernels, package)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".kernels-", dir=folder.parent) as scratch:
         work, made = Path(scratch) / "work", Path(scratch) / "made"

@@ -131,3 +131,16 @@ def test_what_the_functions_around_it_say_is_an_ingredient() -> None:
 
     assert ingredients(made(1)) == ingredients(made(1))
     assert ingredients(made(1)) != ingredients(made(2))
+
+
+def test_code_of_other_sources_is_compiled_anew_whatever_the_index_says(tmp_path: Path) -> None:
+    """A process that began before a change, and writes what it has compiled after it."""
+    (tmp_path / "caller.py").write_text(CALLER)
+    assert _run_again(tmp_path, LEAF.format(step=1, factor=1)) == [3, 0]
+    written = {file: file.read_bytes() for file in (tmp_path / "__pycache__").glob("*.nbc")}
+    assert len(written) == 2, "of each kernel"
+    assert _run_again(tmp_path, LEAF.format(step=5, factor=1)) == [15, 0]
+    for file, code in written.items():
+        file.write_bytes(code)
+    assert _run_again(tmp_path, LEAF.format(step=5, factor=1)) == [15, 0]
+    assert _run_again(tmp_path, LEAF.format(step=5, factor=1)) == [15, 1], "it is kept"

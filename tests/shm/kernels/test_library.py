@@ -17,8 +17,10 @@ import pytest
 from tests.imports import ROOT
 from tests.long_form import LONG
 from tests.shm.kernels import little
+from tokenring.engine.native.runs import run_once
 from tokenring.shm.kernels import LEVELS
-from tokenring.shm.kernels.library import ENDING, LIST, library, opened, stamp_of
+from tokenring.shm.kernels.ingredients import ingredients
+from tokenring.shm.kernels.library import ENDING, LIST, key_of, library, opened, stamp_of
 
 PACKAGE = ROOT / "tokenring"
 PROCESSOR = f"processor{ENDING}"
@@ -135,6 +137,14 @@ def test_a_damaged_library_is_not_used(said: dict[str, list[Any]], damage: str) 
 
 def test_a_sound_library_is_used_for_the_best_level(said: dict[str, list[Any]], little_library: Path) -> None:
     assert said["nothing"] == [True, _levels(little_library)[0].name.removesuffix(ENDING)]
+
+
+def test_its_list_says_what_whoever_asks_finds_in_a_kernel() -> None:
+    """Also of one that has code for any processor where it is made ahead, and for this one where numba makes it."""
+    found, why = library()
+    if found is None or found.changed(for_sure=True):
+        pytest.skip(why or "files have changed since it was made")
+    assert found.kernels[key_of(run_once)][1] == ingredients(run_once.py_func)
 
 
 def test_a_level_that_is_not_there_leaves_the_next(little_library: Path, tmp_path: Path) -> None:
