@@ -106,11 +106,8 @@ def _of_one_label(among: Collection, edges: Collection) -> Collection:
     """The edges, turned, whose ends have the same least label over the edges `among`."""
     labels = _least_of(among, among.select(node=col("dst")))
     edges = edges.select(node=col("src"), dst=col("dst"))
-    begins = _by_node(edges, labels.select("node", begin=col("label")), "begins")
-    ends = begins.select(node=col("dst"), src=col("node"), begin=col("begin"))
-    both = _by_node(ends, labels.select("node", end=col("label")), "ends")
-    is_one = (col("begin") == col("end")) | (col("begin").is_null() & col("end").is_null())
-    return both.filter(is_one).select(src=col("node"), dst=col("src"))
+    begins = _by_node(edges, labels, "begins").select(node=col("dst"), src=col("node"), label=col("label"))
+    return _by_node(begins, labels, "ends", "node label").select(src=col("node"), dst=col("src"))
 
 
 def _least_of(edges: Collection, nodes: Collection) -> Collection:
@@ -119,9 +116,9 @@ def _least_of(edges: Collection, nodes: Collection) -> Collection:
     return least_labels(edges, labels, in_turn=str(labels.schema.kind("label")) == "int64")
 
 
-def _by_node(rows: Collection, others: Collection, name: str) -> Collection:
-    """Pairs of rows of one node, which may be null."""
-    left, right = rows.arrange("node", f"{name}.left"), others.arrange("node", f"{name}.right")
+def _by_node(rows: Collection, others: Collection, name: str, key: str = "node") -> Collection:
+    """Pairs of rows of one node, or of one node and label, which may be null."""
+    left, right = rows.arrange(key, f"{name}.left"), others.arrange(key, f"{name}.right")
     return left._joined(right, name, nulls_meet=True)
 
 
