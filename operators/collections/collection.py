@@ -290,6 +290,7 @@ class Collection(Rows):
         if not isinstance(at_round, Expression):
             at_round = whole_number("operator 'enter'", "at_round", at_round, 0)
         entered = loop.enter(self.stream)
+        entered.rejects = self.rejected
         columns = {name: col(name) for name in (*self.schema.names, *TIMES[: self.depth])}
         columns |= {TIMES[self.depth]: lit(at_round), TIMES_ADDED: col(TIMES_ADDED)}
         rows = computed(entered, "select", columns)

@@ -124,8 +124,8 @@ class Rows:
 
     def as_schema(self, schema: Schema, name: str = "as_schema") -> Self:
         """The columns that a schema names, be they nullable there or not; null where there is no such column.
-        SchemaError for a column of another kind, or that is not there and cannot be null; as OperatorError, for a null
-        in a column that has none."""
+        SchemaError for a column of another kind, or that is not there and cannot be null; UsageError, of a row, for a
+        null in a column that has none, and for the number that is null there."""
         require_schema(f"operator {name!r}", schema)
         return self if schema == self.schema else type(self)(with_nulls(self.stream, schema, self.depth, name), schema)
 

@@ -291,8 +291,8 @@ def in_rounds(stream: Stream, name: str) -> Stream:
 
 def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
     """Updates with the columns of `data`: the stream's words as they are, null where it has no such column. SchemaError
-    for a column of another kind, or that there is not and cannot be null; as OperatorError, for a number that would be
-    null, and a null that would be a number."""
+    for a column of another kind, or that there is not and cannot be null; UsageError, of a row, for a number that would
+    be null, and a null that would be a number."""
     schema = schema_of_updates(data, depth)
     for column, wanted in zip(data.names, data.kinds, strict=True):
         if column not in stream.schema.positions and not wanted.nullable:
@@ -315,7 +315,7 @@ def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
     def apply(batch: Batch) -> Batch:
         for column in no_longer:
             if batch.nulls(column).any():
-                raise SchemaError(
+                raise UsageError(
                     f"operator {name!r}: column {column!r} is null in a row, and {data.kind(column)} has no null: say "
                     f"with_columns({column}=col({column!r}).fill_null(...)) before, or filter such rows"
                 )
@@ -325,7 +325,7 @@ def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
             if is_null.any():
                 one = batch.filter(is_null)
                 row = {each: one[each].tolist()[0] for each in stream.schema.names if each in data.positions}
-                raise SchemaError(f"operator {name!r}: {as_null(column, kind)}; such a row is {row}")
+                raise UsageError(f"operator {name!r}: {as_null(column, kind)}; such a row is {row}")
         columns = [
             np.repeat(kind.null_word(), batch.rows) if at is None else batch.columns[at]
             for at, kind in zip(found, schema.kinds, strict=True)
