@@ -30,7 +30,9 @@ from tokenring.operators.collections.streams import require_none_of, schema_of_u
 from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.upserts import GONE, from_upserts
 from tokenring.operators.collections.words import TIMES
+from tokenring.operators.expressions import col
 from tokenring.operators.migrate import GoneBy, Table, saving_of
+from tokenring.operators.rows import all_columns, computed
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_integer_times, require_message_times, require_scope, require_total_order
 
@@ -76,11 +78,11 @@ def collection(
 
 
 def _entering(rows: Collection, name: str) -> Collection:
-    """Rows as they come into collections; under recovery they are kept, by whoever arranges them or beside that, and
-    come again."""
+    """Rows as they come into collections, of the two zeros always 0.0; under recovery they are kept, by whoever
+    arranges them or beside that, and come again."""
     saving = saving_of(rows.stream.scope)
     if saving is None:
-        return rows
+        return _with_one_zero(rows, name)
     if rows.depth > 1:
         raise GraphError(
             f"operator {name!r}: under recovery collections are made outside of loops: make it there, and enter(loop)"
@@ -91,6 +93,7 @@ def _entering(rows: Collection, name: str) -> Collection:
     saving.arrives(saved, rows.stream)
     if saved.is_resumed:
         rows = Collection(with_those_saved(rows.stream, saved), rows.schema)
+    rows = _with_one_zero(rows, name)
 
     def keep() -> None:
         arranged = rows._first_arranged or rows._arranged(rows.schema.names, name)
@@ -100,6 +103,17 @@ def _entering(rows: Collection, name: str) -> Collection:
 
     saving.at_end.append(keep)
     return rows
+
+
+def _with_one_zero(rows: Collection, name: str) -> Collection:
+    """Rows with 0.0 for -0.0, which is the same value: what is made of one before it is arranged is made of the other.
+    """
+    floats = [each for each, kind in zip(rows.schema.names, rows.schema.kinds, strict=True) if kind.is_float]
+    if not floats:
+        return rows
+    rows.stream.rejects = None  # it fails at none: those behind it tell what they fail at as they have it
+    columns = all_columns(rows.stream.schema) | {each: col(each) + 0.0 for each in floats}
+    return Collection(computed(rows.stream, f"{name}.zeros", columns), rows.schema)
 
 
 class _Input(InputHandle):
