@@ -237,8 +237,7 @@ def later_by(stream: Stream, by: Expression, name: str) -> Stream:
         spans = batch.columns[-1]
         if batch.rows and spans.min() < 0:
             raise UsageError(
-                f"operator {name!r}: a row cannot be there {-spans.min()} before its time, {batch.columns[at][0]} for "
-                f"one; by must be 0 or more"
+                f"operator {name!r}: a row cannot be there {-int(spans.min())} before its time; by must be 0 or more"
             )
         _require_times(batch, at, spans > MAX_TIME - batch.columns[at], spans, name)
         columns = (*batch.columns[:at], batch.columns[at] + spans, *batch.columns[at + 1 : -1])
