@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tokenring.engine import Schema, SchemaError
 from tokenring.engine.columns import names_of as columns_named
+from tokenring.operators.collections.refused import require_one_kind
 from tokenring.operators.expressions import Expression, col
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Meeting:
             for key in keys:
                 if key not in rows.schema.positions:
                     raise SchemaError(f"operator {name!r}: {rows.schema.missing(key, 'to join by')}")
+        for key, other in zip(self.keys, others, strict=True):  # while the right's columns are called as they are there
+            require_one_kind(name, key, left.schema.kind(key), other, right.schema.kind(other))
         self.name, self.left, self._right, self._suffix = name, left, right, suffix
         self._others = others
 
