@@ -71,6 +71,11 @@ class Arranged:
 
     def _joined(self, other: Arranged, name: str, nulls_meet: bool = False) -> Collection:
         """The same; or with null equal to null, in columns that may be null on both sides."""
+        if not isinstance(other, Arranged):
+            raise SchemaError(
+                f"operator {name!r}: an arrangement is joined with another, not with {type(other).__name__}: say "
+                f".arrange(...) of it, or .collection().join(other, on) of this one"
+            )
         right = other.looked_up
         left = self.looked_up if right is other else self  # one side is to bring what is there
         if len(self.keys) != len(other.keys):

@@ -151,6 +151,11 @@ def test_text_that_is_missing_is_null() -> None:
             ("operator 'join'", "'k' is int64", "'k' is bool", "cast"),
         ),
         (
+            lambda left, right: left.arrange("k").join(right),
+            ("operator 'join'", "is joined with another", ".arrange(...)", ".collection().join("),
+        ),
+        (lambda left, right: left.arrange("k").join(5), ("operator 'join'", "not with int", ".arrange(...)")),
+        (
             lambda left, right: left.join(right.select(t=tr.col("k") > 1), {"k": "t"}),
             ("operator 'join'", "'k' is int64", "'t' is bool", "cast"),
         ),
