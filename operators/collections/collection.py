@@ -289,7 +289,7 @@ class Collection(Rows):
         OperatorError) where that is below 0."""
         if not isinstance(at_round, Expression):
             at_round = whole_number("operator 'enter'", "at_round", at_round, 0)
-        entered = loop.enter(self.stream)
+        entered = _loop("enter", loop).enter(self.stream)
         entered.rejects = self.rejected
         columns = {name: col(name) for name in (*self.schema.names, *TIMES[: self.depth])}
         columns |= {TIMES[self.depth]: lit(at_round), TIMES_ADDED: col(TIMES_ADDED)}
@@ -301,7 +301,7 @@ class Collection(Rows):
 
     def leave(self, loop: Loop) -> Collection:
         """What the rows of a loop come to in its last round."""
-        left = loop.leave(self.stream)
+        left = _loop("leave", loop).leave(self.stream)
         return Collection(select(left, *self.schema.names, *TIMES[: self.depth - 1], TIMES_ADDED), self.schema)
 
     def iterate(
@@ -401,6 +401,15 @@ class Variable:
         changed = result if self._begin is None else result.concat(self._begin.negate())
         self._back.connect(next_round(changed.stream, result.schema, self._rounds, self._name))
         return result
+
+
+def _loop(operator: str, loop: Loop) -> Loop:
+    """The loop; GraphError for what is none."""
+    if not isinstance(loop, Loop):
+        raise GraphError(
+            f"operator {operator!r}: {loop!r} is no loop: give that of scope.loop(), or that iterate gives its function"
+        )
+    return loop
 
 
 def variable(loop: Loop, begin: Collection | Schema, name: str = "variable", rounds: int = 100_000) -> Variable:

@@ -6,6 +6,7 @@ from typing import Any
 from tokenring.engine import Loop, SchemaError
 from tokenring.engine.arguments import whole_number
 from tokenring.operators.collections.collection import Collection
+from tokenring.operators.collections.row_operators import require_collection
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, Min, Sum
@@ -19,6 +20,7 @@ _ROUNDS_APART = 256
 def distances(edges: Collection, roots: Collection) -> Collection:
     """Rows (node, distance): the fewest edges from any root (rows with a column `node`) to each node they reach."""
     out = _from(edges, "distances")
+    out.require_same_scope("distances", roots)
     start = roots.select(node=col("node"), distance=lit(0)).distinct("roots")
 
     def body(found: Collection, loop: Loop) -> Collection:
@@ -33,6 +35,7 @@ def least_labels(edges: Collection, labels: Collection, in_turn: bool = False) -
     """Rows (node, label): the least of the labels (rows of the same columns) that reach each node over edges. in_turn:
     labels begin in the order of their sizes, from 0 on, so that great ones do not go where smaller ones follow."""
     out = _from(edges, "least_labels")
+    out.require_same_scope("least_labels", labels)
     begin = labels.select("node", "label")
     nothing = begin.filter(lit(False))
 
@@ -129,6 +132,7 @@ def _from(edges: Collection, name: str) -> Collection:
 
 def _edges(edges: Collection, name: str) -> Collection:
     """Edges (src, dst), whatever else the rows have."""
+    require_collection(name, edges)
     schema = edges.schema
     if not {"src", "dst"} <= set(schema.names) or schema.kind("src") != schema.kind("dst"):
         raise SchemaError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from tokenring.engine.columns import require_schema
 from tokenring.engine.times import coordinates, from_coordinates
 from tokenring.operators.collections.collection import OWN_COLUMNS, Collection
 from tokenring.operators.collections.joins import Columns, names_of
+from tokenring.operators.collections.refused import no_method
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import require_none_of, schema_of_updates, stamped
 from tokenring.operators.collections.trace import batch_of
@@ -120,6 +121,13 @@ class _Input(InputHandle):
     """Feeds a collection. Rows are there from the current time on, or from a later one of their own."""
 
     __slots__ = ("data",)
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            others = [(CollectionInput, "new_collection(..., key=None)[0]")]
+            others += [(UpsertInput, "new_collection(..., key=...)[0]")]
+            raise no_method(type(self).__name__, name, type(self), others)
 
     def __init__(self, data: Schema, schema: Schema) -> None:
         super().__init__(schema)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tokenring.engine import Schema, SchemaError
+from tokenring.engine.arguments import is_text
 from tokenring.engine.columns import names_of as columns_named
 from tokenring.operators.collections.refused import require_one_kind
 from tokenring.operators.expressions import Expression, col
@@ -45,6 +46,8 @@ class Meeting:
             left_on, right_on = tuple(on), tuple(on.values())
         elif on is not None:
             left_on = right_on = on
+        if not is_text(suffix):
+            raise SchemaError(f"operator {name!r}: suffix= is text, such as '_right', not {suffix!r}")
         self.keys, others = names_of(left_on or ()), names_of(right_on or ())
         if len(self.keys) != len(others) or not self.keys:
             raise SchemaError(f"operator {name!r}: {len(self.keys)} columns of the left and {len(others)} of the right")

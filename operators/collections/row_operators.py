@@ -11,7 +11,14 @@ from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, Usa
 from tokenring.engine.arguments import require_function
 from tokenring.engine.columns import require_schema
 from tokenring.operators.collections.sharing import Rejected
-from tokenring.operators.collections.streams import later_by, mapped, require_none_of, up_to_the_last_time, with_nulls
+from tokenring.operators.collections.streams import (
+    later_by,
+    mapped,
+    require_none_of,
+    rows_made,
+    up_to_the_last_time,
+    with_nulls,
+)
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import Alias, Expression, col, greatest, with_aliased
@@ -60,7 +67,17 @@ class Rows:
         """The columns of `schema` that a function makes of a batch of rows, a row of each: a mapping, or a batch. Of
         equal rows it must make equal ones, whenever it is called: what was added is taken away by it again."""
         require_function(f"operator {name!r}", "function", function)
-        return self.flat_map(schema, lambda rows: (np.arange(rows.rows), function(rows)), name)
+
+        def apply(rows: Batch) -> tuple[np.ndarray, Batch]:
+            made = rows_made(function(rows), schema, name)
+            if made.rows != rows.rows:
+                raise SchemaError(
+                    f"operator {name!r}: the function made {made.rows} rows of {rows.rows}; make one of each, or say "
+                    f"flat_map, whose function says which row each is made of"
+                )
+            return np.arange(rows.rows), made
+
+        return self.flat_map(schema, apply, name)
 
     def flat_map(
         self,
@@ -131,8 +148,7 @@ class Rows:
 
     def require_same_scope(self, operator: str, other: Rows) -> None:
         """SchemaError if the others are no collection, GraphError if the rows of both are not of one scope."""
-        if not isinstance(other, Rows):
-            raise SchemaError(f"operator {operator!r}: {other!r} is no collection; say .collection() of it")
+        require_collection(operator, other)
         if self.stream.scope is not other.stream.scope:
             raise GraphError(
                 f"operator {operator!r}: rows of {self.stream.scope.describe()} and of "
@@ -156,3 +172,9 @@ class Rows:
     def _with(self, name: str, value: Any) -> Stream:
         """The stream with another value in a column."""
         return computed(self.stream, "select", all_columns(self.stream.schema) | {name: value})
+
+
+def require_collection(operator: str, rows: Any) -> None:
+    """SchemaError for what is no collection."""
+    if not isinstance(rows, Rows):
+        raise SchemaError(f"operator {operator!r}: {rows!r} is no collection; say .collection() of it")

@@ -169,6 +169,15 @@ def next_round(stream: Stream, data: Schema, most: int, name: str) -> Stream:
     return later
 
 
+def rows_made(columns: Mapping[str, Any] | Batch, made: Schema, name: str) -> Batch:
+    """The rows that a function made; SchemaError for other columns than it said."""
+    if not isinstance(columns, Batch):
+        return Batch(made, columns)
+    if columns.schema != made:
+        raise SchemaError(f"operator {name!r}: the function made rows of {columns.schema!r}, but said {made!r}")
+    return columns
+
+
 def mapped(
     stream: Stream,
     data: Schema,
@@ -183,8 +192,15 @@ def mapped(
     def apply(batch: Batch) -> Batch:
         heaps = batch.heaps[:count] if data.has_text else ()
         rows = Batch.wrap(data, batch.columns[:count], batch.rows, heaps, batch)
-        of, columns = function(rows)
-        found = columns if isinstance(columns, Batch) and columns.schema == made else Batch(made, columns)
+        given: Any = function(rows)
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            what = f"{len(given)} things" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
+            raise SchemaError(
+                f"operator {name!r}: the function returned {what}; return of, columns: for each row that is made the "
+                f"number of the one that it is made of, and the columns of {made!r}"
+            )
+        of, columns = given
+        found = rows_made(columns, made, name)
         of = np.asarray(of)
         if of.shape != (found.rows,) or (of.dtype.kind not in "iu" and of.size):
             raise SchemaError(

@@ -277,6 +277,8 @@ def fed(worker: tr.Worker, feed: Callable[..., None], key: str | None) -> None:
         ),
         (lambda handle: handle.delete({"k": [1], "v": [1]}), "k", ("operator 'fed' output 0", "'v' is too much")),
         (lambda handle: handle.upsert({"k": [1], "v": [1]}, 4), "k", ("operator 'fed' output 0", "rows at 4", "at 5")),
+        (lambda handle: handle.delete({"k": [1]}), None, ("CollectionInput", "'delete'", "key=...", ".delete(")),
+        (lambda handle: handle.insert({"k": [1], "v": [1]}), "k", ("UpsertInput", "'insert'", "key=None", ".insert(")),
         (lambda handle: None, "w", ("column 'w'", "columns are v, k")),
     ],
 )
