@@ -24,12 +24,12 @@ from tokenring.engine import (
 from tokenring.engine.columns import require_schema
 from tokenring.engine.times import coordinates, from_coordinates
 from tokenring.operators.collections.collection import OWN_COLUMNS, Collection
-from tokenring.operators.collections.joins import Columns, names_of
+from tokenring.operators.collections.joins import Columns
 from tokenring.operators.collections.refused import no_method
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import require_none_of, schema_of_updates, stamped
 from tokenring.operators.collections.trace import batch_of
-from tokenring.operators.collections.upserts import GONE, from_upserts
+from tokenring.operators.collections.upserts import GONE, from_upserts, keys_of
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import col
 from tokenring.operators.migrate import GoneBy, Table, saving_of
@@ -217,11 +217,15 @@ class CollectionInput(_Input):
         """Add rows as often as `times` says, a number or an array of one a row; below 0, take them away."""
         batch, what = self._rows(self.data, rows), "multiplicities"
         if times.__class__ is not int or abs(times) > _MOST:
-            self._require_sayable(np.asarray(times), what)
+            self._require_sayable(times, what)
         self._give(batch, time, self._whole(times, batch.rows, what, -_MOST, _MOST))
 
-    def _require_sayable(self, times: np.ndarray, what: str) -> None:
-        if times.dtype.kind in "iu" and times.size and not -_MOST <= int(times.min()) <= int(times.max()) <= _MOST:
+    def _require_sayable(self, given: Any, what: str) -> None:
+        times = np.asarray(given)
+        if times.dtype == np.float64:  # so are integers beyond 64 bits beside others
+            times = np.asarray(given, object)
+        is_whole = times.size and (times.dtype.kind in "iu" or _may_be_beyond(times))
+        if is_whole and not -_MOST <= int(times.min()) <= int(times.max()) <= _MOST:
             raise MultiplicityOverflowError(
                 f"cannot send on {self.describe()}: {what} are from -(2**63 - 1) to 2**63 - 1"
             )
@@ -284,7 +288,7 @@ def new_collection(
         handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, scope.depth))
     else:
         require_total_order(name, scope)
-        handle = UpsertInput(schema, schema.select(names_of(key)).names)
+        handle = UpsertInput(schema, keys_of(key, schema, name))
     _, stream = scope.new_input(handle.schema, name, handle)
     frame = sys._getframe(1)
     handle.declared = frame.f_code, frame.f_lineno

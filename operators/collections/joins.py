@@ -19,11 +19,16 @@ Columns = str | Sequence[str]
 On = Columns | Mapping[str, str]
 
 
-def names_of(columns: Columns) -> tuple[str, ...]:
-    """The names that words of a text, or a sequence, are. SchemaError for what is neither."""
+def names_of(columns: Columns, name: str) -> tuple[str, ...]:
+    """The names that words of a text, or a sequence, are. SchemaError, of operator `name`, for what is neither."""
     if isinstance(columns, Expression):
-        raise SchemaError(f"columns of collections are named, not {columns!r}: compute it before, by with_columns")
-    return columns_named(columns)
+        raise SchemaError(
+            f"operator {name!r}: columns of collections are named, not {columns!r}: compute it before, by with_columns"
+        )
+    try:
+        return columns_named(columns)
+    except SchemaError as error:
+        raise SchemaError(f"operator {name!r}: {error}") from None
 
 
 class Meeting:
@@ -48,9 +53,12 @@ class Meeting:
             left_on = right_on = on
         if not is_text(suffix):
             raise SchemaError(f"operator {name!r}: suffix= is text, such as '_right', not {suffix!r}")
-        self.keys, others = names_of(left_on or ()), names_of(right_on or ())
+        self.keys, others = names_of(left_on or (), name), names_of(right_on or (), name)
         if len(self.keys) != len(others) or not self.keys:
-            raise SchemaError(f"operator {name!r}: {len(self.keys)} columns of the left and {len(others)} of the right")
+            raise SchemaError(
+                f"operator {name!r}: {len(self.keys)} columns of the left and {len(others)} of the right are to be "
+                f"equal: name as many of both, and one at least"
+            )
         for rows, keys in ((left, self.keys), (right, others)):
             for key in keys:
                 if key not in rows.schema.positions:

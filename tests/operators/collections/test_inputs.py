@@ -279,7 +279,13 @@ def fed(worker: tr.Worker, feed: Callable[..., None], key: str | None) -> None:
         (lambda handle: handle.upsert({"k": [1], "v": [1]}, 4), "k", ("operator 'fed' output 0", "rows at 4", "at 5")),
         (lambda handle: handle.delete({"k": [1]}), None, ("CollectionInput", "'delete'", "key=...", ".delete(")),
         (lambda handle: handle.insert({"k": [1], "v": [1]}), "k", ("UpsertInput", "'insert'", "key=None", ".insert(")),
-        (lambda handle: None, "w", ("column 'w'", "columns are v, k")),
+        (lambda handle: None, "w", ("operator 'fed'", "column 'w'", "columns are v, k")),
+        (lambda handle: None, "", ("operator 'fed'", "key= names no column", "key='city'")),
+        (
+            lambda handle: handle.update({"k": [1, 2], "v": [1, 1]}, [2**63, 1]),
+            None,
+            ("operator 'fed' output 0", "multiplicities", "to 2**63 - 1"),
+        ),
     ],
 )
 def test_what_cannot_be_fed_is_told_of(feed: Callable[..., None], key: str | None, cure: Fact) -> None:

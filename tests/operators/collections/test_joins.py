@@ -154,6 +154,7 @@ def test_text_that_is_missing_is_null() -> None:
             lambda left, right: left.arrange("k").join(right),
             ("operator 'join'", "is joined with another", ".arrange(...)", ".collection().join("),
         ),
+        (lambda left, right: left.join(right, ""), ("operator 'join'", "0 columns of the left", "one at least")),
         (lambda left, right: left.join(right, "k", suffix=5), ("operator 'join'", "suffix", "'_right'", "not 5")),
         (lambda left, right: left.arrange("k").join(5), ("operator 'join'", "not with int", ".arrange(...)")),
         (
