@@ -21,7 +21,7 @@ from tokenring.operators.collections.streams import (
 )
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
-from tokenring.operators.expressions import Alias, Expression, col, greatest, with_aliased
+from tokenring.operators.expressions import Alias, Expression, col, greatest, typed, with_aliased
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import all_columns, columns_kept, computed, drop_columns, new_names, rename, union
 from tokenring.operators.rows import filter as filter_rows
@@ -93,8 +93,9 @@ class Rows:
         return type(self)(mapped(self.stream, self.schema, schema, self.depth, function, name), schema)
 
     def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:
-        """The rows later: each update `by` so much ("1h", a number, or an expression of its row), or at the time that
-        the expression `until` says, if that is later than its own. UsageError for a negative `by`, as OperatorError
+        """The rows later: each update `by` so much (a number in the unit of times, or an expression of its row; of
+        instants a duration, "1h", which is so many ns), or at the time that the expression `until` says, int64 or
+        timestamp, if that is later than its own. UsageError for a negative `by`, as OperatorError
         where an expression is; TimeRegressionError (as OperatorError) for a row that would be there after the last time
         there is. GraphError in a loop, and for `by` under recovery.
         """
@@ -112,9 +113,13 @@ class Rows:
             return type(self)(later_by(self.stream, by, "delay"), self.schema)
         own = col(TIMES[0])
         if until is not None:
+            found = typed(until, self.stream.schema, "delay").spelled
+            if found not in ("int64", "timestamp"):
+                raise SchemaError(
+                    f"operator 'delay': until={until!r} is {found}; a time must be int64 or timestamp, without nulls: "
+                    f"say .cast(...), .fill_null(...), or keep others apart"
+                )
             later = self._with(TIMES[0], greatest(own, until.cast("int64")))
-            if later.schema != self.stream.schema:
-                raise SchemaError(f"operator 'delay': {until!r} may be null; say .fill_null(...), or keep others apart")
         else:
             span = span_of(by, "", "operator 'delay': by")
             if span < 0:

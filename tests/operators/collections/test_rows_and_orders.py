@@ -240,7 +240,11 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: rows.delay(), ("operator 'delay'", "by=", "until=")),
         (
             lambda rows: rows.delay(until=tr.when(tr.col("v") > 1).then(5)),
-            ("operator 'delay'", "when((v > 1)).then(5)", "null", ".fill_null(...)"),
+            ("operator 'delay'", "when((v > 1)).then(5)", "int64?", ".fill_null(...)"),
+        ),
+        (
+            lambda rows: rows.delay(until=tr.col("v") / 2),
+            ("operator 'delay'", "until=", "float64", "int64 or timestamp", ".cast(...)"),
         ),
         (
             lambda rows: rows.iterate(lambda inner, loop: inner.delay(1)),
