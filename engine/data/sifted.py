@@ -27,7 +27,8 @@ from tokenring.shm.kernels import address_of, entry, record_at, words_at
 from tokenring.shm.memory import call_at
 
 _NEVER_A_ROWS = (SchemaError, GroupStopped, BrokenInvariant, MemoryError, MemoryBudgetError)
-"""Errors that are not about some row: a function that makes other columns than it said, no memory, the group's end."""
+"""Errors that are not about some row: a function that makes other columns than it said, no memory, the group's end.
+What a row's values are at fault for is a UsageError."""
 
 
 class Sifting(StageBeginning):

@@ -12,7 +12,7 @@ from tokenring.engine.arguments import require_name, whole_number
 from tokenring.operators.collections.functions import ByFunction, Function
 from tokenring.operators.collections.joining import build_joining
 from tokenring.operators.collections.reduction import NO_TOTALS, KeyFaults, Reduction, build_reducing, build_reducing_by
-from tokenring.operators.collections.refused import no_method, span_back
+from tokenring.operators.collections.refused import no_method, require_one_kind, span_back
 from tokenring.operators.collections.saved import exported
 from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
@@ -21,7 +21,6 @@ from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
 from tokenring.operators.durations import Span
-from tokenring.operators.expressions import cure_of_keys
 from tokenring.operators.folds import require_other_names
 from tokenring.operators.migrate import made_again
 from tokenring.operators.time import require_integer_times
@@ -72,6 +71,11 @@ class Arranged:
 
     def _joined(self, other: Arranged, name: str, nulls_meet: bool = False) -> Collection:
         """The same; or with null equal to null, in columns that may be null on both sides."""
+        if not isinstance(other, Arranged):
+            raise SchemaError(
+                f"operator {name!r}: an arrangement is joined with another, not with {type(other).__name__}: say "
+                f".arrange(...) of it, or .collection().join(other, on) of this one"
+            )
         right = other.looked_up
         left = self.looked_up if right is other else self  # one side is to bring what is there
         if len(self.keys) != len(other.keys):
@@ -79,11 +83,7 @@ class Arranged:
         values, kinds = {}, []
         for key, theirs in zip(self.keys, other.keys, strict=True):
             kind, their_kind = self.schema.kind(key), other.schema.kind(theirs)
-            if kind.name != their_kind.name:
-                raise SchemaError(
-                    f"operator {name!r}: {key!r} is {kind} and {theirs!r} is {their_kind}; keys are of one kind: "
-                    f"{cure_of_keys(kind, their_kind)}"
-                )
+            require_one_kind(name, key, kind, theirs, their_kind)
             values[key] = f"{kind.name}?" if kind.nullable or their_kind.nullable else str(kind)
             kinds.append((kind, their_kind))
         values |= self._values

@@ -92,7 +92,7 @@ class Collection(Rows):
         return self._arranged(keys, name) if self.kept is None or self.kept.keys != keys else self.kept
 
     def _keys(self, key: str | Sequence[str], name: str) -> tuple[str, ...]:
-        keys = names_of(key)
+        keys = names_of(key, name)
         for column in keys:
             if column not in self.schema.positions:
                 raise SchemaError(f"operator {name!r}: {self.schema.missing(column, 'to arrange by')}")
@@ -191,7 +191,7 @@ class Collection(Rows):
                 "operator 'aggregate': name= is the operator's, as text; call a total otherwise, and then so, by "
                 '.rename(other="name")'
             )
-        if not names_of(key):
+        if not names_of(key, name):
             of_all = self._of_one_key().aggregate(OF_ALL, name, **folds)
             return of_all.drop_columns(OF_ALL)
         keys = self._keys(key, name)
@@ -203,7 +203,7 @@ class Collection(Rows):
         if len(parted) != len(folds):
             return self.aggregate(key, name, **parted).select(**means_of(keys, folds))
         columns, folds = columns_folded(name, self.schema, keys, folds)
-        rows = self.select(**columns)
+        rows = self._computed(name, columns)
         totals = totals_of(name, rows.schema, folds)
         if any(total.is_of_all_rows for total in totals.values()):
             made = rows._arranged(keys, f"{name}.arrange").aggregate(name, **folds)
@@ -223,7 +223,7 @@ class Collection(Rows):
         for result, fold in folds.items():
             if result not in others:
                 columns, made = columns_folded(name, self.schema, keys, {result: fold})
-                different = self.select(**columns).distinct(f"{name}.{result}.distinct")
+                different = self._computed(name, columns).distinct(f"{name}.{result}.distinct")
                 parts.append(different.aggregate(keys, f"{name}.{result}", **{result: Count(made[result].column)}))
         if len(parts) > 1 and any(self.schema.kind(key).nullable for key in keys):
             raise SchemaError(
@@ -264,9 +264,9 @@ class Collection(Rows):
         smallest, or as `largest` says of each. Among equals, those go first whose other columns are so. With "" for a
         key, of all rows. NaN, and behind it null, come last."""
         k = whole_number(f"operator {name!r}", "k", k, 1)
-        columns, downwards = in_order(name, self.schema, names_of(order), largest)
-        rows = self._of_one_key() if not names_of(key) else self
-        keys = rows._keys(names_of(key) or (OF_ALL,), name)
+        columns, downwards = in_order(name, self.schema, names_of(order, name), largest)
+        rows = self._of_one_key() if not names_of(key, name) else self
+        keys = rows._keys(names_of(key, name) or (OF_ALL,), name)
         first = {**{each: col(each) for each in keys}, **columns}
         ordered = rows.select(**first, **{each: col(each) for each in rows.schema.names if each not in first})
         kept = ordered._arranged(keys, f"{name}.arrange").first(-k if downwards else k, name).collection()
@@ -289,7 +289,8 @@ class Collection(Rows):
         OperatorError) where that is below 0."""
         if not isinstance(at_round, Expression):
             at_round = whole_number("operator 'enter'", "at_round", at_round, 0)
-        entered = loop.enter(self.stream)
+        entered = _loop("enter", loop).enter(self.stream)
+        entered.rejects = self.rejected
         columns = {name: col(name) for name in (*self.schema.names, *TIMES[: self.depth])}
         columns |= {TIMES[self.depth]: lit(at_round), TIMES_ADDED: col(TIMES_ADDED)}
         rows = computed(entered, "select", columns)
@@ -300,7 +301,7 @@ class Collection(Rows):
 
     def leave(self, loop: Loop) -> Collection:
         """What the rows of a loop come to in its last round."""
-        left = loop.leave(self.stream)
+        left = _loop("leave", loop).leave(self.stream)
         return Collection(select(left, *self.schema.names, *TIMES[: self.depth - 1], TIMES_ADDED), self.schema)
 
     def iterate(
@@ -400,6 +401,15 @@ class Variable:
         changed = result if self._begin is None else result.concat(self._begin.negate())
         self._back.connect(next_round(changed.stream, result.schema, self._rounds, self._name))
         return result
+
+
+def _loop(operator: str, loop: Loop) -> Loop:
+    """The loop; GraphError for what is none."""
+    if not isinstance(loop, Loop):
+        raise GraphError(
+            f"operator {operator!r}: {loop!r} is no loop: give that of scope.loop(), or that iterate gives its function"
+        )
+    return loop
 
 
 def variable(loop: Loop, begin: Collection | Schema, name: str = "variable", rounds: int = 100_000) -> Variable:

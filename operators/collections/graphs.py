@@ -6,6 +6,7 @@ from typing import Any
 from tokenring.engine import Loop, SchemaError
 from tokenring.engine.arguments import whole_number
 from tokenring.operators.collections.collection import Collection
+from tokenring.operators.collections.row_operators import require_collection
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, Min, Sum
@@ -19,6 +20,7 @@ _ROUNDS_APART = 256
 def distances(edges: Collection, roots: Collection) -> Collection:
     """Rows (node, distance): the fewest edges from any root (rows with a column `node`) to each node they reach."""
     out = _from(edges, "distances")
+    out.require_same_scope("distances", roots)
     start = roots.select(node=col("node"), distance=lit(0)).distinct("roots")
 
     def body(found: Collection, loop: Loop) -> Collection:
@@ -33,6 +35,7 @@ def least_labels(edges: Collection, labels: Collection, in_turn: bool = False) -
     """Rows (node, label): the least of the labels (rows of the same columns) that reach each node over edges. in_turn:
     labels begin in the order of their sizes, from 0 on, so that great ones do not go where smaller ones follow."""
     out = _from(edges, "least_labels")
+    out.require_same_scope("least_labels", labels)
     begin = labels.select("node", "label")
     nothing = begin.filter(lit(False))
 
@@ -106,11 +109,8 @@ def _of_one_label(among: Collection, edges: Collection) -> Collection:
     """The edges, turned, whose ends have the same least label over the edges `among`."""
     labels = _least_of(among, among.select(node=col("dst")))
     edges = edges.select(node=col("src"), dst=col("dst"))
-    begins = _by_node(edges, labels.select("node", begin=col("label")), "begins")
-    ends = begins.select(node=col("dst"), src=col("node"), begin=col("begin"))
-    both = _by_node(ends, labels.select("node", end=col("label")), "ends")
-    is_one = (col("begin") == col("end")) | (col("begin").is_null() & col("end").is_null())
-    return both.filter(is_one).select(src=col("node"), dst=col("src"))
+    begins = _by_node(edges, labels, "begins").select(node=col("dst"), src=col("node"), label=col("label"))
+    return _by_node(begins, labels, "ends", "node label").select(src=col("node"), dst=col("src"))
 
 
 def _least_of(edges: Collection, nodes: Collection) -> Collection:
@@ -119,9 +119,9 @@ def _least_of(edges: Collection, nodes: Collection) -> Collection:
     return least_labels(edges, labels, in_turn=str(labels.schema.kind("label")) == "int64")
 
 
-def _by_node(rows: Collection, others: Collection, name: str) -> Collection:
-    """Pairs of rows of one node, which may be null."""
-    left, right = rows.arrange("node", f"{name}.left"), others.arrange("node", f"{name}.right")
+def _by_node(rows: Collection, others: Collection, name: str, key: str = "node") -> Collection:
+    """Pairs of rows of one node, or of one node and label, which may be null."""
+    left, right = rows.arrange(key, f"{name}.left"), others.arrange(key, f"{name}.right")
     return left._joined(right, name, nulls_meet=True)
 
 
@@ -132,6 +132,7 @@ def _from(edges: Collection, name: str) -> Collection:
 
 def _edges(edges: Collection, name: str) -> Collection:
     """Edges (src, dst), whatever else the rows have."""
+    require_collection(name, edges)
     schema = edges.schema
     if not {"src", "dst"} <= set(schema.names) or schema.kind("src") != schema.kind("dst"):
         raise SchemaError(

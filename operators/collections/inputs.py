@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -24,13 +24,16 @@ from tokenring.engine import (
 from tokenring.engine.columns import require_schema
 from tokenring.engine.times import coordinates, from_coordinates
 from tokenring.operators.collections.collection import OWN_COLUMNS, Collection
-from tokenring.operators.collections.joins import Columns, names_of
+from tokenring.operators.collections.joins import Columns
+from tokenring.operators.collections.refused import no_method
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import require_none_of, schema_of_updates, stamped
 from tokenring.operators.collections.trace import batch_of
-from tokenring.operators.collections.upserts import GONE, from_upserts
+from tokenring.operators.collections.upserts import GONE, from_upserts, keys_of
 from tokenring.operators.collections.words import TIMES
+from tokenring.operators.expressions import col
 from tokenring.operators.migrate import GoneBy, Table, saving_of
+from tokenring.operators.rows import all_columns, computed
 from tokenring.operators.state import require_rows
 from tokenring.operators.time import require_integer_times, require_message_times, require_scope, require_total_order
 
@@ -76,11 +79,11 @@ def collection(
 
 
 def _entering(rows: Collection, name: str) -> Collection:
-    """Rows as they come into collections; under recovery they are kept, by whoever arranges them or beside that, and
-    come again."""
+    """Rows as they come into collections, of the two zeros always 0.0; under recovery they are kept, by whoever
+    arranges them or beside that, and come again."""
     saving = saving_of(rows.stream.scope)
     if saving is None:
-        return rows
+        return _with_one_zero(rows, name)
     if rows.depth > 1:
         raise GraphError(
             f"operator {name!r}: under recovery collections are made outside of loops: make it there, and enter(loop)"
@@ -91,6 +94,7 @@ def _entering(rows: Collection, name: str) -> Collection:
     saving.arrives(saved, rows.stream)
     if saved.is_resumed:
         rows = Collection(with_those_saved(rows.stream, saved), rows.schema)
+    rows = _with_one_zero(rows, name)
 
     def keep() -> None:
         arranged = rows._first_arranged or rows._arranged(rows.schema.names, name)
@@ -102,10 +106,28 @@ def _entering(rows: Collection, name: str) -> Collection:
     return rows
 
 
+def _with_one_zero(rows: Collection, name: str) -> Collection:
+    """Rows with 0.0 for -0.0, which is the same value: what is made of one before it is arranged is made of the other.
+    """
+    floats = [each for each, kind in zip(rows.schema.names, rows.schema.kinds, strict=True) if kind.is_float]
+    if not floats:
+        return rows
+    rows.stream.rejects = None  # it fails at none: those behind it tell what they fail at as they have it
+    columns = all_columns(rows.stream.schema) | {each: col(each) + 0.0 for each in floats}
+    return Collection(computed(rows.stream, f"{name}.zeros", columns), rows.schema)
+
+
 class _Input(InputHandle):
     """Feeds a collection. Rows are there from the current time on, or from a later one of their own."""
 
     __slots__ = ("data",)
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            others = [(CollectionInput, "new_collection(..., key=None)[0]")]
+            others += [(UpsertInput, "new_collection(..., key=...)[0]")]
+            raise no_method(type(self).__name__, name, type(self), others)
 
     def __init__(self, data: Schema, schema: Schema) -> None:
         super().__init__(schema)
@@ -195,11 +217,15 @@ class CollectionInput(_Input):
         """Add rows as often as `times` says, a number or an array of one a row; below 0, take them away."""
         batch, what = self._rows(self.data, rows), "multiplicities"
         if times.__class__ is not int or abs(times) > _MOST:
-            self._require_sayable(np.asarray(times), what)
+            self._require_sayable(times, what)
         self._give(batch, time, self._whole(times, batch.rows, what, -_MOST, _MOST))
 
-    def _require_sayable(self, times: np.ndarray, what: str) -> None:
-        if times.dtype.kind in "iu" and times.size and not -_MOST <= int(times.min()) <= int(times.max()) <= _MOST:
+    def _require_sayable(self, given: Any, what: str) -> None:
+        times = np.asarray(given)
+        if times.dtype == np.float64:  # so are integers beyond 64 bits beside others
+            times = np.asarray(given, object)
+        is_whole = times.size and (times.dtype.kind in "iu" or _may_be_beyond(times))
+        if is_whole and not -_MOST <= int(times.min()) <= int(times.max()) <= _MOST:
             raise MultiplicityOverflowError(
                 f"cannot send on {self.describe()}: {what} are from -(2**63 - 1) to 2**63 - 1"
             )
@@ -262,7 +288,7 @@ def new_collection(
         handle: CollectionInput | UpsertInput = CollectionInput(schema, schema_of_updates(schema, scope.depth))
     else:
         require_total_order(name, scope)
-        handle = UpsertInput(schema, schema.select(names_of(key)).names)
+        handle = UpsertInput(schema, keys_of(key, schema, name))
     _, stream = scope.new_input(handle.schema, name, handle)
     frame = sys._getframe(1)
     handle.declared = frame.f_code, frame.f_lineno

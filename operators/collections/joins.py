@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tokenring.engine import Schema, SchemaError
+from tokenring.engine.arguments import is_text
 from tokenring.engine.columns import names_of as columns_named
+from tokenring.operators.collections.refused import require_one_kind
 from tokenring.operators.expressions import Expression, col
 
 if TYPE_CHECKING:
@@ -17,11 +19,16 @@ Columns = str | Sequence[str]
 On = Columns | Mapping[str, str]
 
 
-def names_of(columns: Columns) -> tuple[str, ...]:
-    """The names that words of a text, or a sequence, are. SchemaError for what is neither."""
+def names_of(columns: Columns, name: str) -> tuple[str, ...]:
+    """The names that words of a text, or a sequence, are. SchemaError, of operator `name`, for what is neither."""
     if isinstance(columns, Expression):
-        raise SchemaError(f"columns of collections are named, not {columns!r}: compute it before, by with_columns")
-    return columns_named(columns)
+        raise SchemaError(
+            f"operator {name!r}: columns of collections are named, not {columns!r}: compute it before, by with_columns"
+        )
+    try:
+        return columns_named(columns)
+    except SchemaError as error:
+        raise SchemaError(f"operator {name!r}: {error}") from None
 
 
 class Meeting:
@@ -44,13 +51,20 @@ class Meeting:
             left_on, right_on = tuple(on), tuple(on.values())
         elif on is not None:
             left_on = right_on = on
-        self.keys, others = names_of(left_on or ()), names_of(right_on or ())
+        if not is_text(suffix):
+            raise SchemaError(f"operator {name!r}: suffix= is text, such as '_right', not {suffix!r}")
+        self.keys, others = names_of(left_on or (), name), names_of(right_on or (), name)
         if len(self.keys) != len(others) or not self.keys:
-            raise SchemaError(f"operator {name!r}: {len(self.keys)} columns of the left and {len(others)} of the right")
+            raise SchemaError(
+                f"operator {name!r}: {len(self.keys)} columns of the left and {len(others)} of the right are to be "
+                f"equal: name as many of both, and one at least"
+            )
         for rows, keys in ((left, self.keys), (right, others)):
             for key in keys:
                 if key not in rows.schema.positions:
                     raise SchemaError(f"operator {name!r}: {rows.schema.missing(key, 'to join by')}")
+        for key, other in zip(self.keys, others, strict=True):  # while the right's columns are called as they are there
+            require_one_kind(name, key, left.schema.kind(key), other, right.schema.kind(other))
         self.name, self.left, self._right, self._suffix = name, left, right, suffix
         self._others = others
 

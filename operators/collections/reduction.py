@@ -122,7 +122,11 @@ class KeyFaults:
                 f"{at} has rows at which a function of aggregate {' or '.join(self._called)} raised, or its finalize "
                 f"gave what the result's kind cannot hold: None where there is no null, a negative number of uint64"
             )
-        return ValueError(f"{at} has a sum beyond what its kind holds; divide the column first, or cast it to float64")
+        return ValueError(
+            f"{at} has a sum beyond what its kind holds, or of rows that are there more often than 2**30 times, up to "
+            f"which sums are exact; divide the column first, or cast it to float64, and of rows that are there so "
+            f"often, let a column say how many each stands for"
+        )
 
 
 def build_reducing(

@@ -11,10 +11,17 @@ from tokenring.engine import Batch, GraphError, Schema, SchemaError, Stream, Usa
 from tokenring.engine.arguments import require_function
 from tokenring.engine.columns import require_schema
 from tokenring.operators.collections.sharing import Rejected
-from tokenring.operators.collections.streams import later_by, mapped, require_none_of, up_to_the_last_time, with_nulls
+from tokenring.operators.collections.streams import (
+    later_by,
+    mapped,
+    require_none_of,
+    rows_made,
+    up_to_the_last_time,
+    with_nulls,
+)
 from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.durations import Span, span_of
-from tokenring.operators.expressions import Alias, Expression, col, greatest, with_aliased
+from tokenring.operators.expressions import Alias, Expression, col, greatest, typed, with_aliased
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import all_columns, columns_kept, computed, drop_columns, new_names, rename, union
 from tokenring.operators.rows import filter as filter_rows
@@ -60,7 +67,17 @@ class Rows:
         """The columns of `schema` that a function makes of a batch of rows, a row of each: a mapping, or a batch. Of
         equal rows it must make equal ones, whenever it is called: what was added is taken away by it again."""
         require_function(f"operator {name!r}", "function", function)
-        return self.flat_map(schema, lambda rows: (np.arange(rows.rows), function(rows)), name)
+
+        def apply(rows: Batch) -> tuple[np.ndarray, Batch]:
+            made = rows_made(function(rows), schema, name)
+            if made.rows != rows.rows:
+                raise SchemaError(
+                    f"operator {name!r}: the function made {made.rows} rows of {rows.rows}; make one of each, or say "
+                    f"flat_map, whose function says which row each is made of"
+                )
+            return np.arange(rows.rows), made
+
+        return self.flat_map(schema, apply, name)
 
     def flat_map(
         self,
@@ -76,8 +93,9 @@ class Rows:
         return type(self)(mapped(self.stream, self.schema, schema, self.depth, function, name), schema)
 
     def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:
-        """The rows later: each update `by` so much ("1h", a number, or an expression of its row), or at the time that
-        the expression `until` says, if that is later than its own. UsageError for a negative `by`, as OperatorError
+        """The rows later: each update `by` so much (a number in the unit of times, or an expression of its row; of
+        instants a duration, "1h", which is so many ns), or at the time that the expression `until` says, int64 or
+        timestamp, if that is later than its own. UsageError for a negative `by`, as OperatorError
         where an expression is; TimeRegressionError (as OperatorError) for a row that would be there after the last time
         there is. GraphError in a loop, and for `by` under recovery.
         """
@@ -95,9 +113,13 @@ class Rows:
             return type(self)(later_by(self.stream, by, "delay"), self.schema)
         own = col(TIMES[0])
         if until is not None:
+            found = typed(until, self.stream.schema, "delay").spelled
+            if found not in ("int64", "timestamp"):
+                raise SchemaError(
+                    f"operator 'delay': until={until!r} is {found}; a time must be int64 or timestamp, without nulls: "
+                    f"say .cast(...), .fill_null(...), or keep others apart"
+                )
             later = self._with(TIMES[0], greatest(own, until.cast("int64")))
-            if later.schema != self.stream.schema:
-                raise SchemaError(f"operator 'delay': {until!r} may be null; say .fill_null(...), or keep others apart")
         else:
             span = span_of(by, "", "operator 'delay': by")
             if span < 0:
@@ -124,15 +146,14 @@ class Rows:
 
     def as_schema(self, schema: Schema, name: str = "as_schema") -> Self:
         """The columns that a schema names, be they nullable there or not; null where there is no such column.
-        SchemaError for a column of another kind, or that is not there and cannot be null; as OperatorError, for a null
-        in a column that has none."""
+        SchemaError for a column of another kind, or that is not there and cannot be null; UsageError, of a row, for a
+        null in a column that has none, and for the number that is null there."""
         require_schema(f"operator {name!r}", schema)
         return self if schema == self.schema else type(self)(with_nulls(self.stream, schema, self.depth, name), schema)
 
     def require_same_scope(self, operator: str, other: Rows) -> None:
         """SchemaError if the others are no collection, GraphError if the rows of both are not of one scope."""
-        if not isinstance(other, Rows):
-            raise SchemaError(f"operator {operator!r}: {other!r} is no collection; say .collection() of it")
+        require_collection(operator, other)
         if self.stream.scope is not other.stream.scope:
             raise GraphError(
                 f"operator {operator!r}: rows of {self.stream.scope.describe()} and of "
@@ -156,3 +177,9 @@ class Rows:
     def _with(self, name: str, value: Any) -> Stream:
         """The stream with another value in a column."""
         return computed(self.stream, "select", all_columns(self.stream.schema) | {name: value})
+
+
+def require_collection(operator: str, rows: Any) -> None:
+    """SchemaError for what is no collection."""
+    if not isinstance(rows, Rows):
+        raise SchemaError(f"operator {operator!r}: {rows!r} is no collection; say .collection() of it")

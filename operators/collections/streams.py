@@ -169,6 +169,15 @@ def next_round(stream: Stream, data: Schema, most: int, name: str) -> Stream:
     return later
 
 
+def rows_made(columns: Mapping[str, Any] | Batch, made: Schema, name: str) -> Batch:
+    """The rows that a function made; SchemaError for other columns than it said."""
+    if not isinstance(columns, Batch):
+        return Batch(made, columns)
+    if columns.schema != made:
+        raise SchemaError(f"operator {name!r}: the function made rows of {columns.schema!r}, but said {made!r}")
+    return columns
+
+
 def mapped(
     stream: Stream,
     data: Schema,
@@ -183,8 +192,15 @@ def mapped(
     def apply(batch: Batch) -> Batch:
         heaps = batch.heaps[:count] if data.has_text else ()
         rows = Batch.wrap(data, batch.columns[:count], batch.rows, heaps, batch)
-        of, columns = function(rows)
-        found = columns if isinstance(columns, Batch) and columns.schema == made else Batch(made, columns)
+        given: Any = function(rows)
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            what = f"{len(given)} things" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
+            raise SchemaError(
+                f"operator {name!r}: the function returned {what}; return of, columns: for each row that is made the "
+                f"number of the one that it is made of, and the columns of {made!r}"
+            )
+        of, columns = given
+        found = rows_made(columns, made, name)
         of = np.asarray(of)
         if of.shape != (found.rows,) or (of.dtype.kind not in "iu" and of.size):
             raise SchemaError(
@@ -237,8 +253,7 @@ def later_by(stream: Stream, by: Expression, name: str) -> Stream:
         spans = batch.columns[-1]
         if batch.rows and spans.min() < 0:
             raise UsageError(
-                f"operator {name!r}: a row cannot be there {-spans.min()} before its time, {batch.columns[at][0]} for "
-                f"one; by must be 0 or more"
+                f"operator {name!r}: a row cannot be there {-int(spans.min())} before its time; by must be 0 or more"
             )
         _require_times(batch, at, spans > MAX_TIME - batch.columns[at], spans, name)
         columns = (*batch.columns[:at], batch.columns[at] + spans, *batch.columns[at + 1 : -1])
@@ -291,8 +306,8 @@ def in_rounds(stream: Stream, name: str) -> Stream:
 
 def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
     """Updates with the columns of `data`: the stream's words as they are, null where it has no such column. SchemaError
-    for a column of another kind, or that there is not and cannot be null; as OperatorError, for a number that would be
-    null, and a null that would be a number."""
+    for a column of another kind, or that there is not and cannot be null; UsageError, of a row, for a number that would
+    be null, and a null that would be a number."""
     schema = schema_of_updates(data, depth)
     for column, wanted in zip(data.names, data.kinds, strict=True):
         if column not in stream.schema.positions and not wanted.nullable:
@@ -315,7 +330,7 @@ def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
     def apply(batch: Batch) -> Batch:
         for column in no_longer:
             if batch.nulls(column).any():
-                raise SchemaError(
+                raise UsageError(
                     f"operator {name!r}: column {column!r} is null in a row, and {data.kind(column)} has no null: say "
                     f"with_columns({column}=col({column!r}).fill_null(...)) before, or filter such rows"
                 )
@@ -325,7 +340,7 @@ def with_nulls(stream: Stream, data: Schema, depth: int, name: str) -> Stream:
             if is_null.any():
                 one = batch.filter(is_null)
                 row = {each: one[each].tolist()[0] for each in stream.schema.names if each in data.positions}
-                raise SchemaError(f"operator {name!r}: {as_null(column, kind)}; such a row is {row}")
+                raise UsageError(f"operator {name!r}: {as_null(column, kind)}; such a row is {row}")
         columns = [
             np.repeat(kind.null_word(), batch.rows) if at is None else batch.columns[at]
             for at, kind in zip(found, schema.kinds, strict=True)

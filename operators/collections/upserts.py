@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -57,18 +57,24 @@ GONE = "@gone"
 """Whether the key has no row from then on."""
 
 
+def keys_of(key: Columns, schema: Schema, name: str, others: Container[str | None] = ()) -> tuple[str, ...]:
+    """The columns that are the key. SchemaError if there are none, or if one is not there, or one of the others."""
+    keys = names_of(key, name)
+    if not keys:
+        raise SchemaError(f"operator {name!r}: key= names no column; say key='city', or leave it out")
+    for column in keys:
+        if column not in schema.positions or column in others:
+            raise SchemaError(f"operator {name!r}: {schema.missing(column, 'to be the key')}")
+    return keys
+
+
 def from_upserts(
     made: type[Collection], stream: Stream, key: Columns, time: str | None, deleted: str | None, name: str
 ) -> Arranged:
     """Rows of which each takes the place of the one before of its key, or, where `deleted` is true, says that there is
     none, by key. What is kept of a key is its row."""
-    keys = names_of(key)
-    if not keys:
-        raise SchemaError(f"operator {name!r}: key= names no column; say key='city', or leave it out")
+    keys = keys_of(key, stream.schema, name, (time, deleted))
     values = [each for each in stream.schema.names if each not in (*keys, time, deleted)]
-    for column in keys:
-        if column not in stream.schema.positions or column in (time, deleted):
-            raise SchemaError(f"operator {name!r}: {stream.schema.missing(column, 'to be the key')}")
     data = stream.schema.select((*keys, *values))
     is_gone = lit(False) if deleted is None else col(deleted).fill_null(False)
     wanted = {each: col(each) for each in stream.schema.names if each in data.positions or each == time}

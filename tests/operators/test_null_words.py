@@ -232,3 +232,17 @@ def test_of_a_table_that_is_given() -> None:
         made.send({"k": [1]})
         made.close()
         assert made.rows[0][-1] == NULLS["int64"]
+
+
+@pytest.mark.parametrize("kind", NULLS)
+def test_of_totals_of_a_collections_rows_that_are_chosen(kind: str) -> None:
+    """The operator that computes them was called as nobody had called one; a count needs no value."""
+    rows = pa.table({"k": [1, 2], "v": pa.array([NULLS[kind], 7], kind)})
+
+    def of_some(total: Any) -> Any:
+        chosen = total("v", where=col("k") == 1)
+        return tr.run(lambda s: s.read_arrow(rows).collection().aggregate("k", n=chosen).changes().collect(), workers=1)
+
+    assert sorted(of_some(tr.Count)["n"].to_pylist()) == [0, 1]
+    with raises(OperatorError, "operator 'aggregate'", "stands for null", "leave such rows out"):
+        of_some(Min)

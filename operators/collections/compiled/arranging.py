@@ -190,9 +190,10 @@ def arranging(spine: Spine, entering: Entering, parts: Parts | None) -> Compiled
     if parts is not None:
         state.keys, state.sums = parts.keys, len(summed)
     owners = (spine, *owners, summed, Blocks((state, "block"), (state.rights, "slots")))
-    return Compiled(arrange, state.words, owners, entering.make_room, often_at(spine.depth))
+    return Compiled(arrange, state.words, owners, entering.make_room, often_at(spine.depth, parts is not None))
 
 
-def often_at(depth: int) -> Callable[[int, tuple[int, int, int]], Exception]:
-    """The error for a row that would be there too often at a time of so many coordinates, of which three are told."""
-    return lambda _, operands: too_often(operands[:depth])
+def often_at(depth: int, is_summed: bool = False) -> Callable[[int, tuple[int, int, int]], Exception]:
+    """The error for a row that would be there too often at a time of so many coordinates, of which three are told; or
+    for a key's rows, where they are summed."""
+    return lambda _, operands: too_often(operands[:depth], is_summed)

@@ -1,7 +1,8 @@
 """What operators of collections are given and cannot take, and what they say of it."""
 
-from tokenring.engine import Kind, Schema, UsageError
+from tokenring.engine import Kind, Schema, SchemaError, UsageError
 from tokenring.operators.durations import Span, span_of
+from tokenring.operators.expressions import cure_of_keys
 
 
 def span_back(what: str, value: Span) -> int:
@@ -20,6 +21,15 @@ def became_nullable(before: Schema, after: Schema) -> list[str]:
         for each, kind in zip(before.names, before.kinds, strict=True)
         if each in after.positions and after.kind(each).nullable > kind.nullable and kind.null_is_a_number
     ]
+
+
+def require_one_kind(name: str, key: str, kind: Kind, other: str, other_kind: Kind) -> None:
+    """SchemaError for two columns of other kinds, null or not, by which operator `name` is to join."""
+    if kind.name != other_kind.name:
+        raise SchemaError(
+            f"operator {name!r}: {key!r} is {kind} and {other!r} is {other_kind}; keys are of one kind: "
+            f"{cure_of_keys(kind, other_kind)}"
+        )
 
 
 def as_null(column: str, kind: Kind) -> str:

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 Place = tuple[str, int]
 """Where something failed: ("stage" or "operator", its number in the graph)."""
+_Row = tuple[Place, str, str]
+"""What an operator failed at: where, what it is called, and the row. Why may be said otherwise when the row is taken
+away again, as by a function that counts its calls: of all that was said, the least is told."""
 _MANY = 1_000  # changes, before those are added up that can no longer be told apart
 
 
@@ -35,7 +38,7 @@ class Ledger:
     """Faults of one dataflow, as one worker has them."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[Place, Fault], Counter[int]] = {}
+        self._rows: dict[_Row, tuple[str, Counter[int]]] = {}
         self._keys: dict[Place, dict[str, dict[tuple[int, ...], Fault]]] = {}
         self._added, self._most = 0, _MANY
 
@@ -45,7 +48,10 @@ class Ledger:
             self._added += 1
             place = (change.kind, change.number)
             if change.times:
-                self._rows.setdefault((place, change.fault), Counter())[change.time[0]] += change.times
+                operator, row, error = change.fault
+                said, times = self._rows.get((place, operator, row), (error, Counter()))
+                times[change.time[0]] += change.times
+                self._rows[place, operator, row] = min(said, error), times
             elif change.fault.error or change.fault.row in self._keys.get(place, ()):
                 of_key = self._keys.setdefault(place, {}).setdefault(change.fault.row, {})
                 of_key[tuple(change.time)] = change.fault
@@ -57,12 +63,12 @@ class Ledger:
 
     def forget(self, since: int) -> None:
         """Take what was before a time for what was then."""
-        rows: dict[tuple[Place, Fault], Counter[int]] = {}
-        for of_row, changes in self._rows.items():
+        rows: dict[_Row, tuple[str, Counter[int]]] = {}
+        for of_row, (error, changes) in self._rows.items():
             left = Counter({time: times for time, times in changes.items() if time > since and times})
             left[since] += sum([times for time, times in changes.items() if time <= since])
             if any(left.values()):
-                rows[of_row] = left
+                rows[of_row] = error, left
         keys: dict[Place, dict[str, dict[tuple[int, ...], Fault]]] = {}
         for place, key, said in self._said():
             last = {time[1:]: time for time in sorted(said) if time[0] <= since}  # of each round
@@ -70,12 +76,13 @@ class Ledger:
             if any([fault.error for fault in kept.values()]):
                 keys.setdefault(place, {})[key] = kept
         self._rows, self._keys = rows, keys
-        self._added = sum(map(len, rows.values())) + sum([len(said) for _, _, said in self._said()])
+        self._added = sum([len(times) for _, times in rows.values()]) + sum([len(said) for _, _, said in self._said()])
         self._most = max(_MANY, 2 * self._added)
 
     def changes(self) -> Iterator[Change]:
         """All that is kept."""
-        for (place, fault), times in self._rows.items():
+        for (place, operator, row), (error, times) in self._rows.items():
+            fault = Fault(operator, row, error)
             yield from [Change(*place, fault, [time], count) for time, count in times.items() if count]
         for place, _, said in self._said():
             yield from [Change(*place, fault, list(time), 0) for time, fault in sorted(said.items())]
@@ -86,11 +93,11 @@ class Ledger:
 
     def at(self, time: int, counts: Callable[[Place], bool]) -> Counter[Fault]:
         """How often what is there at a time, which is finished, of the places that count."""
-        chosen = {place for place in {*self._keys, *[place for place, _ in self._rows]} if counts(place)}
+        chosen = {place for place in {*self._keys, *[place for place, *_ in self._rows]} if counts(place)}
         found: Counter[Fault] = Counter()
-        for (place, fault), changes in self._rows.items():
+        for (place, operator, row), (error, changes) in self._rows.items():
             if place in chosen:
-                found[fault] += sum([times for when, times in changes.items() if when <= time])
+                found[Fault(operator, row, error)] += sum([times for when, times in changes.items() if when <= time])
         for place, _, said in self._said():
             if place in chosen:
                 holding = {_said_at(said, time, round_) for _, *round_ in said}

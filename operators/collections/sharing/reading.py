@@ -12,6 +12,7 @@ from tokenring.engine import (
     SchemaError,
     UsageError,
 )
+from tokenring.engine.arguments import is_whole
 from tokenring.operators.collections.updates import Sealed, Spine
 from tokenring.operators.collections.words import Entering, heaps_of
 
@@ -71,7 +72,7 @@ def told(schema: Schema, words: np.ndarray, times: str) -> "pa.Table":
 
 def time_asked(view: str, time: int | None) -> int | None:
     """The time at which a view is to be read; None for the latest. UsageError for what is no integer."""
-    if not isinstance(time, int | np.integer | None):
+    if time is not None and not is_whole(time):
         raise UsageError(f"{view!r} is read at a time, an integer, not {time!r}")
     return None if time is None else int(time)
 

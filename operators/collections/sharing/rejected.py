@@ -118,9 +118,11 @@ class Rejected:
     def lacking(self, view: View, time: int) -> Counter[Fault]:
         """What a view lacks at a time, as any worker failed at it, and how often."""
         found: Counter[Fault] = Counter()
+        whole = Ledger()  # one worker may fail at a row that another one takes away
+        for ledger in (self._own, *self._told.of_others()):
+            whole.add(ledger.changes())
         for stream in [stream for each, stream in self._views if each is view]:
-            for ledger in (self._own, *self._told.of_others()):
-                found.update(ledger.at(time, partial(_comes_of, stream)))
+            found.update(whole.at(time, partial(_comes_of, stream)))
             for operator, imported in self._imports.items():
                 if _comes_of(stream, ("operator", operator)):
                     found.update(imported.lacking(time))

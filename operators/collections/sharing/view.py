@@ -16,7 +16,7 @@ from tokenring.engine import (
     TokenRef,
     did_you_mean,
 )
-from tokenring.engine.arguments import require_function
+from tokenring.engine.arguments import require_function, whole_number
 from tokenring.operators.collections.sharing.faults import Fault
 from tokenring.operators.collections.sharing.reading import latest_of, rows_at, time_asked
 from tokenring.operators.collections.sharing.rejected import Rejected, complaint, table_of
@@ -259,7 +259,8 @@ class View:
 
     def keep_since(self, time: int) -> Kept:
         """Keep what is at `time` and later readable on this worker until it is released: a context manager.
-        ReadTimeError if it is forgotten already."""
+        ReadTimeError if it is forgotten already, UsageError for what is no time."""
+        time = whole_number(f"view {self.name!r}, keep_since", "time", time, 0)
         if time < self.since:
             self.readable(time)
         kept = Kept(time, self._release, self.trace.hold(time))

@@ -18,7 +18,10 @@ def in_order(
     for way in ways:
         require_flags(f"operator {name!r}", largest=way)
     if not order or len(ways) != len(order):
-        raise SchemaError(f"operator {name!r}: {len(order)} columns of order, {len(ways)} ways in which they go")
+        raise SchemaError(
+            f"operator {name!r}: {len(order)} columns of order, {len(ways)} ways in which they go; name one column at "
+            f"least, and say largest= once, or for each"
+        )
     columns: dict[str, Expression] = {}
     for column, way in zip(order, ways, strict=True):
         if column not in schema.positions:

@@ -124,11 +124,13 @@ def columns_folded(
             raise SchemaError(f"operator {name!r}: {result} is of rows that a function chooses; give an expression")
         if isinstance(column, Expression) or where is not None or column in keys:
             value = lit(1) if column is None else col(column) if isinstance(column, str) else column
+            if isinstance(fold, Count) and where is not None:  # whatever the value is: some have none that may be null
+                value, where = lit(1), where & value.is_not_null()
             own = f"@of {result}"
             columns[own] = value if where is None else when(where).then(value)
             fold = replace(fold, column=own, where=None)
         elif column is not None:
-            schema.position(column)
+            _require_there(name, result, schema, column)
             columns[column] = col(column)
         second = getattr(fold, "second", None)
         if isinstance(second, Expression) or second in keys:
@@ -136,10 +138,18 @@ def columns_folded(
             columns[own] = col(second) if isinstance(second, str) else second
             fold = replace(fold, by=own)
         elif second is not None:
-            schema.position(second)
+            _require_there(name, result, schema, second)
             columns[second] = col(second)
         made[result] = fold
     return columns, made
+
+
+def _require_there(name: str, result: str, schema: Schema, column: str) -> None:
+    """SchemaError for a total of a column that is not there."""
+    try:
+        schema.position(column)
+    except SchemaError as error:
+        raise SchemaError(f"operator {name!r}, {result}: {error}") from None
 
 
 def table_of_rows(schema: Schema, keys: int, totals: Mapping[str, Total]) -> np.ndarray:

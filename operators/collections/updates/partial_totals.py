@@ -171,5 +171,5 @@ class Parts:
         target = np.empty((self.keys + 1 + len(updates) - self.data, most), np.int64)
         made = to_parts(np.ascontiguousarray(updates), self.keys, self.data, self.summed, self.kinds, target)
         if made == TOO_OFTEN:
-            raise too_often(target[self.keys + 1 : -1, 0].tolist())
+            raise too_often(target[self.keys + 1 : -1, 0].tolist(), is_summed=True)
         return np.ascontiguousarray(target[:, :made])

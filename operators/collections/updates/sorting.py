@@ -207,12 +207,14 @@ def consolidate(table: Words, target: Words) -> int:
     return consolidate_dealt(dealt, bounds, target)
 
 
-def too_often(time: Sequence[int]) -> MultiplicityOverflowError:
-    """The error for a row that would be there too often, at a time."""
+def too_often(time: Sequence[int], is_summed: bool = False) -> MultiplicityOverflowError:
+    """The error for a row that would be there too often, or, where rows are summed, for a key's, at a time."""
     at = f"at {time[0] if len(time) == 1 else tuple(time)} " if len(time) else ""
+    what = "a row would be there, or be taken away, more often than 2**63 - 1 times"
+    if is_summed:
+        what = "a key has rows too often: they are counted 2**63 - 1 times, summed 2**30, more where numbers are small"
     return MultiplicityOverflowError(
-        f"{at}a row would be there, or be taken away, more often than 2**63 - 1 times; add rows fewer times, and where "
-        f"there are so many, let a column say how many each stands for"
+        f"{at}{what}; add rows fewer times, and where there are so many, let a column say how many each stands for"
     )
 
 

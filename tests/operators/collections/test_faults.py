@@ -20,3 +20,13 @@ def test_a_key_is_there_until_it_is_right_before_all_who_read() -> None:
     assert ledger.at(9, lambda place: place == HERE) == {}
     assert ledger.at(9, lambda place: place == THERE) == {BAD: 1}
     assert not ledger.has_keys(("stage", 3))
+
+
+def test_a_row_may_fail_otherwise_when_it_is_taken_away() -> None:
+    ledger = Ledger()
+    first, last = [Fault("map_batches", "row", f"call {number}") for number in (1, 2)]
+    ledger.add([Change(*HERE, first, [2], 1), Change(*HERE, last, [3], -1)])
+    assert ledger.at(2, lambda place: True) == {first: 1}
+    assert not any(ledger.at(3, lambda place: True).values())
+    ledger.forget(3)
+    assert list(ledger.changes()) == []

@@ -42,6 +42,23 @@ def null_for_4(build: Callable[..., Collection]) -> Callable[..., Collection]:
     return with_null
 
 
+def nan_for_4(build: Callable[..., Collection]) -> Callable[..., Collection]:
+    """The same of floats, and NaN."""
+
+    def nan(value: tr.Expression) -> tr.Expression:
+        return tr.when(value != 4).then(value.cast("float64")).otherwise(float("nan"))
+
+    def with_nan(edges: Collection, *others: Collection) -> Collection:
+        of_edges = edges.with_columns(k=nan(tr.col("k")), v=nan(tr.col("v")))
+        made = build(of_edges, *[other.with_columns(k=nan(tr.col("k"))) for other in others])
+        floats = {name: tr.col(name) for name, kind in made.schema.spec().items() if kind == "float64"}
+        return made.with_columns(
+            **{name: tr.when(each == each).then(each).otherwise(4.0).cast("int64") for name, each in floats.items()}
+        )
+
+    return with_nan
+
+
 def graph_of(edges: Rows) -> networkx.DiGraph:
     return networkx.DiGraph(list(edges))
 
@@ -116,11 +133,14 @@ PROGRAMS: dict[str, tuple[int, Callable[..., Collection], Callable[..., Rows]]] 
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_null_is_a_node_too(name: str) -> None:
-    """It was where edges end, and not where they begin."""
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [(name, null_for_4) for name in PROGRAMS] + [(name, nan_for_4) for name in PROGRAMS if not name.endswith("texts")],
+)
+def test_null_and_nan_are_nodes_too(name: str, other: Callable[..., Callable[..., Collection]]) -> None:
+    """Null was where edges end, and not where they begin; NaN was not where both ends of an edge are."""
     inputs, build, expected = PROGRAMS[name]
-    check(null_for_4(build), expected, inputs, 2, seeds=2)
+    check(other(build), expected, inputs, 2, seeds=2)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -277,7 +277,15 @@ def fed(worker: tr.Worker, feed: Callable[..., None], key: str | None) -> None:
         ),
         (lambda handle: handle.delete({"k": [1], "v": [1]}), "k", ("operator 'fed' output 0", "'v' is too much")),
         (lambda handle: handle.upsert({"k": [1], "v": [1]}, 4), "k", ("operator 'fed' output 0", "rows at 4", "at 5")),
-        (lambda handle: None, "w", ("column 'w'", "columns are v, k")),
+        (lambda handle: handle.delete({"k": [1]}), None, ("CollectionInput", "'delete'", "key=...", ".delete(")),
+        (lambda handle: handle.insert({"k": [1], "v": [1]}), "k", ("UpsertInput", "'insert'", "key=None", ".insert(")),
+        (lambda handle: None, "w", ("operator 'fed'", "column 'w'", "columns are v, k")),
+        (lambda handle: None, "", ("operator 'fed'", "key= names no column", "key='city'")),
+        (
+            lambda handle: handle.update({"k": [1, 2], "v": [1, 1]}, [2**63, 1]),
+            None,
+            ("operator 'fed' output 0", "multiplicities", "to 2**63 - 1"),
+        ),
     ],
 )
 def test_what_cannot_be_fed_is_told_of(feed: Callable[..., None], key: str | None, cure: Fact) -> None:
@@ -454,3 +462,36 @@ def test_a_time_beyond_64_bits_is_refused() -> None:
         handle.close()
 
     tr.execute(program, workers=1)
+
+
+@pytest.mark.parametrize("by_handle", [True, False])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: rows.select("k", q=1.0 / tr.col("f")),
+        lambda rows: rows.select("k", q=tr.col("f").cast("string")),
+        lambda rows: rows.with_columns(q=1 // tr.col("k")),
+    ],
+    ids=["a quotient", "a text", "a row that fails"],
+)
+def test_a_zero_is_taken_away_by_the_other(make: Callable[[tr.Collection], tr.Collection], by_handle: bool) -> None:
+    """They were two for all that stands before the first arrangement."""
+
+    def program(worker: tr.Worker) -> tuple[int, int]:
+        with worker.dataflow() as scope:
+            if by_handle:
+                handle, rows = scope.new_collection(tr.Schema("k", f="float64"))
+            else:
+                handle, stream = scope.new_input(tr.Schema("k times", f="float64"))
+                rows = stream.collection(times="times")
+            view = make(rows).arrange("k").export("made")
+        for time, (zero, times) in enumerate([(-0.0, 1), (0.0, -1)], 1):
+            if by_handle:
+                handle.update({"k": [0], "f": [zero]}, times)
+            else:
+                handle.send({"k": [0], "f": [zero], "times": [times]})
+            handle.advance_to(time)
+            worker.step_while(lambda time=time: view.upper < time)
+        return view.errors().num_rows, view.at().num_rows
+
+    assert tr.execute(program, workers=1) == [(0, 0)]

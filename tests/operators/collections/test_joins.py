@@ -150,6 +150,17 @@ def test_text_that_is_missing_is_null() -> None:
             lambda left, right: left.join(right.select(k=tr.col("k") > 1), "k"),
             ("operator 'join'", "'k' is int64", "'k' is bool", "cast"),
         ),
+        (
+            lambda left, right: left.arrange("k").join(right),
+            ("operator 'join'", "is joined with another", ".arrange(...)", ".collection().join("),
+        ),
+        (lambda left, right: left.join(right, ""), ("operator 'join'", "0 columns of the left", "one at least")),
+        (lambda left, right: left.join(right, "k", suffix=5), ("operator 'join'", "suffix", "'_right'", "not 5")),
+        (lambda left, right: left.arrange("k").join(5), ("operator 'join'", "not with int", ".arrange(...)")),
+        (
+            lambda left, right: left.join(right.select(t=tr.col("k") > 1), {"k": "t"}),
+            ("operator 'join'", "'k' is int64", "'t' is bool", "cast"),
+        ),
     ],
 )
 def test_what_cannot_meet_is_refused_when_it_is_built(wrong: Callable[..., Any], cure: Fact) -> None:

@@ -132,6 +132,19 @@ def test_a_sum_of_rows_that_are_there_very_often_is_right_or_told_of() -> None:
     beyond(build, [[(3, 2**62, 0, 2**2)]], ("told", {"at 0", "at (0"}, {"sum", "times"}))
 
 
+@pytest.mark.parametrize("others", [{}, {"most": tr.Max("f")}], ids=["by parts", "by rows"])
+def test_a_sum_of_floats_is_exact_of_so_many_rows_and_told_of_beyond(others: dict[str, Any]) -> None:
+    """It was told that rows are there more often than 2**63 - 1 times, or to cast the floats to float64."""
+
+    def build(rows: tr.Collection) -> tr.Collection:
+        rows = rows.select("k", f=tr.col("v") / 10)
+        return rows.aggregate("k", "told", s=tr.Sum("f"), **others).select("k", s=tr.col("s"))
+
+    for number in (1, -(2**62), 2**53 - 1):
+        assert run([[(3, number, 0, 2**30)]], build, 1, 0) == [(3, number / 10 * 2**30, 0, 1)]
+    beyond(build, [[(3, 1, 0, 2**33)]], ("told", {"at 0", "at (0"}, "2**30", "a column say how many each stands for"))
+
+
 def test_a_view_of_a_row_that_is_too_often_there() -> None:
     def program(worker: tr.Worker) -> None:
         with worker.dataflow() as scope:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.collections.feed import Feed, as_rows, one_view
 from tests.operators.collections.harness import TIMES, Rows, at, made_up
 from tokenring.engine import COMPLETE
@@ -67,6 +68,15 @@ def test_a_time_that_cannot_be_read_says_which_can() -> None:
     assert "before 3 is forgotten" in late and "keep_since(2)" in late
     assert kept == [2, 1]
     assert "before 6 is forgotten" in after
+
+
+@pytest.mark.parametrize("time", ["x", None, 1.5, True, -1, 2**70])
+def test_nothing_is_kept_since_what_is_no_time(time: Any) -> None:
+    def program(worker: tr.Worker) -> None:
+        one_view(worker)[1].keep_since(time)
+
+    with raises(tr.UsageError, "view 'rows'", "keep_since", "whole number", f"not {time!r}"):
+        tr.execute(program, workers=1)
 
 
 def test_what_is_complete_can_be_read_as_of_its_last_change() -> None:

@@ -274,3 +274,48 @@ def test_who_has_subscribed_hears_of_it_and_goes_on_when_it_is_gone() -> None:
     told, failed = tr.execute(program, workers=1)[0]
     assert failed == [1, 2, 3, 4]  # until (4, 0) is taken away
     assert told == [(0, Rows({(1, 20): 1})), (1, Rows({(3, 50): 1})), (6, Rows({(1, 20): -1}))]
+
+
+LEAST = -(2**63)
+
+
+def round_of_each(rows: tr.Collection) -> tr.Collection:
+    begin = rows.filter(tr.lit(False))
+    return begin.iterate(lambda inner, loop: rows.enter(loop, col("v")).concat(inner).distinct())
+
+
+def otherwise_each_time(rows: tr.Collection) -> tr.Collection:
+    calls = iter(range(1_000))
+
+    def positive(batch: tr.Batch) -> dict[str, Any]:
+        if (batch["v"] < 0).any():
+            raise ValueError(f"call {next(calls)}")
+        return {"k": batch["k"], "v": batch["v"]}
+
+    return rows.map_batches(rows.schema, positive)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: rows.with_columns(v=tr.when(col("v") > 0).then(col("v"))).as_schema(rows.schema),
+        lambda rows: rows.as_schema(tr.Schema(k="int64", v="int64?")),
+        lambda rows: rows.select("k").left_join(rows, "k"),
+        round_of_each,
+        lambda rows: rows.delay(by=col("v")),
+        lambda rows: rows.delay(by=2**62 - 3 + col("v") % 7),
+        otherwise_each_time,
+    ],
+    ids=["a null", "a number that is null", "a pair", "a round", "a span", "a time", "a function"],
+)  # fmt: skip
+def test_what_a_rows_values_are_at_fault_for_is_an_error_until_it_is_removed(
+    make: Callable[[tr.Collection], tr.Collection], workers: int
+) -> None:
+    """It ended the run, or was there for ever where the error was said otherwise when the row was removed."""
+    updates: list[Update] = [(1, 2, 0, 1), (2, LEAST, 1, 1), (2, LEAST, 4, -1)]
+    for parts in read_at_each_time(make, updates, workers):
+        assert [bool(errors) for _, errors in parts] == [False, True, True, True, *[False] * 4]
+        assert [isinstance(rows, str) and "'k': 2" in rows for rows, _ in parts] == [
+            bool(errors) for _, errors in parts
+        ]

@@ -11,6 +11,7 @@ import tokenring as tr
 from tests.errors import Fact, raises
 from tests.operators.collections.harness import TIMES, Rows, at, check, made_up, run
 from tokenring import Collection
+from tokenring.operators.collections import distances, least_labels
 
 
 def repeated(batch: Any) -> Any:
@@ -215,6 +216,10 @@ def test_no_row_is_there_after_the_last_time(by: str, v: int) -> None:
         run([[(1, 2, 3, 0), (1, v, 3, 1)]], later, 1, 0)
 
 
+def edges_of(rows: tr.Collection) -> tr.Collection:
+    return rows.select(src=tr.col("k"), dst=tr.col("v"))
+
+
 def in_loop(rows: tr.Collection, at_round: Any) -> tr.Collection:
     with rows.stream.scope.loop() as loop:
         return rows.enter(loop, at_round).leave(loop)
@@ -235,7 +240,11 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: rows.delay(), ("operator 'delay'", "by=", "until=")),
         (
             lambda rows: rows.delay(until=tr.when(tr.col("v") > 1).then(5)),
-            ("operator 'delay'", "when((v > 1)).then(5)", "null", ".fill_null(...)"),
+            ("operator 'delay'", "when((v > 1)).then(5)", "int64?", ".fill_null(...)"),
+        ),
+        (
+            lambda rows: rows.delay(until=tr.col("v") / 2),
+            ("operator 'delay'", "until=", "float64", "int64 or timestamp", ".cast(...)"),
         ),
         (
             lambda rows: rows.iterate(lambda inner, loop: inner.delay(1)),
@@ -253,6 +262,16 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: rows.arrange("k").export("x", history=-5), ("export 'x'", "history", "0 or more", "-5")),
         (lambda rows: rows.arrange("k").export("x", history="1 day"), ("export 'x'", "history", "'1h'", "'1 day'")),
         (lambda rows: in_loop(rows, -1), ("operator 'enter'", "at_round", "0 or more", "-1")),
+        (lambda rows: rows.top("k", ""), ("operator 'top'", "0 columns of order", "name one column")),
+        (lambda rows: rows.arrange(None), ("operator 'arrange'", "columns are named", "not by None")),
+        (lambda rows: rows.aggregate(tr.col("k")), ("operator 'aggregate'", "columns of collections are named")),
+        (lambda rows: rows.aggregate("k", n=tr.Sum("w")), ("operator 'aggregate', n", "column 'w'", "are k, v")),
+        (lambda rows: rows.aggregate("k", n=tr.ArgMax("v", "w")), ("operator 'aggregate', n", "column 'w'")),
+        (lambda rows: rows.enter(5), ("operator 'enter'", "5 is no loop", "scope.loop()")),
+        (lambda rows: rows.leave(None), ("operator 'leave'", "None is no loop", "scope.loop()")),
+        (lambda rows: distances(edges_of(rows), 5), ("operator 'distances'", "5 is no collection")),
+        (lambda rows: distances(5, rows), ("operator 'distances'", "5 is no collection")),
+        (lambda rows: least_labels(edges_of(rows), 5), ("operator 'least_labels'", "5 is no collection")),
         (lambda rows: in_loop(rows, "v"), ("operator 'enter'", "at_round", "whole number", "'v'")),
         (
             lambda rows: in_loop(rows, tr.col("v").cast("float64")),
@@ -304,8 +323,16 @@ def test_a_null_does_not_become_a_number() -> None:
         (lambda batch: (np.array([0, 7]), {"k": [1, 2]}), ("row 7", "batch of 1")),
         (lambda batch: (np.array([0]), {"k": [1, 2]}), ("2 rows", "int64 (1,)")),
         (lambda batch: (np.array([0]), {"v": [1]}), ("'k' is missing", "'v' is too much")),
+        (lambda batch: None, ("returned a NoneType", "return of, columns", "Schema(k=int64)")),
+        (lambda batch: (np.array([0]), {"k": [1]}, 3), ("returned 3 things", "return of, columns")),
+        (lambda batch: (np.array([0]), batch), ("made rows of Schema(k=int64, v=int64)", "said Schema(k=int64)")),
     ],
 )
 def test_a_function_that_makes_no_rows_is_told_of(function: Callable[..., Any], cure: Fact) -> None:
-    with raises(tr.OperatorError, "operator 'flat_map'", cure):
+    with raises(tr.OperatorError, "operator 'flat_map'", "SchemaError", cure):
         run([[(1, 2, 3, 1)]], lambda rows: rows.flat_map(tr.Schema("k"), function), 1, 0)
+
+
+def test_a_row_is_made_of_each() -> None:
+    with raises(tr.OperatorError, "operator 'map_batches'", "2 rows of 1", "flat_map"):
+        run([[(1, 2, 3, 1)]], lambda rows: rows.map_batches(tr.Schema("k"), lambda batch: {"k": [1, 2]}), 1, 0)
