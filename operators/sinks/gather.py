@@ -44,6 +44,7 @@ def gathered(launch: Callable[[Callable[[Any], None]], object], program: Callabl
     """
     import pyarrow as pa
 
+    # Files: shared memory was as fast (10 M events' rows, of numbers and of text), and its pages cannot leave memory.
     with scratch_folder("gather") as folder:
         launch(partial(_keep_rows, program, str(folder)))
         parts = [opened(file).read_all() for file in sorted(folder.iterdir())]
