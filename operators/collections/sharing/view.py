@@ -170,7 +170,7 @@ class View:
         self._subscriptions: list[Subscription] = []
         self._reader = reader
         self._views = views
-        self._is_over = False
+        self._is_over = self._is_gone = False
 
     @property
     def since(self) -> int:
@@ -305,6 +305,14 @@ class View:
         if self.failure:
             raise DataflowFailedError(self.failure)
 
+    def require_there(self) -> None:
+        """GraphError if it went since it was found."""
+        if self._is_gone:
+            raise GraphError(
+                f"{self.name!r} is gone, since its dataflow {self.dataflow!r} has ended, and nobody read it: import it "
+                f"while that runs"
+            )
+
     def enter(self, importer: Importer) -> None:
         """Another dataflow reads it from now on."""
         self.importers.append(importer)
@@ -322,7 +330,8 @@ class View:
         self._go()
 
     def _go(self) -> None:
-        if self._is_over and not self.importers and not self._kept:
+        if self._is_over and not (self._is_gone or self.importers or self._kept):
+            self._is_gone = True
             self.trace.leave(self._reader)
             self._views.remove(self)
             self._rejected.forget(self)

@@ -16,6 +16,7 @@ from tests.operators.collections.feed import Feed, Update, as_rows, one_view, ro
 from tests.operators.collections.harness import TIMES, UPDATE, Rows, at, made_up
 from tests.operators.collections.test_collections import joined, total, totals, without_values
 from tokenring.engine import COMPLETE
+from tokenring.operators.collections.sharing import Views
 
 IMPORTED: dict[str, tuple[Callable[[tr.Arranged, tr.Collection], tr.Collection], Callable[[Rows, Rows], Rows]]] = {
     "rows": (lambda shared, own: shared.collection(), lambda rows, own: rows),
@@ -261,6 +262,23 @@ def test_an_arrangement_goes_when_its_dataflow_has_ended_and_nobody_reads() -> N
         return at(rows_of(late), 10)
 
     assert tr.execute(program, workers=1) == [{(2, 6): 1}]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_goes_while_its_importer_is_declared_is_refused(kept: bool) -> None:
+    def program(worker: tr.Worker) -> None:
+        feed, view = one_view(worker)
+        with worker.dataflow("second") as scope:
+            scope.import_arrangement("rows").collection().changes().collect()
+            feed.go_to(9)
+            feed.handle.close()
+            worker.step_while(lambda: bool(list(worker.kept(Views))))
+            if kept:
+                view.keep_since(view.since).release()
+        worker.run()
+
+    with raises(tr.GraphError, "'rows'", "'base'", "has ended", "while that runs"):
+        tr.execute(program, workers=1)
 
 
 def test_those_who_import_what_is_cancelled_come_to_an_end() -> None:
