@@ -55,8 +55,8 @@ class _Choosing:
 
     def chosen(self) -> int | None:
         """The time, once it is known, and finished here too. OSError if it is not known yet, or the asker is gone;
-        DataflowFailedError if there will be none."""
-        self._view.require_sound()
+        DataflowFailedError if there will be none, GraphError if workers might answer of different views."""
+        self._views.require_current(self._view)
         if not self._has_told:
             self._tell()
             return None

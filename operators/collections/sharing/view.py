@@ -82,9 +82,15 @@ class Views:
         self._failed: dict[str, tuple[str, str]] = {}  # that are gone: of which dataflow, and what to say
 
     def require_new(self, name: str) -> None:
-        """GraphError if there is one of the name."""
-        if name in self._named:
+        """GraphError if there is one of the name, unless its dataflow has ended, and no other imports it."""
+        if name in self._named and not self._named[name].gives_way:
             raise GraphError(f"an arrangement is exported as {name!r} already; export this one by another name")
+
+    def require_current(self, view: "View") -> None:
+        """GraphError if another has taken its name; DataflowFailedError if its dataflow has failed."""
+        view.require_sound()
+        if self._named.get(view.name, view) is not view:
+            raise GraphError(f"{view.name!r} was removed, and is exported by another dataflow now; ask again")
 
     def add(self, view: "View") -> None:
         """Let it be found."""
@@ -305,6 +311,11 @@ class View:
         if self.failure:
             raise DataflowFailedError(self.failure)
 
+    @property
+    def gives_way(self) -> bool:
+        """Whether another may have the name, though somebody may still keep the past readable."""
+        return self._is_over and not self.importers
+
     def require_there(self) -> None:
         """GraphError if it went since it was found."""
         if self._is_gone:
@@ -330,7 +341,7 @@ class View:
         self._go()
 
     def _go(self) -> None:
-        if self._is_over and not (self._is_gone or self.importers or self._kept):
+        if self.gives_way and not (self._is_gone or self._kept):
             self._is_gone = True
             self.trace.leave(self._reader)
             self._views.remove(self)
