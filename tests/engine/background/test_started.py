@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import time
@@ -12,6 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -289,6 +291,16 @@ def test_a_thread_that_waits_hears_that_the_block_was_left() -> None:
             1 / 0  # noqa: B018
         with raises(tr.UsageError, "the group has ended"):
             waiting.result()
+
+
+@pytest.mark.parametrize("error", [ValueError("closed"), OSError(errno.EBADF, "Bad file descriptor")], ids=repr)
+def test_so_does_one_that_looks_just_then(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of the two it is depends on whether it was to wait before that was closed, or is about to."""
+    with suppress(ZeroDivisionError), tr.start(serve, 1) as group:
+        1 / 0  # noqa: B018
+    monkeypatch.setattr(group._group._selector, "select", Mock(side_effect=error))
+    with raises(tr.UsageError, "the group has ended"):
+        group._group.poll(0)
 
 
 @pytest.mark.parametrize("first", [0, 1])
