@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -173,12 +174,21 @@ def test_what_is_no_name_time_or_key_is_refused() -> None:
             ({"key": 2**70}, (str(2**70), "column 'k'", "int64")),
             ({"key": float("nan")}, ("nan", "int64", "column 'k'")),
             ({"key": True}, ("True", "int64")),
+            ({"key": "\ud800"}, (repr("\ud800"), "key")),
+            ({"view": "\ud800"}, (repr("\ud800"), "text")),
+            ({"time": -1}, ("'rows'", "0 or more", "-1")),
+            ({"timeout_s": "x"}, ("timeout_s", "seconds", "'x'")),
+            ({"timeout_s": None}, ("timeout_s", "seconds", "None")),
         ):
             with raises(tr.UsageError, *facts):
                 group.query(**{"view": "rows", "timeout_s": WATCHDOG_S, **asked})
-        for name in (b"n", 5):
-            with raises(tr.UsageError, repr(name), "text", "not empty"):
-                group.install(by_value, name, WATCHDOG_S)  # type: ignore[arg-type]
+        for name in (b"n", 5, "\ud800"):
+            for ask in (partial(group.install, by_value), group.remove):
+                with raises(tr.UsageError, repr(name), "text", "not empty"):
+                    ask(name, WATCHDOG_S)  # type: ignore[arg-type]
+        for worker in (None, "0", 1.0):
+            with raises(tr.UsageError, "worker", repr(worker), "whole number"):
+                group.end_worker(worker, timeout_s=WATCHDOG_S)  # type: ignore[arg-type]
         group.stop()
 
 
