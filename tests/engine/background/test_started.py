@@ -86,12 +86,14 @@ def serve_until(worker: tr.Worker, steps: int) -> None:
 def serve_times(worker: tr.Worker) -> None:
     """Rows by their times and by their texts, one of which is null."""
     with worker.dataflow("times") as scope:
-        changes, rows = scope.new_collection(tr.Schema("n", at="timestamp?", word="string?"), "rows")
+        changes, rows = scope.new_collection(tr.Schema("n", at="timestamp?", word="string?", raw="bytes"), "rows")
         rows.arrange("at").export("by at")
         rows.arrange("word").export("by word")
+        rows.arrange("raw").export("by raw")
     if worker.index == 0:
         words = [None, "null", "a, b"]
-        changes.insert({"n": [1, 2, 3], "at": ["2024-01-01T00:00:00", None, "2025-01-01T00:00:00"], "word": words})
+        at = ["2024-01-01T00:00:00", None, "2025-01-01T00:00:00"]
+        changes.insert({"n": [1, 2, 3], "at": at, "word": words, "raw": [b"\xff", b"a", b""]})
     changes.advance_to(1)
     while not worker.stopping:
         worker.step_or_park(0.01)
@@ -111,7 +113,12 @@ def test_a_view_is_asked_for_a_time_as_it_is_written_elsewhere() -> None:
             assert group.query("by at", key=nothing, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [2]
         for key, row in (("[null]", 1), ("null", 2), ('["null"]', 2), ('["a, b"]', 3)):  # on the command line
             assert group.query("by word", key=_key_in(key), timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [row], key
-        for key, facts in (("noon", ("'noon'", "column 'at'", "time")), (b"noon", ("b'noon'", "key", "a time"))):
+        for key, row in ((b"\xff", 1), (b"a", 2), ("a", 2), (b"", 3)):
+            assert group.query("by raw", key=key, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [row], key
+        for key, facts in (
+            ("noon", ("'noon'", "column 'at'", "time")), (b"noon", ("b'noon'", "timestamp", "column 'at'")),
+            (object, ("class 'object'", "key", "a time")),
+        ):  # fmt: skip
             with raises(tr.TokenRingError, *facts):
                 group.query("by at", key=key, timeout_s=WATCHDOG_S)
         group.stop()
