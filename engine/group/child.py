@@ -75,7 +75,7 @@ def live(
         value = program(worker)
         if worker.failure is not None:
             refuse_step(worker)
-        worker.agreement.finish()
+        worker.assent.finish()
         worker.run()
         _tell(pipe, index, "result", value)
         status = 0

@@ -170,7 +170,10 @@ class Group:
         """Wait until a worker has written something or has ended, or until a signal has come, and see to it."""
         try:
             come = self._selector.select(limit_s)
-        except ValueError:  # another thread has left the block, and closed it
+        except (ValueError, OSError):  # another thread has left the block, and closed it
+            with self._lock:
+                if self.processes:
+                    raise
             come = []
         with self._lock:
             for key, _ in come if self.processes else []:

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from tokenring.engine.errors import ConfigError
 from tokenring.engine.group.frames import MessageReader
+from tokenring.engine.group.threads import await_imports
 
 TAKEN = 256
 """As an exit status, which goes to 255: somebody else in this process has waited for it, and has it."""
@@ -62,6 +63,7 @@ def fork(body: Callable[[int], NoReturn], others: list[Process]) -> Process:
     """A new process that runs `body(the writing end of its pipe)` and has none of the others' descriptors."""
     read_end, write_end = os.pipe()
     try:
+        await_imports()  # just before it, since other threads go on
         pid = os.fork()
     except OSError:
         os.close(read_end)

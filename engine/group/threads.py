@@ -8,6 +8,7 @@ hand over their rows.
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from types import FunctionType
@@ -15,6 +16,7 @@ from typing import Any, NoReturn
 
 from tokenring.engine.errors import UsageError
 
+_NEEDED, _PAUSE_S = ("pyarrow", "tokenring"), 0.001
 _ALLOWED = 1  # faulthandler's, which waits for a time-out
 _POLARS, _INSIDE = "polars", "polars."
 _POLARS_POOL = ("polars-", "async-executor", "tokio-rt-worker")
@@ -99,6 +101,20 @@ def _names_of_others() -> list[str]:
     return others
 
 
+def await_imports() -> None:
+    """Wait while other threads import what workers may: one that is forked meanwhile has the lock of that import, but
+    not the thread, and would wait for ever when it imports the same. Whole programs are not waited for: the import of
+    one may wait for this very run."""
+    while _others_import():
+        time.sleep(_PAUSE_S)
+
+
+def _others_import() -> bool:
+    locks: dict[str, Any] = getattr(sys.modules["importlib._bootstrap"], "_module_locks", {})
+    held = [lock() for name, lock in [*locks.items()] if name.startswith(_NEEDED)]
+    return any(lock is not None and lock.owner not in (None, threading.get_ident()) for lock in held)
+
+
 def warn_of_threads() -> None:
     """Warn if other threads are here just after a fork: a library that needs them may hang in the workers for ever.
 
@@ -111,9 +127,10 @@ def warn_of_threads() -> None:
         own = file.read().strip()
     pythons = threading.active_count() - 1
     unnamed = max(0, others.count(own) - pythons - _ALLOWED)
-    arrow = sys.modules.get("pyarrow")
-    if arrow is not None:
-        unnamed = max(0, unnamed - arrow.cpu_count() - arrow.io_thread_count())
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa  # which waits for a thread that does so just now
+
+        unnamed = max(0, unnamed - pa.cpu_count() - pa.io_thread_count())
     named = sorted({name for name in others if name != own and not name.startswith(_known_names())})
     pythons -= sum(map(_is_known, threading.enumerate()))
     count = pythons + unnamed + sum([name in named for name in others])

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from tokenring.engine.arguments import is_text
 from tokenring.engine.ask import Group, Request, requested, sound
 from tokenring.engine.errors import UsageError, WorkerError
 from tokenring.engine.install.code import Code
@@ -25,8 +26,6 @@ def install(
     of an operator does, or the name is taken (DataflowFailedError: by one that has failed, and is to be removed first);
     WorkerError if the workers do not come to it in time.
     """
-    if not isinstance(name, str) or not name:
-        raise UsageError(f"a dataflow is installed under a name, which is text and not empty; {name!r} is none")
     with _asked(group, "install", {"code": list(code), "name": name}, timeout_s, meanwhile) as (request, answers):
         return _why_unsaved(request, timeout_s) if any(["is_saved" in answer for answer in answers]) else ""
 
@@ -43,6 +42,10 @@ def remove(group: Group, name: str, timeout_s: float = 5.0, meanwhile: Callable[
 def _asked(
     group: Group, kind: str, question: dict[str, object], timeout_s: float, meanwhile: Callable[[], None]
 ) -> Iterator[tuple[Request, list[dict[str, Any]]]]:
+    if not (is_text(question["name"]) and question["name"]):
+        raise UsageError(
+            f"a dataflow is installed under a name, which is text and not empty; {question['name']!r} is none"
+        )
     with requested(group, kind, question, meanwhile) as request:
         yield request, sound(request.answers(timeout_s, unless_error=True))
 

@@ -17,6 +17,8 @@ class Installed:
         self.numbered: dict[int, Dataflow] = {}
         self.codes: dict[str, Code] = {}
         """What declares each, by its name."""
+        self.last_removed: Dataflow | None = None
+        """Which may be there still."""
         self._numbers = 0
 
     @property
@@ -34,7 +36,7 @@ class Installed:
 
     def remove(self, name: str) -> Dataflow:
         """One is to go."""
-        dataflow = self.named.pop(name)
+        self.last_removed = dataflow = self.named.pop(name)
         self.numbered = {number: one for number, one in self.numbered.items() if one is not dataflow}
         return dataflow
 

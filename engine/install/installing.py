@@ -102,6 +102,9 @@ class Installing(_Named):
         there = self.installed.named.get(self.name)
         if there is not None and not there.done:
             raise UsageError(f"a dataflow is installed as {self.name!r} already; remove it, or give another name")
+        gone = self.installed.last_removed
+        if gone is not None and gone.instance.name == self.name and not gone.done:
+            raise UsageError(f"dataflow {self.name!r} is just being removed: install it once that is done")
         of_installed = [dataflow.instance for dataflow in self.installed.numbered.values()]
         if self.name in [one.name for one in self.worker.dataflows.running if one not in of_installed]:
             raise UsageError(f"dataflow {self.name!r} is the program's own; give another name")

@@ -124,15 +124,10 @@ class Agreement:
         """The group has the first so many workers from now on."""
         self.peers = self._everybody = range(workers)
 
-    def finish(self, how_far: int = HAS_RETURNED) -> None:
+    def finish(self, how_far: int) -> None:
         """Say that the program has returned, so that nobody waits for this worker any more, or is in `Worker.run`; or,
         by 0, that it declares something all the same."""
         poke(self._address(self._me) + 8 * WORKER_FINISHED, how_far)  # SYNC counted-wait: release
-
-    @property
-    def finished(self) -> int:
-        """What was said so; 0: that the program goes on."""
-        return int(self._line(self._me)[WORKER_FINISHED])
 
     def _line(self, worker: int) -> np.ndarray:
         return self._segment.words[self._segment.layout.worker(worker) :]

@@ -11,7 +11,7 @@ from time import monotonic_ns
 from typing import Protocol
 
 from tokenring.engine.running import Schedule
-from tokenring.engine.worker.agreement import Agreement
+from tokenring.engine.worker.agreement import HAS_RETURNED, Agreement
 from tokenring.shm.memory import WORKER_DECISION, WORKER_VOTE, Segment, peek, poke
 
 _LOOK_NS = 500_000
@@ -40,6 +40,8 @@ class Assent:
         """The number of what this worker has promised to do, if the others do; 0: nothing."""
         self.is_acting = False
         """Whether it is doing that."""
+        self.finished = 0
+        """How far the program is (`Agreement.finish`), which no peer sees while something is promised or done."""
         self._me = me
         self._peers = range(segment.layout.workers)
         self._lines = [segment.address(segment.layout.worker(peer)) for peer in self._peers]
@@ -49,7 +51,6 @@ class Assent:
         self._still: Callable[[], bool] = lambda: True
         self._until_ns = self._look_ns = 0
         self._is_abandoned = False
-        self._finished = 0
 
     def ask_only(self, workers: int) -> None:
         """The group has the first so many workers from now on."""
@@ -68,10 +69,8 @@ class Assent:
         """Call `act` after a step, if all promise to."""
         self.promised, self._act, self._look_ns = number, act, 0
         self._worker.settle_after_steps(True)
-        agreement = self._worker.agreement
-        self._finished = agreement.finished
-        if self._finished:
-            agreement.finish(0)
+        if self.finished:
+            self._worker.agreement.finish(0)
         self._vote(number, True)
 
     def refuse(self, number: int) -> None:
@@ -99,8 +98,14 @@ class Assent:
             self.is_acting = True
             act()
             self.is_acting = False
-        if self._finished:
-            self._worker.agreement.finish(self._finished)
+        if self.finished:
+            self._worker.agreement.finish(self.finished)
+
+    def finish(self, how_far: int = HAS_RETURNED) -> None:
+        """Say how far the program is: see `Agreement.finish`."""
+        self.finished = how_far
+        if not (self.promised or self.is_acting):
+            self._worker.agreement.finish(how_far)
 
     def decided(self, number: int) -> bool | None:
         """Whether it is to be done; None if nobody knows yet."""

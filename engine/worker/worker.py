@@ -276,13 +276,13 @@ class Worker:
         for handle in self.inputs:
             handle.close()
         self.parting.may_end = True
-        finished = self.agreement.finished
-        self.agreement.finish(max(finished, IS_IN_RUN))
+        finished = self.assent.finished
+        self.assent.finish(max(finished, IS_IN_RUN))
         # Whoever is due still learns that its frontiers are complete.
         while not self.complete or self.schedule.due or self.dataflows.finished or self.assent.promised:
             self.step_or_park()
         self.parting.may_end = False
-        self.agreement.finish(finished)
+        self.assent.finish(finished)
 
     @property
     def stopping(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,13 @@ from tokenring.operators.collections.refused import no_method, require_one_kind,
 from tokenring.operators.collections.saved import exported
 from tokenring.operators.collections.sharing import Rejected, View, Views, exporting
 from tokenring.operators.collections.streams import schema_of_updates, schema_of_words, with_texts
-from tokenring.operators.collections.totals import table_of_rows, totals_of
+from tokenring.operators.collections.totals import said_of, table_of_rows, totals_of
 from tokenring.operators.collections.trace import Trace
 from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
 from tokenring.operators.durations import Span
 from tokenring.operators.folds import require_other_names
+from tokenring.operators.folds.own import OfFunctions
 from tokenring.operators.migrate import made_again
 from tokenring.operators.time import require_integer_times
 
@@ -114,8 +115,7 @@ class Arranged:
         totals = totals_of(name, self.schema, folds)
         table = table_of_rows(self.schema, len(self.keys), totals)
         kinds = {each: str(total.kind) for each, total in totals.items()}
-        by_functions = [(each, total.by_functions) for each, total in totals.items() if total.by_functions is not None]
-        called = [f"{fold.functions.name} ({each})" for each, fold in by_functions]
+        called = {each: total.by_functions for each, total in totals.items() if total.by_functions is not None}
         return self._reduced(name, TOTALS, kinds, totals=table, called=called)
 
     def each(self, name: str = "distinct") -> Arranged:
@@ -188,17 +188,18 @@ class Arranged:
 
     def _reduced(
         self, name: str, what: int, values: Mapping[str, str], most: int = 0, totals: np.ndarray = NO_TOTALS,
-        called: Sequence[str] = (),
-    ) -> Arranged:
-        """Of each key's rows others, of these kinds: see Reduction; called: see KeyFaults."""
+        called: Mapping[str, OfFunctions] = {},
+    ) -> Arranged:  # fmt: skip
+        """Of each key's rows others, of these kinds: see Reduction. called: the totals that functions make."""
         data = Schema.of({each: str(self.schema.kind(each)) for each in self.keys} | dict(values))
         trace = Trace(len(self.keys), len(data), self.trace.depth)
         taken = self.by_key
         builder = taken.sealed.operator(name, Notify.IF_TOKEN)
-        made_again(taken.sealed.scope, name, data, what, most, totals.tolist())
+        made_again(taken.sealed.scope, name, data, what, most, said_of(totals), *called.values())
         builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))
-        faults = KeyFaults(name, self.schema.select(self.keys), sealed, called)
+        words = [f"{fold.functions.name} ({each})" for each, fold in called.items()]
+        faults = KeyFaults(name, self.schema.select(self.keys), sealed, words)
         build_reducing(builder, taken.trace, trace, reduction, faults)
         return Arranged(sealed, data, self.keys, trace, self._made)

@@ -196,6 +196,7 @@ class _Importing:
     ) -> Callable[[OutputPort, OutputPort, OutputPort], None]:
         """Its constructor."""
         trace, view = self._trace, self._view
+        view.require_there()
         context.when_stopped(WhenStopped.FOLLOWS)
         there = [batch_of(self._schema, words) for words in trace.begin()]
         lacking = view.lacking(trace.least)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from tokenring.engine import UsageError, WorkerError
+from tokenring.engine.arguments import whole_number
 from tokenring.engine.ask import Group, requested, state_of
 from tokenring.operators.leaving.answering import PROGRESS
 
@@ -32,6 +33,7 @@ def end_worker(
     Raises UsageError, and the group goes on with the worker, if it cannot be ended; WorkerError if the workers do not
     come to it in time, or no step is done for so long.
     """
+    worker = whole_number("end_worker", "worker", worker, 0)
     question = {"worker": worker, "plan": plan, "timeout_s": timeout_s}
     with requested(group, "end", question | {"only_checks": True}, meanwhile) as request:  # before anything moves
         _sound(request.answers(timeout_s, unless_error=True))

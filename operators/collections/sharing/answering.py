@@ -55,8 +55,8 @@ class _Choosing:
 
     def chosen(self) -> int | None:
         """The time, once it is known, and finished here too. OSError if it is not known yet, or the asker is gone;
-        DataflowFailedError if there will be none."""
-        self._view.require_sound()
+        DataflowFailedError if there will be none, GraphError if workers might answer of different views."""
+        self._views.require_current(self._view)
         if not self._has_told:
             self._tell()
             return None
@@ -248,6 +248,10 @@ def _key_of(view: View, told: list[Any]) -> tuple[Any, ...]:
 
 def _value_of(view: View, name: str, value: Any) -> Any:
     kind = view.schema.kind(name)
+    if isinstance(value, dict):  # bytes, which JSON has not
+        value = bytes.fromhex(value["hex"])
+        if kind.family != "bytes":
+            raise _no_value(view, name, value)
     if value == "null" and kind.nullable and not kind.is_text:
         return None
     if not isinstance(value, str) or kind.family in ("string", "date", "decimal"):  # columns take dates as text
@@ -263,4 +267,9 @@ def _value_of(view: View, name: str, value: Any) -> Any:
             raise ValueError
         return float(value) if kind.is_float else int(value)
     except (ValueError, KeyError):
-        raise SchemaError(f"{value!r} is no {kind}, as column {name!r} of the key of {view.name!r} has them") from None
+        raise _no_value(view, name, value) from None
+
+
+def _no_value(view: View, name: str, value: Any) -> SchemaError:
+    kind = view.schema.kind(name)
+    return SchemaError(f"{value!r} is no {kind}, as column {name!r} of the key of {view.name!r} has them")

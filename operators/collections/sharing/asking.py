@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 
 from tokenring.engine import COMPLETE, ReadTimeError, UsageError, WorkerError
+from tokenring.engine.arguments import is_text
 from tokenring.engine.ask import Group, requested, said, sound, write_whole
 from tokenring.operators.collections.sharing.answering import TIME
 from tokenring.operators.collections.sharing.reading import Answer, time_asked
@@ -177,9 +178,9 @@ def _time_for_all(view: str, answers: list[dict[str, Any]], time: int | None) ->
 
 
 def _question(view: str, key: Sequence[Any] | None) -> dict[str, Any]:
-    """What is asked of a view; its key as JSON has it, and as text what it has not, which the view's kinds say how to
-    read."""
-    if not isinstance(view, str):
+    """What is asked of a view; its key as JSON has it, and as text (of bytes: hex digits) what it has not, which the
+    view's kinds say how to read."""
+    if not is_text(view):
         raise UsageError(f"a view is asked for by its name, which is text, not {view!r}")
     return {"view": view, "key": None if key is None else list(map(_value_told, key))}
 
@@ -190,6 +191,8 @@ def _value_told(value: Any) -> Any:
     is_beyond_json = isinstance(value, int | float) and not (-(2**63) <= value < 2**64)  # NaN too, which is null there
     if is_beyond_json or isinstance(value, Decimal | date | np.datetime64):
         return str(value)
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, int | float) or is_text(value):
         return value
-    raise UsageError(f"{value!r} is nothing to ask for as a key: give text, a number, a bool, a time or None")
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    raise UsageError(f"{value!r} is nothing to ask for as a key: give text, bytes, a number, a bool, a time or None")

@@ -71,9 +71,9 @@ def told(schema: Schema, words: np.ndarray, times: str) -> "pa.Table":
 
 
 def time_asked(view: str, time: int | None) -> int | None:
-    """The time at which a view is to be read; None for the latest. UsageError for what is no integer."""
-    if time is not None and not is_whole(time):
-        raise UsageError(f"{view!r} is read at a time, an integer, not {time!r}")
+    """The time at which a view is to be read; None for the latest. UsageError for what is no time."""
+    if time is not None and not (is_whole(time) and time >= 0):
+        raise UsageError(f"{view!r} is read at a time, an integer, 0 or more, not {time!r}")
     return None if time is None else int(time)
 
 

@@ -82,9 +82,15 @@ class Views:
         self._failed: dict[str, tuple[str, str]] = {}  # that are gone: of which dataflow, and what to say
 
     def require_new(self, name: str) -> None:
-        """GraphError if there is one of the name."""
-        if name in self._named:
+        """GraphError if there is one of the name, unless its dataflow has ended, and no other imports it."""
+        if name in self._named and not self._named[name].gives_way:
             raise GraphError(f"an arrangement is exported as {name!r} already; export this one by another name")
+
+    def require_current(self, view: "View") -> None:
+        """GraphError if another has taken its name; DataflowFailedError if its dataflow has failed."""
+        view.require_sound()
+        if self._named.get(view.name, view) is not view:
+            raise GraphError(f"{view.name!r} was removed, and is exported by another dataflow now; ask again")
 
     def add(self, view: "View") -> None:
         """Let it be found."""
@@ -170,7 +176,7 @@ class View:
         self._subscriptions: list[Subscription] = []
         self._reader = reader
         self._views = views
-        self._is_over = False
+        self._is_over = self._is_gone = False
 
     @property
     def since(self) -> int:
@@ -305,6 +311,19 @@ class View:
         if self.failure:
             raise DataflowFailedError(self.failure)
 
+    @property
+    def gives_way(self) -> bool:
+        """Whether another may have the name, though somebody may still keep the past readable."""
+        return self._is_over and not self.importers
+
+    def require_there(self) -> None:
+        """GraphError if it went since it was found."""
+        if self._is_gone:
+            raise GraphError(
+                f"{self.name!r} is gone, since its dataflow {self.dataflow!r} has ended, and nobody read it: import it "
+                f"while that runs"
+            )
+
     def enter(self, importer: Importer) -> None:
         """Another dataflow reads it from now on."""
         self.importers.append(importer)
@@ -322,7 +341,8 @@ class View:
         self._go()
 
     def _go(self) -> None:
-        if self._is_over and not self.importers and not self._kept:
+        if self.gives_way and not (self._is_gone or self._kept):
+            self._is_gone = True
             self.trace.leave(self._reader)
             self._views.remove(self)
             self._rejected.forget(self)

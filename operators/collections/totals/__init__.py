@@ -8,6 +8,7 @@ with later(__name__):
     from tokenring.operators.collections.totals.planning import (
         columns_folded,
         require_columns,
+        said_of,
         table_of_rows,
         tables_of_parts,
         totals_of,
@@ -18,6 +19,7 @@ __all__ = [
     "in_order",
     "means_of",
     "require_columns",
+    "said_of",
     "table_of_rows",
     "tables_of_parts",
     "totals_of",

@@ -164,6 +164,15 @@ def table_of_rows(schema: Schema, keys: int, totals: Mapping[str, Total]) -> np.
     return _table(rules)
 
 
+def said_of(totals: np.ndarray) -> list[list[int]]:
+    """The words of such a table without where functions lie in this process."""
+    said = totals.copy()
+    rules = TotalRule.of_table(said)
+    for address in ("init", "update", "combine", "finalize"):
+        rules[address] = 0
+    return said.tolist()
+
+
 def _rule(operation: int, column: int, present: int, no_value: int) -> TotalRule:
     rule = TotalRule()
     rule.operation, rule.column, rule.present, rule.no_value = operation, column, present, no_value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import time
@@ -10,8 +11,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -83,12 +86,14 @@ def serve_until(worker: tr.Worker, steps: int) -> None:
 def serve_times(worker: tr.Worker) -> None:
     """Rows by their times and by their texts, one of which is null."""
     with worker.dataflow("times") as scope:
-        changes, rows = scope.new_collection(tr.Schema("n", at="timestamp?", word="string?"), "rows")
+        changes, rows = scope.new_collection(tr.Schema("n", at="timestamp?", word="string?", raw="bytes"), "rows")
         rows.arrange("at").export("by at")
         rows.arrange("word").export("by word")
+        rows.arrange("raw").export("by raw")
     if worker.index == 0:
         words = [None, "null", "a, b"]
-        changes.insert({"n": [1, 2, 3], "at": ["2024-01-01T00:00:00", None, "2025-01-01T00:00:00"], "word": words})
+        at = ["2024-01-01T00:00:00", None, "2025-01-01T00:00:00"]
+        changes.insert({"n": [1, 2, 3], "at": at, "word": words, "raw": [b"\xff", b"a", b""]})
     changes.advance_to(1)
     while not worker.stopping:
         worker.step_or_park(0.01)
@@ -108,7 +113,12 @@ def test_a_view_is_asked_for_a_time_as_it_is_written_elsewhere() -> None:
             assert group.query("by at", key=nothing, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [2]
         for key, row in (("[null]", 1), ("null", 2), ('["null"]', 2), ('["a, b"]', 3)):  # on the command line
             assert group.query("by word", key=_key_in(key), timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [row], key
-        for key, facts in (("noon", ("'noon'", "column 'at'", "time")), (b"noon", ("b'noon'", "key", "a time"))):
+        for key, row in ((b"\xff", 1), (b"a", 2), ("a", 2), (b"", 3)):
+            assert group.query("by raw", key=key, timeout_s=WATCHDOG_S).rows["n"].to_pylist() == [row], key
+        for key, facts in (
+            ("noon", ("'noon'", "column 'at'", "time")), (b"noon", ("b'noon'", "timestamp", "column 'at'")),
+            (object, ("class 'object'", "key", "a time")),
+        ):  # fmt: skip
             with raises(tr.TokenRingError, *facts):
                 group.query("by at", key=key, timeout_s=WATCHDOG_S)
         group.stop()
@@ -171,12 +181,21 @@ def test_what_is_no_name_time_or_key_is_refused() -> None:
             ({"key": 2**70}, (str(2**70), "column 'k'", "int64")),
             ({"key": float("nan")}, ("nan", "int64", "column 'k'")),
             ({"key": True}, ("True", "int64")),
+            ({"key": "\ud800"}, (repr("\ud800"), "key")),
+            ({"view": "\ud800"}, (repr("\ud800"), "text")),
+            ({"time": -1}, ("'rows'", "0 or more", "-1")),
+            ({"timeout_s": "x"}, ("timeout_s", "seconds", "'x'")),
+            ({"timeout_s": None}, ("timeout_s", "seconds", "None")),
         ):
             with raises(tr.UsageError, *facts):
                 group.query(**{"view": "rows", "timeout_s": WATCHDOG_S, **asked})
-        for name in (b"n", 5):
-            with raises(tr.UsageError, repr(name), "text", "not empty"):
-                group.install(by_value, name, WATCHDOG_S)  # type: ignore[arg-type]
+        for name in (b"n", 5, "\ud800"):
+            for ask in (partial(group.install, by_value), group.remove):
+                with raises(tr.UsageError, repr(name), "text", "not empty"):
+                    ask(name, WATCHDOG_S)  # type: ignore[arg-type]
+        for worker in (None, "0", 1.0):
+            with raises(tr.UsageError, "worker", repr(worker), "whole number"):
+                group.end_worker(worker, timeout_s=WATCHDOG_S)  # type: ignore[arg-type]
         group.stop()
 
 
@@ -289,6 +308,16 @@ def test_a_thread_that_waits_hears_that_the_block_was_left() -> None:
             1 / 0  # noqa: B018
         with raises(tr.UsageError, "the group has ended"):
             waiting.result()
+
+
+@pytest.mark.parametrize("error", [ValueError("closed"), OSError(errno.EBADF, "Bad file descriptor")], ids=repr)
+def test_so_does_one_that_looks_just_then(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of the two it is depends on whether it was to wait before that was closed, or is about to."""
+    with suppress(ZeroDivisionError), tr.start(serve, 1) as group:
+        1 / 0  # noqa: B018
+    monkeypatch.setattr(group._group._selector, "select", Mock(side_effect=error))
+    with raises(tr.UsageError, "the group has ended"):
+        group._group.poll(0)
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -236,6 +236,19 @@ def test_other_threads_at_a_fork_are_told_of() -> None:
             time.sleep(0.01)
 
 
+def test_a_library_that_another_thread_imports_is_waited_for(tmp_path: Path) -> None:
+    """Its threads are asked for, and a worker that is forked meanwhile would wait for that import for ever."""
+    (tmp_path / "pyarrow.py").write_text("import time\ntime.sleep(1)\ncpu_count = io_thread_count = lambda: 0\n")
+    program = (
+        "import sys, threading, time\nfrom tokenring.engine import execute\n"
+        "threading.Thread(target=__import__, args=['pyarrow']).start()\n"
+        "while 'pyarrow' not in sys.modules: time.sleep(0.001)\n"
+        "print(execute(lambda worker: __import__('pyarrow').cpu_count(), workers=1))"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    assert subprocess.check_output([sys.executable, "-c", program], timeout=20, env=environment) == b"[0]\n"
+
+
 def failing_not(worker: Worker) -> None:
     """Nothing to do."""
 

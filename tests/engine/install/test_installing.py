@@ -14,9 +14,9 @@ import pytest
 
 from tests.errors import raises
 from tests.imports import ROOT
-from tokenring.engine import UsageError
+from tokenring.engine import UsageError, Worker, execute
 from tokenring.engine.ask import Group, group_of, requested
-from tokenring.engine.install import code_of, install, remove
+from tokenring.engine.install import Installed, Installing, code_of, install, install_here, remove
 
 WATCHDOG_S = 60
 PROGRAMS = """
@@ -184,6 +184,20 @@ def test_they_come_between_what_programs_declare(file: Path) -> None:
         for _ in range(20):
             install(group, code, "one", WATCHDOG_S)
             remove(group, "one", WATCHDOG_S)
+
+
+def test_the_name_of_one_that_is_being_removed_is_not_the_programs_own(file: Path, tmp_path: Path) -> None:
+    def program(worker: Worker) -> None:
+        code = code_of(f"{file}:one")
+        install_here(worker, "one", code)
+        going = worker.kept(Installed).remove("one")
+        with raises(UsageError, "'one'", "being removed", "once that is done"):
+            Installing(worker, tmp_path, {"name": "one", "code": list(code)})
+        going.cancel()
+        worker.step_while(lambda: not going.done)
+        Installing(worker, tmp_path, {"name": "one", "code": list(code)})
+
+    execute(program, workers=1)
 
 
 def test_all_have_to_declare_the_same(file: Path) -> None:

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tokenring.engine.worker.agreement import HAS_RETURNED, IS_IN_RUN
 from tokenring.engine.worker.assent import Assent
 from tokenring.shm.memory.layout import Layout
 from tokenring.shm.memory.segment import Segment
@@ -14,8 +15,7 @@ from tokenring.shm.memory.segment import Segment
 class _Agreement:
     """Of a worker whose program has returned, or has not: it must not be finished while it has promised."""
 
-    def __init__(self, is_finished: bool) -> None:
-        self.finished = int(is_finished)
+    finished = 0
 
     def finish(self, how_far: int) -> None:
         self.finished = how_far
@@ -24,9 +24,9 @@ class _Agreement:
 class _Worker:
     """One that votes and looks when the test says so."""
 
-    def __init__(self, segment: Segment, index: int, is_finished: bool) -> None:
+    def __init__(self, segment: Segment, index: int) -> None:
         self.schedule = self
-        self.agreement = _Agreement(is_finished)
+        self.agreement = _Agreement()
         self.complete = False
         self.is_settling = False
         self.done: set[int] = set()
@@ -48,13 +48,15 @@ def _play(seed: int) -> None:
     chosen = random.Random(seed)
     segment = Segment.create(Layout(chosen.randint(1, 4), 64, 256))
     segment.unlink()
-    workers = [_Worker(segment, index, chosen.random() < 0.3) for index in range(segment.layout.workers)]
+    workers = [_Worker(segment, index) for index in range(segment.layout.workers)]
     first, asked = workers[0], 0
     for _ in range(chosen.randint(20, 120)):
         worker = chosen.choice(workers)
         action = chosen.random()
         if action < 0.4:
             worker.settle()
+        elif action < 0.42:
+            worker.assent.finish(chosen.choice([0, IS_IN_RUN, HAS_RETURNED]))
         elif worker is first:
             if all(first.done <= each.done for each in workers) and not worker.assent.promised:  # to do it is to wait
                 asked += 1  # until all do: so no worker is behind what was decided
@@ -73,6 +75,7 @@ def _play(seed: int) -> None:
     first.assent.abandon(first.assent.promised)
     for worker in workers:
         worker.settle()
+        assert worker.agreement.finished == worker.assent.finished
     assert not any(worker.assent.promised or worker.is_settling for worker in workers), "somebody waits for ever"
     for number in range(1, asked + 1):
         who = [number in worker.done for worker in workers]
@@ -93,7 +96,7 @@ def test_some_of_it_is_done() -> None:
     """All who see it promise: it is done by all, once each has looked."""
     segment = Segment.create(Layout(3, 64, 256))
     segment.unlink()
-    workers = [_Worker(segment, index, False) for index in range(3)]
+    workers = [_Worker(segment, index) for index in range(3)]
     done = []
     workers[0].assent.propose(lambda: done.append(0))
     for index in (1, 2):

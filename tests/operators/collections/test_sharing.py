@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import tokenring as tr
@@ -16,6 +18,8 @@ from tests.operators.collections.feed import Feed, Update, as_rows, one_view, ro
 from tests.operators.collections.harness import TIMES, UPDATE, Rows, at, made_up
 from tests.operators.collections.test_collections import joined, total, totals, without_values
 from tokenring.engine import COMPLETE
+from tokenring.operators.collections.sharing import Views
+from tokenring.operators.collections.sharing.answering import Query
 
 IMPORTED: dict[str, tuple[Callable[[tr.Arranged, tr.Collection], tr.Collection], Callable[[Rows, Rows], Rows]]] = {
     "rows": (lambda shared, own: shared.collection(), lambda rows, own: rows),
@@ -261,6 +265,39 @@ def test_an_arrangement_goes_when_its_dataflow_has_ended_and_nobody_reads() -> N
         return at(rows_of(late), 10)
 
     assert tr.execute(program, workers=1) == [{(2, 6): 1}]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_goes_while_its_importer_is_declared_is_refused(kept: bool) -> None:
+    def program(worker: tr.Worker) -> None:
+        feed, view = one_view(worker)
+        with worker.dataflow("second") as scope:
+            scope.import_arrangement("rows").collection().changes().collect()
+            feed.go_to(9)
+            feed.handle.close()
+            worker.step_while(lambda: bool(list(worker.kept(Views))))
+            if kept:
+                view.keep_since(view.since).release()
+        worker.run()
+
+    with raises(tr.GraphError, "'rows'", "'base'", "has ended", "while that runs"):
+        tr.execute(program, workers=1)
+
+
+def test_a_name_is_free_once_its_dataflow_has_ended_and_who_asked_before_is_told(tmp_path: Path) -> None:
+    def program(worker: tr.Worker) -> Any:
+        feed, view = one_view(worker)
+        asked = Query(worker, tmp_path, {"view": "rows", "key": None})
+        feed.handle.close()
+        worker.step_while(lambda: view.upper < COMPLETE)
+        with worker.dataflow("again") as scope:
+            again = scope.new_collection(tr.Schema("k"))[1].arrange("k").export("rows")
+        asked.look()
+        assert worker.view("rows") is again
+        return pa.ipc.open_file(tmp_path / "0.arrow").schema.metadata[b"error"]
+
+    (error,) = tr.execute(program, workers=1)
+    assert b"'rows' was removed" in error and b"ask again" in error
 
 
 def test_those_who_import_what_is_cancelled_come_to_an_end() -> None:

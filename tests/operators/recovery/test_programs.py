@@ -22,13 +22,16 @@ from tests.operators.recovery.test_instants import KEYS, ROW, Row, rows_of, sour
 from tests.operators.recovery.worlds import Declare, Job, Rows
 from tokenring.engine import Batch, RecoveryError, Schema, Stream
 from tokenring.operators import (
+    ApproxQuantile,
     Count,
     Max,
     Session,
     Sliding,
+    StdDev,
     Sum,
     Table,
     Tumbling,
+    Variance,
     aggregate,
     average_of_last,
     col,
@@ -469,6 +472,8 @@ def of_all_kinds(scope: Any, results: Path) -> None:
         kept = collection(select(some, "at", "k", "v", x=when(col("v") > 9).then("a").otherwise(col("k"))), time="at")
         kept.reduce("k", lambda rows, times: {"n": [rows.rows]}, Schema("n")).changes()
         kept.aggregate("x", total=Sum("v")).changes()
+        for total in (ApproxQuantile("v", 0.5), Variance("v"), StdDev("v")):
+            kept.aggregate("k", x=total).changes()
         kept.iterate(lambda rows, loop: rows.filter(col("v") > 3).distinct()).changes()
 
 
