@@ -56,6 +56,7 @@ class DeltaTable:
                 )
         for column in self.partition_by:
             schema.position(column)
+        self._require_partitions(self.partition_by)
         if {*self.partition_by} == {*schema.names}:
             raise UsageError(
                 f"operator {operator!r}: partition_by= names all columns, and what Delta tables are partitioned by is "
@@ -75,6 +76,7 @@ class DeltaTable:
         while (found := self._answered()) is None:
             pass
         self._require_columns({name: (kind, nullable) for name, kind, nullable in found["columns"]})
+        self._require_partitions(found["partition_by"])
         if self.partition_by and self.partition_by != found["partition_by"]:
             there = ", ".join(found["partition_by"]) or "no column"
             raise UsageError(
@@ -82,6 +84,14 @@ class DeltaTable:
                 f"partition_by= out, or choose another table"
             )
         return int(found["version"])
+
+    def _require_partitions(self, columns: Sequence[str]) -> None:
+        for column in columns:
+            if column in self._schema.positions and self._schema.kind(column).family == "bytes":
+                raise SchemaError(
+                    f"operator {self._operator!r}: column {column!r} is bytes, and of one that a table is partitioned "
+                    f"by deltalake reads others than it has written: partition the table by another column"
+                )
 
     def _require_columns(self, there: dict[str, tuple[str, bool]]) -> None:
         what = f"operator {self._operator!r}: Delta table {self.uri} is there"

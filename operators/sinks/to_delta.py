@@ -68,9 +68,10 @@ def to_delta(
 
     Memory: 65,536 rows, and of worker 0's process what deltalake takes; until the commit the rows are on the disk,
     hidden beside the folder (of a URI, in the folder for temporary files; under recovery, in the job's). GraphError in
-    a loop; SchemaError for uint64, and for columns that the table lacks or has of another type; OperatorError, naming
-    sink and table, for what deltalake raises, for times with a fraction of a microsecond, and for empty texts in
-    `partition_by` (a table that was partitioned before has null for them).
+    a loop; SchemaError for uint64, for columns that the table lacks or has of another type, and for bytes that it is
+    partitioned by, which deltalake reads back as others; OperatorError, naming sink and table, for what deltalake
+    raises, for times with a fraction of a microsecond, and for empty texts in `partition_by` (a table that was
+    partitioned before has null for them).
     """
     saving: Saving | None = saving_of(stream.scope)
     finished = checked_commit(commit, name, saving is not None)

@@ -188,6 +188,18 @@ def test_a_table_is_partitioned_as_it_is_said_when_it_is_made(tmp_path: Path) ->
     assert not files_of(tmp_path / "other")
 
 
+def test_a_table_is_partitioned_by_no_bytes(tmp_path: Path) -> None:
+    """deltalake reads b"a" back as b"\\u0061"."""
+    schema = Schema(key="bytes?", number="int64")
+    with raises(SchemaError, "to_delta", "column 'key'", "bytes", "another column"):
+        write(schema, tmp_path / "it", partition_by=["key"])
+    assert not list(tmp_path.iterdir())
+    make(tmp_path / "it", ("key", "binary", True), ("number", "long", True), partition_by="key")
+    with raises(SchemaError, "to_delta", "column 'key'", "bytes", "another column"):
+        write(schema, tmp_path / "it", {"key": [b"a"], "number": [1]})
+    assert not files_of(tmp_path / "it")
+
+
 def test_a_table_that_is_there_may_have_more_columns_in_another_order(tmp_path: Path) -> None:
     folder = tmp_path / "it"
     make(folder, ("made", "integer", True), ("b", "string", True), ("a", "long", False), ("t", "timestamp_ntz", True))
