@@ -183,8 +183,26 @@ def test_a_table_is_partitioned_as_it_is_said_when_it_is_made(tmp_path: Path) ->
         write(schema, tmp_path / "other", partition_by=["nummer"])
     with raises(UsageError, "to_delta", "partition_by=", "all columns"):
         write(schema, tmp_path / "other", partition_by=["number", "key"])
-    with raises(OperatorError, "to_delta", "column 'key'", "empty text", "null"):
-        write(schema, tmp_path / "other", {"key": ["a", "", None], "number": [1, 2, 3]}, partition_by=["key"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong", "facts"),
+    [
+        ("string?", ["a", None], "", ("empty text", "null", "filter")),
+        ("string?", ["a" * 251], "a" * 252, ("252 characters", "255 bytes", "another column")),
+        ("string?", ["é" * 41], "é" * 42, ("42 characters", "255 bytes", "another column")),
+        ("float64?", [1e249, -0.5, float("nan"), float("inf")], 1e300, ("301 characters", "another column")),
+        ("decimal(9, 2)?", ["-3.00", "0.25", None], "-0.25", ("-0.25", "fraction", '.cast("string")')),
+    ],
+)  # fmt: skip
+def test_values_that_no_table_is_partitioned_by(
+    tmp_path: Path, kind: str, right: list[Any], wrong: Any, facts: tuple[Fact, ...]
+) -> None:
+    schema = Schema(key=kind, number="int64")
+    write(schema, tmp_path / "it", {"key": right, "number": range(len(right))}, partition_by=["key"])
+    assert sum(rows_in(tmp_path / "it", "number").values()) == len(right)
+    with raises(OperatorError, "to_delta", "column 'key'", *facts):
+        write(schema, tmp_path / "other", {"key": [wrong], "number": [1]}, partition_by=["key"])
     assert not files_of(tmp_path / "other")
 
 
