@@ -96,8 +96,9 @@ def _rows(dataframe: DataFrame, time: str, schema: pa.Schema) -> Iterator[Rows]:
 
     first = 0
     yield Rows(pa.RecordBatch.from_pylist([], schema), placed(0), 0)
-    column = dataframe[f"`{time.replace('`', '``')}`"]
-    streams = dataframe.sort(column).mapInArrow(as_streams, "rows binary")
+    # mapInArrow fails at names with a dot or a backtick, and at those that differ in case only.
+    plain = dataframe.toDF(*[f"c{number}" for number in range(len(schema))])
+    streams = plain.sort(f"c{schema.get_field_index(time)}").mapInArrow(as_streams, "rows binary")
     for (octets,) in streams.toLocalIterator(prefetchPartitions=True):
         for batch in pa.ipc.open_stream(octets):
             # Instants come in the session's zone, which is no part of them.
