@@ -90,6 +90,10 @@ def test_columns_of_any_names(resident: ResidentSpark, tmp_path: Path) -> None:
         ),
         ("decimals", {}, ("'price'", "decimal128(30, 2)", "cast it in Spark", "--engine pyarrow")),
         ("days", {}, ("'at' is date", "cast it to timestamp in Spark")),
+        ("one name", {}, ("two columns are called 'at'", "(toDF)")),
+        ("months", {}, ("column 'pause'", "YearMonthIntervalType", "cast it in Spark", "--engine pyarrow")),
+        ("months and days", {}, ("printSchema() shows which", "interval", "cast it in Spark", "--engine pyarrow")),
+        ("a stream", {}, ("streaming", "session.read in place of readStream", "foreachBatch")),
         ("equal ids", {"time": "art"}, ("'art'", "did you mean 'at'")),
     ],
 )  # fmt: skip
@@ -97,7 +101,7 @@ def test_what_cannot_be_staged_is_named_and_leaves_nothing(
     resident: ResidentSpark, tmp_path: Path, make: str, more: dict[str, Any], facts: tuple[str, ...]
 ) -> None:
     told = staged(resident, tmp_path / "orders", make, **more)
-    assert told.startswith("SchemaError: ")
+    assert told.startswith("SchemaError: " if make != "a stream" else "UsageError: ")
     assert all(fact in told for fact in facts), told
     assert list(tmp_path.iterdir()) == []
 
