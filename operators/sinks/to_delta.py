@@ -53,7 +53,7 @@ def to_delta(
     stream: Stream,
     table: str | Path,
     *,
-    partition_by: Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
     storage_options: Mapping[str, str] | None = None,
     commit: Commit = "snapshot",
     name: str = "to_delta",

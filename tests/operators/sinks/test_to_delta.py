@@ -174,12 +174,13 @@ def test_a_table_is_partitioned_as_it_is_said_when_it_is_made(tmp_path: Path) ->
     schema, folder = Schema(key="string?", number="int64"), tmp_path / "it"
     write(schema, folder, {"key": ["a", "b", None], "number": [1, 2, 3]}, partition_by=["key"])
     write(schema, folder, {"key": ["a"], "number": [4]})  # by what it is
+    write(schema, folder, partition_by="key key")  # words of a text are names, as elsewhere
     found = Counter(path.parent.name for path in files_of(folder))
     assert found == {"key=a": 2, "key=b": 1, "key=__HIVE_DEFAULT_PARTITION__": 1}
     assert rows_in(folder, "number") == Counter([(1,), (2,), (3,), (4,)])
     with raises(UsageError, "to_delta", str(folder), "partitioned by key", "partition_by="):
         write(schema, folder, {"key": ["a"], "number": [5]}, partition_by=["number"])
-    with raises(SchemaError, "nummer", "'number'"):
+    with raises(SchemaError, "to_delta", "partition_by=", "nummer", "'number'"):
         write(schema, tmp_path / "other", partition_by=["nummer"])
     with raises(UsageError, "to_delta", "partition_by=", "all columns"):
         write(schema, tmp_path / "other", partition_by=["number", "key"])
@@ -259,6 +260,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with raises(UsageError, "to_delta", str(tmp_path / "file"), "cannot write"):
         write(NUMBER, tmp_path / "file" / "it", {"number": [1]})
+    with raises(OperatorError, "to_delta", "/proc: No such file"):
+        write(NUMBER, "/proc/it", {"number": [1]})
     with raises(OperatorError, "to_delta", str(tmp_path / "file"), "choose a folder"):
         write(NUMBER, tmp_path / "file", {"number": [1]})
 
@@ -315,6 +318,21 @@ REFUSED: dict[str, tuple[type[UsageError], Callable[[Any, Path], Any], tuple[Fac
         SchemaError,
         lambda scope, path: rows(Schema(id="uint64"))(scope).to_delta(path, name="mine"),
         ("mine", "'id'", "uint64", '.cast("int64")'),
+    ),
+    "no columns": (
+        SchemaError,
+        lambda scope, path: rows(NUMBER)(scope).to_delta(path, partition_by=5),
+        ("to_delta", "partition_by=", "not by 5"),
+    ),
+    "options that are none": (
+        UsageError,
+        lambda scope, path: rows(NUMBER)(scope).to_delta(path, storage_options="secret"),
+        ("to_delta", "storage_options=", "no mapping, but str"),
+    ),
+    "an option that is no text": (
+        UsageError,
+        lambda scope, path: rows(NUMBER)(scope).to_delta(path, storage_options={"port": 5}),
+        ("to_delta", "storage_options=", "'port' is given as int"),
     ),
     "no path": (UsageError, lambda scope, path: rows(NUMBER)(scope).to_delta(7), ("to_delta", "a folder", "not 7")),
 }
