@@ -19,8 +19,8 @@ def as_integer(value: Any) -> int:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number, Python's or numpy's: no bool."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    """Whether it is a whole number, Python's or numpy's: no bool, and no difference of times, a kind of numpy's."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def whole_number(who: str, argument: str, value: Any, least: int | None = 1, most: int = 2**62 - 1) -> int:

@@ -23,7 +23,19 @@ MAX_SEED = (1 << 63) - 1
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d*)?\])?|spark://\S+")
 
 
-@click.command()
+class _OnceEach(click.Command):
+    """A command of whose options click would otherwise keep the last, where one is given twice."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for option in self.params:
+            if isinstance(option, click.Option) and not (option.multiple or option.is_flag) and given.count(option) > 1:
+                how = f"{option.opts[0]} {option.make_metavar(ctx)}"
+                raise OptionError(f"{option.opts[0]} is given twice: give it once, as {how}")
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_OnceEach)
 @click.option("--out", required=True, metavar="DIR", type=PathOption(), help="Folder to stage into; appears whole.")
 @click.option("--events", type=click.IntRange(1, MAX_EVENTS), metavar="N", help="How many events to generate.")
 @click.option("--rate", type=click.IntRange(1, MAX_RATE), metavar="EVENTS_PER_S",

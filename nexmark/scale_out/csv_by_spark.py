@@ -61,7 +61,7 @@ def read_csv_by_spark(session: SparkSession, paths: Sequence[str], told: Sequenc
     rows = rows.withColumn(_FILE, input_file_name())
     kinds = {field.name: field.dataType.simpleString() for field in found}
     misfit = when(col(_LINE).isNotNull(), struct(_FILE, _LINE))
-    lossy = [most(_is_lossy(_column(name), kind)).alias(str(at)) for at, (name, kind) in enumerate(kinds.items())]
+    lossy = [most(_is_lossy(called(name), kind)).alias(str(at)) for at, (name, kind) in enumerate(kinds.items())]
     try:
         first, *are_lossy = rows.agg(most(misfit).alias("misfit"), *lossy).collect()[0]
     except (PySparkException, Py4JJavaError) as error:
@@ -79,7 +79,7 @@ def read_csv_by_spark(session: SparkSession, paths: Sequence[str], told: Sequenc
         )
     return rows.select(
         [
-            (coalesce(_column(name), lit("")) if kind == "string" or is_lossy else _column(name).cast(kind)).alias(name)
+            (coalesce(called(name), lit("")) if kind == "string" or is_lossy else called(name).cast(kind)).alias(name)
             for (name, kind), is_lossy in zip(kinds.items(), are_lossy, strict=True)
         ]
     )
@@ -108,5 +108,6 @@ def _is_lossy(values: Column, kind: str) -> Column:
     return is_lossy | values.rlike(f"^{CODE.pattern}") if kind in _NUMBERS else is_lossy
 
 
-def _column(name: str) -> Column:
+def called(name: str) -> Column:
+    """The column that is called so, also with dots and backticks."""
     return col(f"`{name.replace('`', '``')}`")

@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tokenring.engine import UsageError
-from tokenring.nexmark.scale_out.csv_by_spark import read_csv_by_spark
+from tokenring.nexmark.scale_out.csv_by_spark import called, read_csv_by_spark
 from tokenring.nexmark.spark.jobs import ProgressReporter, spark_job, what_went_wrong
 from tokenring.spark import stage
 from tokenring.tools.errors import InputError
@@ -28,7 +28,7 @@ def main(session: SparkSession, arguments: dict[str, Any], progress: ProgressRep
             options = {"mode": "FAILFAST"} if arguments["format"] == "json" else {}
             rows = session.read.format(arguments["format"]).load(arguments["paths"], **options)
         if arguments["columns"]:
-            rows = rows.select([f"`{name}`" for name in arguments["columns"]])
+            rows = rows.select([called(name) for name in arguments["columns"]])
     except InputError as error:
         return {"input_error": str(error)}
     except (PySparkException, Py4JJavaError) as error:

@@ -172,9 +172,9 @@ class Expression(Node):
 
     def round(self, digits: int = 0) -> "Expression":
         """A decimal with so many digits behind the point, or as it is if it has no more; halves go away from zero."""
-        if isinstance(digits, bool) or not isinstance(digits, int) or digits < 0:
+        if not is_whole(digits) or digits < 0:
             raise SchemaError(f"round is to a number of digits behind the point, 0 or more, not {digits!r}")
-        return Expression("round", (self,), digits)
+        return Expression("round", (self,), int(digits))
 
     def truncate(self, width: Span) -> "Expression":
         """The greatest multiple of `width` ("1h", a timedelta, or ns, for timestamps) up to this; the kind stays."""

@@ -91,12 +91,14 @@ class Mechanism(ABC):
         times: tuple[str, ...],
         each_time: bool = False,
         compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
+        other_times: bool = False,
     ) -> tuple[Stream, ...]:
         """An operator without inputs, as `Scope.source` has it, with an Outlet in place of each token: by `constructor`
         in Python, as the library's sources are, or by `compiled(context, outlets)` in the worker's inner loop, with a
         row of CompiledOutlets each. `times` names each output's column of rows' own times, "" where these say nothing;
-        `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not. GraphError
-        where one time is let in at a time, for one in Python whose rows have times of their own."""
+        `each_time`: each distinct one is sent as a message of its own, though the mechanism needs it not.
+        `other_times`: it sends at later times than 0 that no column has. GraphError where one time is let in at a time,
+        for one in Python whose rows have times of their own."""
 
     @abstractmethod
     def new_input(self, scope: Scope, schema: Schema, time: str, name: str = "input") -> tuple[InputHandle, Stream]:

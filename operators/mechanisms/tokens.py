@@ -108,6 +108,7 @@ class Tokens(Mechanism):
         times: tuple[str, ...],
         each_time: bool = False,
         compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
+        other_times: bool = False,
     ) -> tuple[Stream, ...]:
         """See Mechanism. Where one time is let in after another, the rows at hand have one time, and are one message.
         """

@@ -83,6 +83,7 @@ class Watermarks(Mechanism):
         times: tuple[str, ...],
         each_time: bool = False,
         compiled: Callable[[OperatorContext, np.ndarray], Compiled] | None = None,
+        other_times: bool = False,
     ) -> tuple[Stream, ...]:
         """See Mechanism."""
         require_one_form(name, constructor, compiled)
@@ -112,7 +113,7 @@ class Watermarks(Mechanism):
                 return constructor(context, *[MarkOutlet(f"{context!r}", *of_one) for of_one in outlets])
 
             streams = scope.source(name, schemas, construct)
-        if any(times):
+        if any(times) or other_times:
             self._rows_have_times(streams[0])
         for stream, each in zip(streams, marks, strict=True):
             self._marks[scope, stream.source] = each

@@ -15,6 +15,8 @@ from urllib.request import url2pathname
 import orjson
 
 from tokenring.engine import OperatorError, Schema, SchemaError, UsageError, did_you_mean
+from tokenring.engine.arguments import is_text
+from tokenring.engine.columns import names_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,11 +41,16 @@ class DeltaTable:
     """A table, and the process that appends to it while one does."""
 
     def __init__(
-        self, table: str | Path, schema: Schema, operator: str, partition_by: Sequence[str], options: Mapping[str, str]
+        self,
+        table: str | Path,
+        schema: Schema,
+        operator: str,
+        partition_by: str | Sequence[str],
+        options: Mapping[str, str],
     ) -> None:
         self.uri, self.is_local = _located(table, operator)
         self._schema, self._operator = schema, operator
-        self.partition_by, self._options = list(partition_by), dict(options)
+        self._options = _checked(options, operator)
         self._process: subprocess.Popen[bytes] | None = None
         self._answer: IO[bytes]
         self._asked: tuple[str, dict[str, Any]]
@@ -54,8 +61,13 @@ class DeltaTable:
                     f'operator {operator!r}: column {column!r} is {kind}, which Delta tables lack: say .cast("int64"), '
                     f"or leave it out"
                 )
-        for column in self.partition_by:
-            schema.position(column)
+        try:
+            self.partition_by = list(dict.fromkeys(names_of(partition_by)))
+            for column in self.partition_by:
+                schema.position(column)
+        except SchemaError as error:
+            raise SchemaError(f"operator {operator!r}: partition_by=: {error}") from None
+        self._require_partitions(self.partition_by)
         if {*self.partition_by} == {*schema.names}:
             raise UsageError(
                 f"operator {operator!r}: partition_by= names all columns, and what Delta tables are partitioned by is "
@@ -75,6 +87,7 @@ class DeltaTable:
         while (found := self._answered()) is None:
             pass
         self._require_columns({name: (kind, nullable) for name, kind, nullable in found["columns"]})
+        self._require_partitions(found["partition_by"])
         if self.partition_by and self.partition_by != found["partition_by"]:
             there = ", ".join(found["partition_by"]) or "no column"
             raise UsageError(
@@ -82,6 +95,14 @@ class DeltaTable:
                 f"partition_by= out, or choose another table"
             )
         return int(found["version"])
+
+    def _require_partitions(self, columns: Sequence[str]) -> None:
+        for column in columns:
+            if column in self._schema.positions and self._schema.kind(column).family == "bytes":
+                raise SchemaError(
+                    f"operator {self._operator!r}: column {column!r} is bytes, and of one that a table is partitioned "
+                    f"by deltalake reads others than it has written: partition the table by another column"
+                )
 
     def _require_columns(self, there: dict[str, tuple[str, bool]]) -> None:
         what = f"operator {self._operator!r}: Delta table {self.uri} is there"
@@ -191,6 +212,17 @@ def _ended(status: int, before: int) -> str:
         return f"its process ended with status {status}"
     also = f", and {before} before it were" if before else ""
     return f"its process was killed by {signal.Signals(-status).name}{also}"
+
+
+def _checked(options: Mapping[str, str], operator: str) -> dict[str, str]:
+    """storage_options; UsageError, which tells no values, as they may be secrets, for those that are not of texts."""
+    what = f"operator {operator!r}: storage_options= maps texts to texts, as {{'aws_region': 'eu-north-1'}}"
+    if not isinstance(options, Mapping):
+        raise UsageError(f"{what}; it is no mapping, but {type(options).__name__}")
+    for name, value in options.items():
+        if not is_text(name) or not is_text(value):
+            raise UsageError(f"{what}; {name!r} is given as {type(value).__name__}")
+    return dict(options)
 
 
 def _located(table: str | Path, operator: str) -> tuple[str, bool]:

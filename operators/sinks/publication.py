@@ -99,8 +99,8 @@ def write_parts(stream: Stream, target: Path, name: str, writer: Callable[[Path,
         remove_leftovers(target)
         context.when_stopped(WhenStopped.ENDS)
         path = hidden(target, context.worker_index)
-        keep(path, made=False)
         with refused_to(name, context.worker_index, beside, _NOTHING_SHOWN):
+            keep(path, made=False)
             part = writer(path, schema)
         seen: Time = 0
         is_whole = False

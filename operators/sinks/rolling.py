@@ -8,7 +8,7 @@ whoever stands behind it sees by its frontier how far the folder goes.
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Literal
@@ -31,7 +31,7 @@ from tokenring.engine import (
     UsageError,
     WhenStopped,
 )
-from tokenring.engine.arguments import folder_at
+from tokenring.engine.arguments import folder_at, is_whole
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.recovery import refused_to
@@ -143,9 +143,9 @@ def roll_files(
         raise UsageError(f"{what} is a Roll, such as roll=Roll('1h'), not {roll!r}")
     every = nanoseconds_of(roll.every, what) if isinstance(roll.every, str) else roll.every
     limits = (every, roll.rows, roll.bytes)
-    are_whole = all([isinstance(limit, int) and not isinstance(limit, bool) for limit in limits])
-    if not are_whole or min(limits) < 0 or not any(limits):
+    if not all(map(is_whole, limits)) or min(limits) < 0 or not any(limits):
         raise UsageError(f"{what} needs every=, rows= or bytes= as whole numbers above 0, or every='1h', not {roll}")
+    every, roll = int(every), replace(roll, rows=int(roll.rows), bytes=int(roll.bytes))
     if roll.time is not None:
         position_of(what, stream.schema, roll.time)
     elif every:

@@ -7,8 +7,10 @@ there is not committed again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 from urllib.parse import quote
 
 from tokenring.engine import (
@@ -43,13 +45,15 @@ from tokenring.operators.sinks.publication import (
 _LOOK_NS = 20_000_000
 """Between two looks whether a commit is done."""
 _ROWS_AT_ONCE = 1 << 16
+_LONGEST_NAME = 255
+"""Of a file, in bytes."""
 
 
 def to_delta(
     stream: Stream,
     table: str | Path,
     *,
-    partition_by: Sequence[str] = (),
+    partition_by: str | Sequence[str] = (),
     storage_options: Mapping[str, str] | None = None,
     commit: Commit = "snapshot",
     name: str = "to_delta",
@@ -68,9 +72,11 @@ def to_delta(
 
     Memory: 65,536 rows, and of worker 0's process what deltalake takes; until the commit the rows are on the disk,
     hidden beside the folder (of a URI, in the folder for temporary files; under recovery, in the job's). GraphError in
-    a loop; SchemaError for uint64, and for columns that the table lacks or has of another type; OperatorError, naming
-    sink and table, for what deltalake raises, for times with a fraction of a microsecond, and for empty texts in
-    `partition_by` (a table that was partitioned before has null for them).
+    a loop; SchemaError for uint64, for columns that the table lacks or has of another type, and for bytes that it is
+    partitioned by, which deltalake reads back as others; OperatorError, naming sink and table, for what deltalake
+    raises, for times with a fraction of a microsecond, and, in `partition_by`, for decimals below 0 with a fraction,
+    values of more than some 250 characters in a folder, and empty texts (a table that was partitioned before has null
+    for those).
     """
     saving: Saving | None = saving_of(stream.scope)
     finished = checked_commit(commit, name, saving is not None)
@@ -93,7 +99,7 @@ class _DeltaPart(ArrowPart):
         import pyarrow as pa
 
         self._schema, self._name = delta.arrow_schema(), name
-        self._partition_by = delta.partition_by
+        self._partition_by, self._is_local = delta.partition_by, delta.is_local
         super().__init__(pa.ipc.new_file(path, self._schema), _ROWS_AT_ONCE)
 
     def put(self, batch: Batch) -> None:
@@ -110,13 +116,33 @@ class _DeltaPart(ArrowPart):
                     f"operator {self._name!r}: column {field.name!r}: {error}; Delta tables have microseconds: round "
                     f'the column to such, or .cast("int64") it'
                 ) from None
-            if field.name in self._partition_by and batch.schema.kind(field.name).is_text:
-                if pc.any(pc.equal(pc.binary_length(columns[-1]), 0)).as_py():
-                    raise OperatorError(
-                        f"operator {self._name!r}: column {field.name!r} has an empty text, and Delta tables have null "
-                        f"for that in columns that they are partitioned by: filter such rows, or say another text"
-                    )
+            if field.name in self._partition_by:
+                for value in pc.unique(columns[-1]).to_pylist():
+                    if unfit := _unfit(field.name, value, self._is_local):
+                        raise OperatorError(f"operator {self._name!r}: column {field.name!r} has {unfit}")
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+
+def _unfit(column: str, value: Any, is_local: bool) -> str:
+    """Why no table is partitioned by this value of a column, and the cure; "" if it may be. is_local: whether there is
+    a folder of this machine's for each value."""
+    if value == "":
+        return (
+            "an empty text, and Delta tables have null for that in columns that they are partitioned by: filter such "
+            "rows, or say another text"
+        )
+    if isinstance(value, Decimal) and value < 0 and value % 1:
+        return (
+            f"{value}, and deltalake fails at decimals below 0 with a fraction in columns that tables are partitioned "
+            f'by: .cast("string") it, or partition by another column'
+        )
+    text = f"{Decimal(repr(value)):f}" if isinstance(value, float) else str(value)
+    if is_local and len(quote(column + text, safe="")) >= _LONGEST_NAME:  # and a "=" between the two
+        return (
+            f"{text[:20]}..., of {len(text)} characters, and a table has a folder for each value of columns that it is "
+            f"partitioned by, with a name of {_LONGEST_NAME} bytes at most: partition by less of it, or another column"
+        )
+    return ""
 
 
 def _append_at_end(stream: Stream, delta: DeltaTable, name: str) -> Probe:

@@ -95,7 +95,7 @@ def feed(
 
     assert isinstance(scope, Scope), "sources are of the root scope"
     number = len(scope.graph.operators)
-    streams = declare(scope, timing.name, schema, construct, timing.column or "", timing.late)
+    streams = declare(scope, timing.name, schema, construct, timing)
     first = streams[0] if timing.late else streams
     if partitions is not None:
         scope.graph.operators[number].about = f"partitions {', '.join(partitions)}"
@@ -194,12 +194,16 @@ def parts_of(batch: Batch) -> Parts:
 
 
 def declare(
-    scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], time: str, late: bool
+    scope: ScopeOf[Any], name: str, schema: Schema, construct: Callable[..., Any], timing: Timing | None
 ) -> Any:
-    """A source's stream, or, where there is one for late rows, both. time: the column of rows' own times, or ""."""
+    """A source's stream, or, where there is one for late rows, both. timing: None where rows are of when they arrive.
+    """
     assert isinstance(scope, Scope), "sources are of the root scope"
+    time, late, others = "", False, True
+    if timing is not None:
+        time, late, others = timing.column or "", timing.late, timing.constant > 0
     schemas, times = ((schema, schema), (time, "")) if late else ((schema,), (time,))
-    streams = mechanism_of(scope).source(scope, name, schemas, construct, times)
+    streams = mechanism_of(scope).source(scope, name, schemas, construct, times, other_times=others)
     return with_late("rows, late", *streams) if late else streams[0]
 
 

@@ -160,8 +160,7 @@ def from_callback(
 
         return logic
 
-    column = None if timing is None else timing.column
-    return declare(scope, name, schema, construct, column or "", late)
+    return declare(scope, name, schema, construct, timing)
 
 
 def _batch(name: str, schema: Schema, rows: Any, stamp: str | None, arrived_ns: int) -> Batch:

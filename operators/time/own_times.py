@@ -22,8 +22,8 @@ def require_total_order(operator: str, scope: ScopeOf[Any]) -> None:
 
 
 class TimesOfRows(dict[int, str]):
-    """The operators of a dataflow that send rows with times of their own in messages that are all at time 0: number ->
-    the mechanism that has it so."""
+    """The operators of a dataflow that send rows of other times in messages that are all at time 0: number -> the
+    mechanism that has it so."""
 
 
 def require_message_times(operator: str, stream: Stream, cure: str = "") -> None:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn, Protocol, Self
 import numpy as np
 
 from tokenring.engine import MAX_TIME, Batch, OutputPort, Schema, SchemaError, Scope, ScopeOf, Time, UsageError
-from tokenring.engine.arguments import require_flags
+from tokenring.engine.arguments import is_whole, require_flags
 from tokenring.operators.durations import Span, duration_of, span_of
 from tokenring.operators.time.own_times import outside_times, require_integer_times
 
@@ -57,23 +57,24 @@ class Timing:
         self.name = name
         self.late = late
         self.column = time if isinstance(time, str) else None
-        self.constant = 0 if isinstance(time, str) else time
+        self.constant: Time = 0
         kind = schema.kind(time).name if isinstance(time, str) and time in schema.positions else ""
         # Bare ns are right beside timestamps here: too few of them are an error that says how many there must be.
-        kind = "" if isinstance(disorder, int) else kind
+        kind = "" if is_whole(disorder) else kind
         self.disorder = None if disorder is None else span_of(disorder, kind, f"source {name!r}: disorder")
         if self.disorder is not None and self.disorder < 0:
             raise UsageError(f"source {name!r}: disorder must be at least 0, not {disorder}")
         if self.column is None and (late or self.disorder):
             option = "late" if late else "disorder"
             raise UsageError(f"source {name!r}: {option}= is for rows that have times of their own; give time=column")
-        if self.column is None:
-            if isinstance(time, bool) or not isinstance(time, int) or not 0 <= time <= MAX_TIME:
+        if not isinstance(time, str):
+            if not is_whole(time) or not 0 <= time <= MAX_TIME:
                 raise UsageError(
                     f"source {name!r}: time must be a column's name or an integer from 0 to {MAX_TIME}, not {time!r}"
                 )
+            self.constant = int(time)
             return
-        self.position = position_of(f"source {name!r}", schema, self.column)
+        self.position = position_of(f"source {name!r}", schema, time)
 
     def clock(self, outlet: Outlet, late: Outlet | None = None) -> "Clock":
         """For one worker's source, with its outlets: for its rows, and for those that are late."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,32 @@ def refused(call: Callable[[Stream], Any], *said: Fact) -> None:
 )  # fmt: skip
 def test_a_bool_is_no_number(call: Callable[[Stream], Any], said: Fact) -> None:
     refused(call, said)
+
+
+AT = pa.table({"at": [7, 12]})
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda rows, to, of: rows().select(n=col("at").cast("decimal(9, 2)").round(of(1))).collect(), "round"),
+        (lambda rows, to, of: rows(time=of(5)).collect(), "source 'read_arrow': time"),
+        (lambda rows, to, of: rows().to_arrow_files(to, roll=tr.Roll(of(10), time="at")), "roll needs"),
+        (lambda rows, to, of: rows().to_arrow_files(to, roll=tr.Roll(rows=of(1))), "roll needs"),
+        (lambda rows, to, of: rows().top("at", order="at", k=of(1)).collect(), "operator 'top': k is"),
+    ],
+)
+def test_whole_numbers_may_be_numpys(call: Callable[..., Any], said: str, tmp_path: Path) -> None:
+    """But not its differences of times, which are of its whole numbers' kind."""
+
+    def found(kind: Any) -> tuple[Any, int]:
+        folder = tmp_path / kind.__name__
+        table = tr.run(lambda scope: call(partial(scope.read_arrow, AT), folder, kind), workers=1)
+        return table, len(list(folder.glob("*.arrow")))
+
+    assert found(int) == found(np.int64) == found(np.uint8)
+    with raises(tr.UsageError, said):
+        call(partial(tr.Scope("d").read_arrow, AT), tmp_path / "wrong", lambda number: np.timedelta64(number, "s"))
 
 
 COUNT = tr.Count().alias("c")

@@ -50,6 +50,13 @@ _MAKERS = {
     "equal ids at the end": lambda session: session.range(0, 30_000, 1, 3).selectExpr(
         "if(id = 29999, 29998, id) as id", "id as at"
     ),
+    "odd names": lambda session: session.range(3).selectExpr(
+        "2 - id as `t.x`", "id as `a.b`", "id + 1 as `x``y`", "id + 2 as V", "id + 3 as v", "id + 4 as ` `"
+    ),
+    "one name": lambda session: session.sql("select 1 as at, 2 as at"),
+    "months": lambda session: session.sql("select 1 as at, interval '1' month as pause"),
+    "months and days": lambda session: session.sql("select 1 as at, make_interval(1, 2, 3) as pause"),
+    "a stream": lambda session: session.readStream.format("rate").load().selectExpr("value as at"),
     "days": lambda session: session.sql("select date '2024-01-01' as at"),
     "decimals": lambda session: session.sql("select 1 as at, cast(1.5 as decimal(30, 2)) as price"),
 }

@@ -70,6 +70,14 @@ def test_a_dataframe_without_rows(resident: ResidentSpark, tmp_path: Path) -> No
     assert run(lambda scope: read_staged(scope, tmp_path / "folder", "orders")).values == []
 
 
+def test_columns_of_any_names(resident: ResidentSpark, tmp_path: Path) -> None:
+    """Also of those that Spark does not resolve by themselves."""
+    manifest = staged(resident, tmp_path / "odd", "odd names", time="t.x")
+    assert [*manifest["columns"]] == ["t.x", "a.b", "x`y", "V", "v", " "]
+    made = run(lambda scope: read_staged(scope, tmp_path / "odd")).values
+    assert made == [(time, 2 - time, 3 - time, 4 - time, 5 - time, 6 - time) for time in range(3)]
+
+
 @pytest.mark.parametrize(
     ("make", "more", "facts"),
     [
@@ -82,6 +90,10 @@ def test_a_dataframe_without_rows(resident: ResidentSpark, tmp_path: Path) -> No
         ),
         ("decimals", {}, ("'price'", "decimal128(30, 2)", "cast it in Spark", "--engine pyarrow")),
         ("days", {}, ("'at' is date", "cast it to timestamp in Spark")),
+        ("one name", {}, ("two columns are called 'at'", "(toDF)")),
+        ("months", {}, ("column 'pause'", "YearMonthIntervalType", "cast it in Spark", "--engine pyarrow")),
+        ("months and days", {}, ("printSchema() shows which", "interval", "cast it in Spark", "--engine pyarrow")),
+        ("a stream", {}, ("streaming", "session.read in place of readStream", "foreachBatch")),
         ("equal ids", {"time": "art"}, ("'art'", "did you mean 'at'")),
     ],
 )  # fmt: skip
@@ -89,7 +101,7 @@ def test_what_cannot_be_staged_is_named_and_leaves_nothing(
     resident: ResidentSpark, tmp_path: Path, make: str, more: dict[str, Any], facts: tuple[str, ...]
 ) -> None:
     told = staged(resident, tmp_path / "orders", make, **more)
-    assert told.startswith("SchemaError: ")
+    assert told.startswith("SchemaError: " if make != "a stream" else "UsageError: ")
     assert all(fact in told for fact in facts), told
     assert list(tmp_path.iterdir()) == []
 
@@ -125,6 +137,10 @@ def test_the_command(
         for number, pattern in enumerate((f"file://{tmp_path}/*.csv", f"{tmp_path}/*.csv")):
             told = tokenring(capsys, *arguments, "--from", pattern, "--table", f"d{number}")
             assert orjson.loads(told.out)["rows"] == 2
+        odd = pa.table({"at": [20, 10], "a.b": [1, 2], "x`y": [3, 4]})
+        pq.write_table(odd, tmp_path / "odd.parquet")
+        told = tokenring(capsys, *arguments, "--from", tmp_path / "odd.parquet", "--columns", "a.b x`y")
+        assert (told.status, told.err) == (0, "")
         told = tokenring(capsys, *arguments, "--from", "hdfs://127.0.0.1:1/orders")
         assert (told.status, told.out) == (2, "")
         assert "hdfs://127.0.0.1:1/orders cannot be read by Spark" in told.err
@@ -136,6 +152,9 @@ def test_the_command(
         (1, 10, "a"), (3, 30, "b"), (4, 40, None), (5, 50, "a")
     ]  # fmt: skip
     assert run(lambda scope: read_staged(scope, out, "c")).values == [(1, 10), (2, 20)]
+    assert run(lambda scope: read_staged(scope, out, "odd", columns=["at", "a.b", "x`y"])).values == [
+        (10, 2, 4), (20, 1, 3)
+    ]  # fmt: skip
 
 
 @pytest.mark.usefixtures("arrow_reads_csv")

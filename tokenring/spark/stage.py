@@ -19,6 +19,9 @@ from tokenring.operators.time import RowOrigin
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_WITHOUT = "or stage the files without Spark, by a schema (stage_files, --engine pyarrow)"
+_CURE = f"cast it in Spark (withColumn), leave it out (drop, --columns), {_WITHOUT}"
+
 
 def stage(
     dataframe: DataFrame,
@@ -38,22 +41,27 @@ def stage(
     checked. force: whether to replace a table. source: what the manifest says besides of where the rows are from.
 
     Spark evaluates the DataFrame once, as one sort. Memory of this process: a partition of the sorted rows. Raises
-    SchemaError for columns that are not there or that no kind holds, rows without a time, and values that are there
-    twice, naming rows by their number in order of time; UsageError for what is no DataFrame, and for a place that
-    cannot be written to; whatever Spark raises.
+    SchemaError for columns that are not there or that no kind holds, two of one name, rows without a time, and values
+    that are there twice, naming rows by their number in order of time; UsageError for what is no DataFrame, or a
+    streaming one, and for a place that cannot be written to; whatever Spark raises.
     """
     if not hasattr(dataframe, "mapInArrow"):
         raise UsageError(
             f"stage takes a DataFrame of PySpark, as session.read.parquet(...) is, not {type(dataframe).__name__}; for "
             f"files there is tokenring.operators.staging.stage_files"
         )
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    if time not in dataframe.columns:
-        there = ", ".join(dataframe.columns)
-        near = did_you_mean(time, dataframe.columns)
-        raise SchemaError(f"no column {time!r} to take times from; the columns are {there}{near}")
-    schema = to_arrow_schema(dataframe.schema)
+    if dataframe.isStreaming:
+        raise UsageError(
+            "stage takes a DataFrame whose rows are all there, not a streaming one: read it by session.read in place "
+            "of readStream, or stage each batch of foreachBatch into a table of its own"
+        )
+    schema = _arrow_schema(dataframe)
+    names = schema.names
+    if time not in names:
+        near = did_you_mean(time, names)
+        raise SchemaError(f"no column {time!r} to take times from; the columns are {', '.join(names)}{near}")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise SchemaError(f"two columns are called {twice[0]!r}: give each a name of its own in Spark (toDF)")
     _look_at_kinds(schema, time)
     return stage_rows(
         _rows(dataframe, time, schema), folder, time=time, table=table or Path(folder).absolute().name, unique=unique,
@@ -61,21 +69,32 @@ def stage(
     )  # fmt: skip
 
 
+def _arrow_schema(dataframe: DataFrame) -> pa.Schema:
+    """Of a DataFrame, as Spark has it. SchemaError for a column that it cannot give away."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    where, fields = "a column (printSchema() shows which)", []
+    try:
+        for field in dataframe.schema:  # reading it fails at intervals of months and days
+            where = f"column {field.name!r}"
+            fields.append(pa.field(field.name, to_arrow_type(field.dataType), field.nullable))
+    except PySparkException as error:
+        raise SchemaError(f"{where}: {error}; {_CURE}") from None
+    return pa.schema(fields)
+
+
 def _look_at_kinds(schema: pa.Schema, time: str) -> None:
     """Refuse what no kind holds, and times that are days, by what to do about it in Spark."""
-    without = "or stage the files without Spark, by a schema (stage_files, --engine pyarrow)"
     for field in schema:
         try:
             Schema.from_arrow(pa.schema([field]))
         except SchemaError as error:
-            fault = str(error).partition("; ")[0]
-            raise SchemaError(
-                f"{fault}; cast it in Spark (withColumn), leave it out (drop, --columns), {without}"
-            ) from None
+            raise SchemaError(f"{str(error).partition('; ')[0]}; {_CURE}") from None
     if pa.types.is_date(schema.field(time).type):
         raise SchemaError(
             f"times are taken from a column of timestamps or integers; {time!r} is date: cast it to timestamp in Spark "
-            f"(withColumn), {without}"
+            f"(withColumn), {_WITHOUT}"
         )
 
 
@@ -96,8 +115,9 @@ def _rows(dataframe: DataFrame, time: str, schema: pa.Schema) -> Iterator[Rows]:
 
     first = 0
     yield Rows(pa.RecordBatch.from_pylist([], schema), placed(0), 0)
-    column = dataframe[f"`{time.replace('`', '``')}`"]
-    streams = dataframe.sort(column).mapInArrow(as_streams, "rows binary")
+    # mapInArrow fails at names with a dot or a backtick, and at those that differ in case only.
+    plain = dataframe.toDF(*[f"c{number}" for number in range(len(schema))])
+    streams = plain.sort(f"c{schema.get_field_index(time)}").mapInArrow(as_streams, "rows binary")
     for (octets,) in streams.toLocalIterator(prefetchPartitions=True):
         for batch in pa.ipc.open_stream(octets):
             # Instants come in the session's zone, which is no part of them.

@@ -81,6 +81,8 @@ def test_values_across_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         ("--from FILES --time at --edges", "--edges"),
         ("--from FILES --time at --time-unit ms", "--time-unit"),
         ("--time at", "--from SRC"),
+        ("--from FILES --time id --time at", "--time is given twice: give it once, as --time COLUMN"),
+        ("--from FILES --time at --columns id --columns x", "--columns is given twice: give it once, as"),
         ("--from FILES --time at --master local", "--master: for Spark; give --engine spark"),
         ("--from FILES --time at --engine spark --master yarn", "--master is 'yarn'"),
         ("--from FILES --engine spark", "--engine: for tables only"),

@@ -318,7 +318,12 @@ def test_what_goes_by_messages_times_is_refused_where_watermarks_have_all_at_0(n
         use(scope, way)
         declare(scope.read_arrow(table, time=time), tmp_path)
     scope = fluent.Scope("wrong")
-    for rows in (use(scope, "watermarks-X").new_input(scope, WORDS, "at")[1], scope.read_arrow(table, time="at")):
+    for rows in (
+        use(scope, "watermarks-X").new_input(scope, WORDS, "at")[1],
+        scope.read_arrow(table, time="at"),
+        scope.read_arrow(table, time=1000),
+        scope.from_callback(WORDS, lambda: None),
+    ):
         with raises(GraphError, f"operator {name!r}", "watermarks-X", cure):
             declare(rows.filter("at", ">", 0), tmp_path)
 

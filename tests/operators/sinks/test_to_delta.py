@@ -174,18 +174,49 @@ def test_a_table_is_partitioned_as_it_is_said_when_it_is_made(tmp_path: Path) ->
     schema, folder = Schema(key="string?", number="int64"), tmp_path / "it"
     write(schema, folder, {"key": ["a", "b", None], "number": [1, 2, 3]}, partition_by=["key"])
     write(schema, folder, {"key": ["a"], "number": [4]})  # by what it is
+    write(schema, folder, partition_by="key key")  # words of a text are names, as elsewhere
     found = Counter(path.parent.name for path in files_of(folder))
     assert found == {"key=a": 2, "key=b": 1, "key=__HIVE_DEFAULT_PARTITION__": 1}
     assert rows_in(folder, "number") == Counter([(1,), (2,), (3,), (4,)])
     with raises(UsageError, "to_delta", str(folder), "partitioned by key", "partition_by="):
         write(schema, folder, {"key": ["a"], "number": [5]}, partition_by=["number"])
-    with raises(SchemaError, "nummer", "'number'"):
+    with raises(SchemaError, "to_delta", "partition_by=", "nummer", "'number'"):
         write(schema, tmp_path / "other", partition_by=["nummer"])
     with raises(UsageError, "to_delta", "partition_by=", "all columns"):
         write(schema, tmp_path / "other", partition_by=["number", "key"])
-    with raises(OperatorError, "to_delta", "column 'key'", "empty text", "null"):
-        write(schema, tmp_path / "other", {"key": ["a", "", None], "number": [1, 2, 3]}, partition_by=["key"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong", "facts"),
+    [
+        ("string?", ["a", None], "", ("empty text", "null", "filter")),
+        ("string?", ["a" * 251], "a" * 252, ("252 characters", "255 bytes", "another column")),
+        ("string?", ["é" * 41], "é" * 42, ("42 characters", "255 bytes", "another column")),
+        ("float64?", [1e249, -0.5, float("nan"), float("inf")], 1e300, ("301 characters", "another column")),
+        ("decimal(9, 2)?", ["-3.00", "0.25", None], "-0.25", ("-0.25", "fraction", '.cast("string")')),
+    ],
+)  # fmt: skip
+def test_values_that_no_table_is_partitioned_by(
+    tmp_path: Path, kind: str, right: list[Any], wrong: Any, facts: tuple[Fact, ...]
+) -> None:
+    schema = Schema(key=kind, number="int64")
+    write(schema, tmp_path / "it", {"key": right, "number": range(len(right))}, partition_by=["key"])
+    assert sum(rows_in(tmp_path / "it", "number").values()) == len(right)
+    with raises(OperatorError, "to_delta", "column 'key'", *facts):
+        write(schema, tmp_path / "other", {"key": [wrong], "number": [1]}, partition_by=["key"])
     assert not files_of(tmp_path / "other")
+
+
+def test_a_table_is_partitioned_by_no_bytes(tmp_path: Path) -> None:
+    """deltalake reads b"a" back as b"\\u0061"."""
+    schema = Schema(key="bytes?", number="int64")
+    with raises(SchemaError, "to_delta", "column 'key'", "bytes", "another column"):
+        write(schema, tmp_path / "it", partition_by=["key"])
+    assert not list(tmp_path.iterdir())
+    make(tmp_path / "it", ("key", "binary", True), ("number", "long", True), partition_by="key")
+    with raises(SchemaError, "to_delta", "column 'key'", "bytes", "another column"):
+        write(schema, tmp_path / "it", {"key": [b"a"], "number": [1]})
+    assert not files_of(tmp_path / "it")
 
 
 def test_a_table_that_is_there_may_have_more_columns_in_another_order(tmp_path: Path) -> None:
@@ -229,6 +260,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with raises(UsageError, "to_delta", str(tmp_path / "file"), "cannot write"):
         write(NUMBER, tmp_path / "file" / "it", {"number": [1]})
+    with raises(OperatorError, "to_delta", "/proc: No such file"):
+        write(NUMBER, "/proc/it", {"number": [1]})
     with raises(OperatorError, "to_delta", str(tmp_path / "file"), "choose a folder"):
         write(NUMBER, tmp_path / "file", {"number": [1]})
 
@@ -285,6 +318,21 @@ REFUSED: dict[str, tuple[type[UsageError], Callable[[Any, Path], Any], tuple[Fac
         SchemaError,
         lambda scope, path: rows(Schema(id="uint64"))(scope).to_delta(path, name="mine"),
         ("mine", "'id'", "uint64", '.cast("int64")'),
+    ),
+    "no columns": (
+        SchemaError,
+        lambda scope, path: rows(NUMBER)(scope).to_delta(path, partition_by=5),
+        ("to_delta", "partition_by=", "not by 5"),
+    ),
+    "options that are none": (
+        UsageError,
+        lambda scope, path: rows(NUMBER)(scope).to_delta(path, storage_options="secret"),
+        ("to_delta", "storage_options=", "no mapping, but str"),
+    ),
+    "an option that is no text": (
+        UsageError,
+        lambda scope, path: rows(NUMBER)(scope).to_delta(path, storage_options={"port": 5}),
+        ("to_delta", "storage_options=", "'port' is given as int"),
     ),
     "no path": (UsageError, lambda scope, path: rows(NUMBER)(scope).to_delta(7), ("to_delta", "a folder", "not 7")),
 }

@@ -231,6 +231,20 @@ def test_who_follows_ends_with_the_run_and_has_been_told_of_its_last_change(
     assert sorted([each["key"] for each in lines]) == [0, 0, 1, 1, 10, 11]
 
 
+def test_values_are_the_same_in_all_forms_of_json(tmp_path: Path) -> None:
+    values = """rows.with_columns(
+        at=tr.lit(1).cast("timestamp"), day=tr.lit(1).cast("date"), price=tr.lit("-0.05").cast("decimal(9, 2)"),
+        raw=tr.lit(b"\\xff"), share=tr.lit(float("nan")),
+    )"""
+    with serving(tmp_path, ENDING.replace("rows.arrange", f"{values}.arrange")) as group:
+        lines = group.typed("query", "rows", "--key", "0").stdout.splitlines()
+        rows = json.loads(group.typed("query", "rows", "--key", "0", "--json").stdout)["rows"]
+    assert [json.loads(line) for line in lines] == rows == [{
+        "key": 0, "at": "1970-01-01 00:00:00.000000001Z", "day": "1970-01-02", "price": "-0.05", "raw": "b'\\xff'",
+        "share": None, "times": 1,
+    }]  # fmt: skip
+
+
 def test_who_follows_a_group_that_is_killed_says_so(tmp_path: Path) -> None:
     with ExitStack() as commands:
         with suppress(AssertionError), serving(tmp_path, ENDING) as group:

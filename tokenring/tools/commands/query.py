@@ -108,7 +108,8 @@ def query(
     columns null alone is one, too.
 
     Rows come as a table on a terminal and as JSON lines elsewhere; the column `times` says how often each is there
-    ("@times" where the rows have such a column). The run goes on meanwhile.
+    ("@times" where the rows have such a column). In JSON instants, dates and decimals are text, bytes are as Python
+    writes them, b'\\xff', and NaN and infinities are null. The run goes on meanwhile.
 
     With --follow the rows come first, and then, whenever a time has finished at which rows changed, how: `times` says
     how much more often a row is there, below 0 if less. JSON lines have the `time`, too ("@time" where there is such a
@@ -182,4 +183,6 @@ def _print_answer(view: str, answer: Answer, is_first: bool) -> None:
 
 
 def _as_json(view: str, answer: Answer) -> dict[str, Any]:
-    return {"view": view, "time": answer.time, "rows": answer.rows.to_pylist()}
+    from tokenring.tools.programs import told
+
+    return {"view": view, "time": answer.time, "rows": told(answer.rows).to_pylist()}

@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.tools.programs.named import Target, is_named, load
-    from tokenring.tools.programs.returned import print_returned
+    from tokenring.tools.programs.returned import print_returned, told
     from tokenring.tools.programs.run import run
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "load",
     "print_returned",
     "run",
+    "told",
 ]

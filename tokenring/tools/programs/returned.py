@@ -20,7 +20,7 @@ def print_returned(values: Sequence[Any]) -> None:
     said = [value for value in values if value is not None]
     tables = [pa.Table.from_batches([one]) if isinstance(one, pa.RecordBatch) else one for one in said]
     if said and all(isinstance(one, pa.Table) and one.schema.equals(tables[0].schema) for one in tables):
-        table = _told(pa.concat_tables(tables))
+        table = told(pa.concat_tables(tables))
         if sys.stdout.isatty():
             _print_table(table)
         else:
@@ -31,8 +31,8 @@ def print_returned(values: Sequence[Any]) -> None:
     sys.stdout.flush()
 
 
-def _told(table: pa.Table) -> pa.Table:
-    """The table with instants as text: Python's own have no nanoseconds."""
+def told(table: pa.Table) -> pa.Table:
+    """The table as it is printed, with instants as text: Python's own have no nanoseconds."""
     import pyarrow as pa
 
     for at, field in enumerate(table.schema):
