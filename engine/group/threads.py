@@ -111,7 +111,7 @@ def await_imports() -> None:
 
 def _others_import() -> bool:
     locks: dict[str, Any] = getattr(sys.modules["importlib._bootstrap"], "_module_locks", {})
-    held = [lock() for name, lock in [*locks.items()] if name.startswith(_NEEDED)]
+    held = [lock() for name, lock in [*locks.items()] if name.partition(".")[0] in _NEEDED]
     return any(lock is not None and lock.owner not in (None, threading.get_ident()) for lock in held)
 
 

@@ -249,6 +249,19 @@ def test_a_library_that_another_thread_imports_is_waited_for(tmp_path: Path) -> 
     assert subprocess.check_output([sys.executable, "-c", program], timeout=20, env=environment) == b"[0]\n"
 
 
+def test_a_program_whose_import_waits_for_a_run_is_not_waited_for(tmp_path: Path) -> None:
+    """Though it is called nearly as this package is."""
+    (tmp_path / "tokenring_app.py").write_text("import __main__\n__main__.done.wait()\n")
+    program = (
+        "import sys, threading, time\nfrom tokenring.engine import execute\ndone = threading.Event()\n"
+        "threading.Thread(target=__import__, args=['tokenring_app'], daemon=True).start()\n"
+        "while 'tokenring_app' not in sys.modules: time.sleep(0.001)\n"
+        "print(execute(lambda worker: 1, workers=1))\ndone.set()"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    assert subprocess.check_output([sys.executable, "-c", program], timeout=20, env=environment) == b"[1]\n"
+
+
 def failing_not(worker: Worker) -> None:
     """Nothing to do."""
 
