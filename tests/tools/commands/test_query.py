@@ -113,7 +113,7 @@ def test_the_list_says_times_that_can_be_read_whenever_workers_looked(
         (("rows", "--key", "one"), "'one' is no int64"),
         (("rows", "--key", "1_0"), "'1_0' is no int64"),
         (("rows", "--key", "1,2"), "the key of 'rows' is (key)"),
-        (("rows", "--time", "-7"), "forgotten"),
+        (("rows", "--time", "-7"), "an integer, 0 or more, not -7"),
         (("rows", "--time", "9" * 20), "times are finished up to"),
     ],
 )
