@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tokenring.engine.arguments import is_whole
 from tokenring.engine.budget import bytes_of
 from tokenring.engine.cores import cpu_quota, within_quota
 from tokenring.engine.errors import ConfigError
@@ -84,13 +85,14 @@ class Config:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_given", dict(vars(self)))
-        if self.workers == 0 and self.workers.__class__ is int:
+        if is_whole(self.workers) and self.workers == 0:
             object.__setattr__(self, "workers", default_workers())
         if self.memory_bytes == 0 and os.environ.get("TOKENRING_MEMORY"):
             object.__setattr__(self, "memory_bytes", bytes_of(os.environ["TOKENRING_MEMORY"]))
         for name in ("workers", "queue_bytes", "ring_records", "backlog_bytes", "spin_us", "memory_bytes", "idle"):
-            if not isinstance(getattr(self, name), int) or isinstance(getattr(self, name), bool):
+            if not is_whole(getattr(self, name)):
                 raise ConfigError(f"{name} must be a whole number, not {getattr(self, name)!r}")
+            object.__setattr__(self, name, int(getattr(self, name)))
             if getattr(self, name) >= 2**63:
                 raise ConfigError(f"{name} must be less than 2**63: all counts have 64 bits")
         if not 1 <= self.workers <= MAX_WORKERS:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from tokenring.engine import UsageError
-from tokenring.engine.arguments import folder_at, whole_number
+from tokenring.engine.arguments import folder_at, is_whole, whole_number
 from tokenring.operators.durations import nanoseconds_of
 
 DEAD_LETTERS = "dead letters"
@@ -52,8 +52,8 @@ class Recovery:
     def nanoseconds(self, name: str) -> int:
         """How long `every`, `within` or `hang` is."""
         given = getattr(self, name)
-        if isinstance(given, int) and not isinstance(given, bool):
-            return given
+        if is_whole(given):
+            return int(given)
         if isinstance(given, str):
             return nanoseconds_of(given, f"Recovery: {name}")
         raise UsageError(f"Recovery: {name} is a duration such as '10s', or a whole number of ns, not {given!r}")

@@ -200,6 +200,11 @@ def test_what_a_column_is_called_is_text(call: Callable[[Stream, Any], Any], sai
     refused(lambda rows: call(rows, name), said, f"not {name!r}")
 
 
+def test_numpys_whole_numbers_are_as_good_as_pythons() -> None:
+    assert tr.Config(workers=np.int64(2), spin_us=np.uint8(7)) == tr.Config(workers=2, spin_us=7)  # type: ignore[arg-type]
+    assert tr.Recovery("job", every=np.int64(10**9)).nanoseconds("every") == 10**9  # type: ignore[arg-type]
+
+
 BATCH = tr.Batch(tr.Schema("n"), {"n": [1]})
 
 
