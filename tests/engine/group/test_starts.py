@@ -236,30 +236,30 @@ def test_other_threads_at_a_fork_are_told_of() -> None:
             time.sleep(0.01)
 
 
+def run_beside_import(folder: Path, module: str, text: str, program: str) -> bytes:
+    """What a program prints that begins while a thread imports a module which says `text`; it has an event `done`."""
+    (folder / f"{module}.py").write_text(text)
+    whole = (
+        "import sys, threading, time\nfrom tokenring.engine import execute\ndone = threading.Event()\n"
+        f"threading.Thread(target=__import__, args=[{module!r}], daemon=True).start()\n"
+        f"while {module!r} not in sys.modules: time.sleep(0.001)\n{program}"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{folder}:{ROOT}"}
+    return subprocess.check_output([sys.executable, "-c", whole], timeout=20, env=environment)
+
+
 def test_a_library_that_another_thread_imports_is_waited_for(tmp_path: Path) -> None:
     """Its threads are asked for, and a worker that is forked meanwhile would wait for that import for ever."""
-    (tmp_path / "pyarrow.py").write_text("import time\ntime.sleep(1)\ncpu_count = io_thread_count = lambda: 0\n")
-    program = (
-        "import sys, threading, time\nfrom tokenring.engine import execute\n"
-        "threading.Thread(target=__import__, args=['pyarrow']).start()\n"
-        "while 'pyarrow' not in sys.modules: time.sleep(0.001)\n"
-        "print(execute(lambda worker: __import__('pyarrow').cpu_count(), workers=1))"
-    )
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
-    assert subprocess.check_output([sys.executable, "-c", program], timeout=20, env=environment) == b"[0]\n"
+    slow = "import time\ntime.sleep(1)\ncpu_count = io_thread_count = lambda: 0\n"
+    program = "print(execute(lambda worker: __import__('pyarrow').cpu_count(), workers=1))"
+    assert run_beside_import(tmp_path, "pyarrow", slow, program) == b"[0]\n"
 
 
 def test_a_program_whose_import_waits_for_a_run_is_not_waited_for(tmp_path: Path) -> None:
     """Though it is called nearly as this package is."""
-    (tmp_path / "tokenring_app.py").write_text("import __main__\n__main__.done.wait()\n")
-    program = (
-        "import sys, threading, time\nfrom tokenring.engine import execute\ndone = threading.Event()\n"
-        "threading.Thread(target=__import__, args=['tokenring_app'], daemon=True).start()\n"
-        "while 'tokenring_app' not in sys.modules: time.sleep(0.001)\n"
-        "print(execute(lambda worker: 1, workers=1))\ndone.set()"
-    )
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
-    assert subprocess.check_output([sys.executable, "-c", program], timeout=20, env=environment) == b"[1]\n"
+    waiting = "import __main__\n__main__.done.wait()\n"
+    program = "print(execute(lambda worker: 1, workers=1))\ndone.set()"
+    assert run_beside_import(tmp_path, "tokenring_app", waiting, program) == b"[1]\n"
 
 
 def failing_not(worker: Worker) -> None:
