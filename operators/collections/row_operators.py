@@ -95,9 +95,9 @@ class Rows:
     def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:
         """The rows later: each update `by` so much (a number in the unit of times, or an expression of its row; of
         instants a duration, "1h", which is so many ns), or at the time that the expression `until` says, int64 or
-        timestamp, if that is later than its own. UsageError for a negative `by`, as OperatorError
-        where an expression is; TimeRegressionError (as OperatorError) for a row that would be there after the last time
-        there is. GraphError in a loop, and for `by` under recovery.
+        timestamp, if that is later than its own. UsageError for a negative `by`, as OperatorError where an expression
+        is; TimeRegressionError (as OperatorError) for a row that would be there after the last time there is.
+        GraphError in a loop, and for `by` under recovery.
         """
         require_integer_times(self.stream.scope, "operator 'delay': rows are delayed", "leave() the loop first")
         if by is not None and saving_of(self.stream.scope) is not None:

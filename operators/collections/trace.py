@@ -128,8 +128,8 @@ def folder_of_batches(name: str, folder: str | os.PathLike[str]) -> str:
             return path
     except OSError as error:
         raise ConfigError(
-            f"operator {name!r}: batches cannot lie in {path!r}: {error.strerror}; name a folder that is "
-            f"there, on a disk, and may be written to"
+            f"operator {name!r}: batches cannot lie in {path!r}: {error.strerror}; name a folder that is there, on a "
+            f"disk, and may be written to"
         ) from None
 
 

@@ -25,7 +25,9 @@ def with_conditions(
     functions: dict[str, Callable[[Batch], Any]] = {}
     after = dict(aggregates)
     for name, aggregate in aggregates.items():
-        for field in ("column", "by", "order", "where") if isinstance(aggregate, Aggregate) else ():
+        if not isinstance(aggregate, Aggregate):
+            continue  # the plan refuses it
+        for field in ("column", "by", "order", "where"):
             value = getattr(aggregate, field, None)
             if isinstance(value, Expression):
                 is_condition = field == "where"
