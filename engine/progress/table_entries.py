@@ -3,6 +3,8 @@
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from tokenring.engine.progress.layout import ENTRY_WORDS
 from tokenring.engine.progress.tables import Tables
 from tokenring.engine.times import from_coordinates
@@ -32,18 +34,22 @@ class TableEntries:
         depth = graph.depths[location - graph.first]
         return [(from_coordinates(tuple(entry[:depth])), entry[-1]) for entry in entries if entry[-1]]
 
+    def all(self) -> dict[int, list[tuple[Any, int]]]:
+        """Those of all locations that have some."""
+        rows = self._tables.locations[: self._tables.locations_used]
+        return {location: self.at(location) for location in np.flatnonzero(rows["begin"] != rows["end"]).tolist()}
+
     def check(self) -> None:
         """Raise AssertionError unless windows are sorted, inside their regions, and the sums of what is not zero agree.
         """
         tables = self._tables
+        rows = tables.locations[: tables.locations_used]
+        is_window = (rows["begin"] <= rows["end"]) & (rows["end"] <= rows["capacity"])
+        assert (is_window | (rows["begin"] < 0)).all(), np.flatnonzero(~is_window)
         nonzero = dict.fromkeys(tables.graphs_used, 0)
-        for location in range(tables.locations_used):
-            row = tables.locations[location]
+        for location, entries in self.all().items():
+            row = rows[location]
             has_many = row["begin"] < 0
-            assert has_many or row["begin"] <= row["end"] <= row["capacity"], location
-            if row["begin"] == row["end"]:
-                continue
-            entries = self.at(location)
             assert all(left[0] < right[0] for left, right in pairwise(entries)), location
             assert not has_many or len(entries) == row["live"], location
             nonzero[int(row["graph"])] += len(entries)

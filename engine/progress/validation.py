@@ -38,19 +38,20 @@ def differences(after: Mapping[Pointstamp, int], before: Mapping[Pointstamp, int
 def naive_frontier(
     target: int,
     paths_to: PathsTo,
-    entries: Callable[[int], Iterable[tuple[Any, int]]],
+    entries: Mapping[int, Iterable[tuple[Any, int]]],
     order: Callable[[Any, Any], bool] = less_equal,
 ) -> list[Any]:
     """The minimal times that positive counts can still bring to `target`, by trying every count and every path.
 
-    entries(location): its (time, count) pairs.
+    entries: the (time, count) pairs of locations that have some.
     """
+    paths = paths_to(target)
     images = [
         image
-        for origin, summaries in paths_to(target).items()
-        for time, count in entries(origin)
+        for origin, pairs in entries.items()
+        for time, count in pairs
         if count > 0
-        for summary in summaries
+        for summary in paths.get(origin, ())
         if (image := summary.results_in(time)) is not None
     ]
     return sorted({image for image in images if not any(order(other, image) and other != image for other in images)})

@@ -156,7 +156,7 @@ class CheckedProgress:
             check_ring(self._honest.ring)
         except AssertionError as error:
             raise BrokenInvariant(f"worker {self._me}: tables or ring out of order: {error}") from error
-        entries = cache(self._tracker.entries.at)  # nothing changes meanwhile
+        entries = self._tracker.entries.all()  # nothing changes meanwhile
         for target, (name, paths_to) in self._targets.items():
             found = naive_frontier(target, paths_to, entries)
             frontier = self._tracker.frontier_elements(target)
