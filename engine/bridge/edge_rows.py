@@ -22,7 +22,7 @@ from tokenring.engine.data import (
     WordRows,
 )
 from tokenring.engine.graph import CompiledStage, stage_of
-from tokenring.engine.native import BORDER, BROADCAST, EXCHANGE, HASHED_WORDS, LOCAL, OUTSIDE, STAGE, World
+from tokenring.engine.native import BORDER, BROADCAST, EXCHANGE, LOCAL, OUTSIDE, STAGE, World, hashed_key
 from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import text_space
 
@@ -161,10 +161,7 @@ class EdgeRows:
         edge["most_rows"], edge["limit_words"] = carrier.most_rows, self._plane.message_limit_words
         edge["texts"], edge["workers"] = self.texts_of(schema), carrier.workers
         if carrier.is_hashed:
-            kinds = [(schema.position(name), schema.kind(name)) for name in carrier.keys]
-            self._hashed[number] = hashed = np.array(
-                [(position, kind.is_text, kind.is_float) for position, kind in kinds], np.int64
-            ).reshape(len(kinds), HASHED_WORDS)
+            self._hashed[number] = hashed = hashed_key(schema, carrier.keys)
             edge["hashed"], edge["hashed_columns"] = address_of(hashed), len(hashed)
         elif carrier.left_behind:
             edge["key"] = -1 - schema.position(carrier.left_behind)

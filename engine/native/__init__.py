@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.native.arrivals import BURSTS, SIGNALS
-    from tokenring.engine.native.crossing import HASHED_WORDS, HashedColumn, shifted_texts
+    from tokenring.engine.native.crossing import HashedColumn, hashed_key, key_hashes, shifted_texts
     from tokenring.engine.native.due import make_due
     from tokenring.engine.native.edges import send_at
     from tokenring.engine.native.hand_over import (
@@ -135,7 +135,6 @@ __all__ = [
     "EXCHANGE",
     "FAILED",
     "HANDED_OVER",
-    "HASHED_WORDS",
     "HAS_RUN",
     "HEADER_WORDS",
     "HashedColumn",
@@ -192,12 +191,14 @@ __all__ = [
     "gathered",
     "give_keys",
     "hand_over",
+    "hashed_key",
     "inner_of",
     "inner_of_token",
     "is_backed_up",
     "is_congested",
     "is_ending",
     "keep_back",
+    "key_hashes",
     "keys_of",
     "latest_of",
     "least_word",

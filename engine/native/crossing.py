@@ -2,7 +2,11 @@
 data queues, with the bytes of their texts.
 """
 
-from tokenring.engine.columns import hash_keys, shift
+from collections.abc import Sequence
+
+import numpy as np
+
+from tokenring.engine.columns import Schema, hash_keys, shift
 from tokenring.engine.native.layout import (
     EXCHANGE,
     OWN_TIMES,
@@ -44,30 +48,41 @@ class HashedColumn(Record):
     is_float: int
 
 
-HASHED_WORDS = HashedColumn.size
+def hashed_key(schema: Schema, key: Sequence[str]) -> np.ndarray:
+    """What `key_hashes` is to know of the columns of a key."""
+    told = HashedColumn.new_table(len(key))
+    for at, name in enumerate(key):
+        kind = schema.kind(name)
+        told[at] = schema.position(name), kind.is_text, kind.is_float
+    return told
+
+
+@kernel
+def key_hashes(graph: RunningGraph, message: int, key: Sequence[HashedColumn], texts: int) -> int:
+    """The address of a hash of each row's key, good until the round's end. texts: what words of text point into."""
+    rows, count = message_at(message).rows, len(key)
+    room = claim(graph, 8 * 3 * count)
+    columns, heaps = words_at(room, count), words_at(room + 8 * count, count)
+    floats = words_at(room + 16 * count, count)
+    for at in range(count):
+        columns[at] = addresses_of(message)[key[at].position]
+        heaps[at] = texts if key[at].is_text != 0 else 0
+        floats[at] = key[at].is_float
+    hashes = claim(graph, 8 * rows)
+    hash_keys(columns, heaps, floats, words_at(hashes, rows))
+    return hashes
 
 
 @kernel
 def routing_keys(graph: RunningGraph, message: int, edge: EdgeRow) -> int:
     """The address of what each row of a message goes by: a column, or the hash that other workers make of its key too.
     """
-    header, brought = message_at(message), addresses_of(message)
+    brought = addresses_of(message)
     if edge.hashed == 0 and edge.key < 0:
         return brought[-1 - edge.key]
     if edge.hashed == 0:
         return brought[words_at(edge.columns, edge.width)[edge.key]]
-    count = edge.hashed_columns
-    told = records_at(edge.hashed, count, HashedColumn)
-    room = claim(graph, 8 * 3 * count)
-    columns, heaps = words_at(room, count), words_at(room + 8 * count, count)
-    floats = words_at(room + 16 * count, count)
-    for at in range(count):
-        columns[at] = brought[told[at].position]
-        heaps[at] = graph.text_base if told[at].is_text != 0 else 0
-        floats[at] = told[at].is_float
-    hashes = claim(graph, 8 * header.rows)
-    hash_keys(columns, heaps, floats, words_at(hashes, header.rows))
-    return hashes
+    return key_hashes(graph, message, records_at(edge.hashed, edge.hashed_columns, HashedColumn), graph.text_base)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tokenring.engine import AnyStream, Exchange, Thins
+from tokenring.engine import AnyStream, Exchange
 from tokenring.engine.columns import free_name
 from tokenring.operators.expressions import lit
 from tokenring.operators.folds.plan import ALL, Plan
@@ -11,11 +11,10 @@ from tokenring.operators.rows import exchanged_by, with_columns
 
 
 def to_owners(
-    stream: AnyStream, plan: Plan, time: str | None, whole: bool = False, thins: Thins | None = None
+    stream: AnyStream, plan: Plan, time: str | None, whole: bool = False
 ) -> tuple[Edge[AnyStream], Plan, tuple[str, ...]]:
     """The rows, as far as needed, go to the owners of their keys, or all to one worker: the edge, the plan over what
-    arrives, and the key's columns there. time: a column that is needed besides. whole: whether all are. thins: see
-    Exchange."""
+    arrives, and the key's columns there. time: a column that is needed besides. whole: whether all are."""
     needed = None if whole else plan.needs()
     if needed is not None and time is not None:
         needed = tuple(dict.fromkeys((*needed, time)))
@@ -27,4 +26,4 @@ def to_owners(
         needed = None if needed is None else (*needed, *by)
     if needed is not None:
         plan = replace(plan, schema=stream.schema.select(needed))
-    return (stream, Exchange(exchanged_by(by), needed, thins=thins)), plan, by
+    return (stream, Exchange(exchanged_by(by), needed)), plan, by

@@ -6,7 +6,6 @@ frontier and their time; others go on if the configuration is known at it. (Mega
 """
 
 from tokenring.engine import COMPLETE, kernel
-from tokenring.engine.columns import hash_keys
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
@@ -23,6 +22,7 @@ from tokenring.engine.compiled import (
     entry,
     frontier_at,
     keep_back,
+    key_hashes,
     keys_of,
     latest_of,
     messages_waiting,
@@ -79,21 +79,10 @@ class SteerState(Record):
 @kernel
 def _keys_at(world: int, state: SteerState, message: int) -> int:
     """The address of what each row's bin is made of: the column, or a hash."""
-    rows = rows_of(message)
     if state.key >= 0:
         return addresses_of(message)[state.key]
-    graph, count = world_at(world), state.keys
-    told = records_at(state.told, count, HashedColumn)
-    room = claim(graph, 8 * 3 * count)
-    columns, heaps = words_at(room, count), words_at(room + 8 * count, count)
-    floats = words_at(room + 16 * count, count)
-    for at in range(count):
-        columns[at] = addresses_of(message)[told[at].position]
-        heaps[at] = state.texts if told[at].is_text != 0 else 0
-        floats[at] = told[at].is_float
-    hashes = claim(graph, 8 * rows)
-    hash_keys(columns, heaps, floats, words_at(hashes, rows))
-    return hashes
+    key = records_at(state.told, state.keys, HashedColumn)
+    return key_hashes(world_at(world), message, key, state.texts)
 
 
 @kernel

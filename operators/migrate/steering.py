@@ -6,7 +6,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, OperatorContext, Probe, Schema
 from tokenring.engine.columns import Kind, free_name
-from tokenring.engine.compiled import Compiled, HashedColumn, address_of, heap_of_words
+from tokenring.engine.compiled import Compiled, address_of, hashed_key, heap_of_words
 from tokenring.operators.migrate.bins import is_hashed
 from tokenring.operators.migrate.steer import NEVER, SteerState, steer
 from tokenring.operators.migrate.versions import Versions
@@ -37,10 +37,8 @@ class Steering:
         """Whether another input of its operator gets rows that others have routed, and this one does not."""
         self.state = SteerState()
         kinds: list[Kind] = [schema.kind(name) for name in key]
-        positions = [schema.position(name) for name in key]
-        told = [(at, kind.is_text, kind.is_float) for at, kind in zip(positions, kinds, strict=True)]
         self._positions = np.array([*range(len(schema)), 0], np.int64)
-        self._told = np.array(told, np.int64).reshape(-1, HashedColumn.size)
+        self._told = hashed_key(schema, key)
         state = self.state
         state.width, state.positions = len(schema), address_of(self._positions)
         state.key = -1 if is_hashed(kinds) else schema.position(key[0])

@@ -70,11 +70,12 @@ def last_by(
     check_order(name, stream.schema, (last,))
 
     schema = stream.schema
-    thins = thinned(names, last, (), True, equal_wins=True) if mode != EACH else None
+    if mode != EACH:
+        stream = thinned(stream, name, names, (last,), True, equal_wins=True)
     if mode == FINAL:
         ranked = Schema.of(schema.spec() | {unnamed("rank"): "int64"})
-        return without_unnamed(final_top(stream, plan, ranked, (last,), 1, True, True, thins), name)
-    edge = stream, Exchange(exchanged_by(names), thins=thins)
+        return without_unnamed(final_top(stream, plan, ranked, (last,), 1, True, True), name)
+    edge = stream, Exchange(exchanged_by(names))
     newest = mechanism_of(stream.scope).respond(
         name, edge, schema, None,
         compiled=lambda: compiled_best(schema, names, (last,), True, True, mode == EACH, False, len(schema)),

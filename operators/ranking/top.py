@@ -131,22 +131,21 @@ def top(
     rank = unnamed("rank") if rank is None else rank
     rows, ranked = stream.schema, (best, *others)
     schema = Schema.of(rows.spec() | {rank: "int64"})
-    thins = thinned(plan.by, best, tuple(others), largest) if k == 1 and plan.by else None
-    if mode == FINAL:
-        if all_ties or window is not None:
-            places = _places(ranked, k, largest, all_ties)
-            made = windowed(rankable(stream, best), plan, window, schema, _shown(places), _needed(places))
-        else:
-            made = final_top(stream, plan, schema, ranked, k, largest, False, thins)
-        ranked_rows: Any = without_unnamed(made, name)
-        return collections.collection(ranked_rows, name=f"{name}.rows") if changes else ranked_rows
+    if all_ties or window is not None:
+        places = _places(ranked, k, largest, all_ties)
+        made = windowed(rankable(stream, best), plan, window, schema, _shown(places), _needed(places))
+        return _once(made, name, changes)
     way = mechanism_of(stream.scope)
     if not plan.by:
         stream = way.respond(
             f"{name}.local", (stream, Pipeline()), rows, None,
             compiled=lambda: compiled_among(rows, best, k, largest), moves=(),
         )  # fmt: skip
-    edge, plan, names = to_owners(stream, plan, None, whole=True, thins=None if mode == EACH else thins)
+    elif k == 1 and mode != EACH:
+        stream = thinned(stream, name, plan.by, ranked, largest)
+    if mode == FINAL:
+        return _once(final_top(stream, plan, schema, ranked, k, largest, False), name, changes)
+    edge, plan, names = to_owners(stream, plan, None, whole=True)
     if k == 1:
         firsts = way.respond(
             name, edge, schema, None,
@@ -160,6 +159,12 @@ def top(
         moves=of_version(top_tables(plan.schema, names, rows), plan.said),
     )  # fmt: skip
     return without_unnamed(updates_by(changed, name, (*key, rank)), name)
+
+
+def _once(ranked: Any, name: str, changes: bool) -> Any:
+    """A stream of rows that are sent once, as it is asked for."""
+    rows = without_unnamed(ranked, name)
+    return collections.collection(rows, name=f"{name}.rows") if changes else rows
 
 
 Places = Callable[[Batch, np.ndarray], tuple[np.ndarray, np.ndarray]]

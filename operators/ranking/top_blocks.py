@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, Thins, Time, kernel
+from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, Time, kernel
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
@@ -485,14 +485,13 @@ def compiled_top(
 
 
 def final_top(
-    stream: AnyStream, plan: Plan, schema: Schema, orders: Sequence[str], most: int, largest: bool, equal_wins: bool,
-    thins: Thins | None,
-) -> AnyStream:  # fmt: skip
+    stream: AnyStream, plan: Plan, schema: Schema, orders: Sequence[str], most: int, largest: bool, equal_wins: bool
+) -> AnyStream:
     """The `most` best rows of each key, with their rank from 1 as the last column of `schema`, all when the input has
     ended. orders: the column that counts, then the ties. equal_wins: of rows that are equal in all orders, the last to
-    come goes first. thins: see Exchange."""
+    come goes first."""
     rows = stream.schema
-    edge, plan, by = to_owners(stream, plan, None, whole=True, thins=thins)
+    edge, plan, by = to_owners(stream, plan, None, whole=True)
     moves = of_version(window_tables(plan, plan.by, [{}, rows.spec()]), plan.said)
 
     def compiled() -> CompiledLogic:
