@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from tokenring.engine.errors import UsageError
-from tokenring.shm.memory import alone, hold, is_held
+from tokenring.shm.memory import alone, hold
 
 Made = TypeVar("Made")
 _QUESTION = "question.json"
@@ -52,7 +52,7 @@ def asking_in(folder: Path, question: Any) -> Iterator[None]:
         except FileNotFoundError:  # somebody took it, before it was held, for one that was left
             raise
         except BaseException:
-            remove_folder(folder)
+            _remove(folder)
             raise
         return lock
 
@@ -60,27 +60,19 @@ def asking_in(folder: Path, question: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        remove_folder(folder)
+        for _ in range(_REMOVALS):
+            _remove(folder)
+            if not os.fstat(lock).st_nlink:  # else a worker may just have written to it
+                break
         os.close(lock)
 
 
 def question_in(folder: Path) -> Any:
-    """The question in a folder; None while there is none. The folder of an asker who was killed is removed, and one
-    with something that is no question."""
-    try:
-        question = orjson.loads((folder / _QUESTION).read_bytes())
-        if is_held(folder, unknown=True):
-            return question
-    except ValueError:
-        pass
-    except FileNotFoundError:  # it is being made, or removed, or its asker was killed before
-        with suppress(OSError), alone(folder, unknown=False) as is_left:
-            if is_left:
-                remove_folder(folder)
-        return None
-    except OSError:
-        return None
-    shutil.rmtree(folder, ignore_errors=True)
+    """The question in a folder; None while there is none. The folder of an asker who was killed is removed."""
+    with suppress(OSError, ValueError), alone(folder, unknown=False) as is_left:
+        if not is_left:
+            return orjson.loads((folder / _QUESTION).read_bytes())
+        _remove(folder)  # while it is locked: by now it may be another asker's of the same name
     return None
 
 
@@ -97,11 +89,8 @@ def made_in(private: Path, make: Callable[[], Made | None]) -> Made:
                 return made
 
 
-def remove_folder(folder: Path) -> None:
+def _remove(folder: Path) -> None:
     """Remove a folder, and the private one if nobody else asks."""
-    for _ in range(_REMOVALS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():  # a worker may just have written to it
-            break
+    shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
         folder.parent.rmdir()

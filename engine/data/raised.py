@@ -35,4 +35,6 @@ def _raised_at(error: BaseException, text: str, call: str) -> str:
         trace = trace.tb_next
     if isinstance(error, ValueError) and "read-only" in text:
         found += "; columns are read-only, and so is an array that was sent: write to a copy()"
+    if isinstance(error, UnicodeDecodeError):
+        found += "; where a column's text is not in UTF-8, read the column as bytes (schema=), or mend its file"
     return found

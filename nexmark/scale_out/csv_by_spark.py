@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -105,6 +106,8 @@ def _is_lossy(values: Column, kind: str) -> Column:
     if kind == "string":
         return lit(False)
     is_lossy = ~values.rlike(f"^(?:{_FORMS.get(kind, '(?!)')})$")
+    if kind == "double":
+        is_lossy |= values.cast(kind).isin(inf, -inf) & ~values.endswith("Inf")  # 1e400
     return is_lossy | values.rlike(f"^{CODE.pattern}") if kind in _NUMBERS else is_lossy
 
 

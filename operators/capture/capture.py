@@ -3,11 +3,12 @@
 What a worker's part says, in order (Timely's `Event`, operators/capture): a message is a record batch whose metadata
 hold its time; a frontier is a record batch without rows whose metadata hold the least time that may still come, which
 is COMPLETE at the end. Both hold a checksum of all bytes before them. A part is an Arrow IPC stream, so that what a
-killed run has written of it can be read. The schema's metadata say that rows are updates, of which key and whose, where
-they are.
+killed run has written of it can be read. The schema's metadata, alike in all parts, say how many parts there are, have
+a mark of the capture, and say that rows are updates, of which key and whose, where they are.
 """
 
 import io
+import os
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import xxhash
 
-from tokenring.engine import Batch, Probe, Schema, Stream, Time, Updates
+from tokenring.engine import Batch, OperatorContext, Probe, Schema, Stream, Time, Updates
+from tokenring.engine.group import group_folder
 from tokenring.operators.sinks import publish
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ TIME: Final = b"time"
 FRONTIER: Final = b"frontier"
 CHECKSUM: Final = b"xxh3_64"
 UPDATES: Final = b"updates"
+PARTS: Final = b"parts"
+MARK: Final = b"capture"
 SUFFIX: Final = ".capture"
 
 
@@ -44,10 +48,14 @@ class _Hashed(io.BufferedWriter):
 class _Recorder:
     """Writes one worker's part."""
 
-    def __init__(self, updates: Updates | None, path: Path, schema: Schema) -> None:
+    def __init__(
+        self, updates: Updates | None, folder: str | Path, path: Path, schema: Schema, context: OperatorContext
+    ) -> None:
         import pyarrow as pa
 
-        said = {} if updates is None else {UPDATES: orjson.dumps(asdict(updates))}
+        said: dict[bytes, bytes | str] = {PARTS: str(context.peers), MARK: _mark(context.leader, folder)}
+        if updates is not None:
+            said[UPDATES] = orjson.dumps(asdict(updates))
         self._file = _Hashed(path)
         self._writer = pa.ipc.new_stream(self._file, schema.to_arrow().with_metadata(said))
         self._nothing = Batch(schema, {name: [] for name in schema.names}).to_arrow()
@@ -70,6 +78,11 @@ class _Recorder:
         self._file.close()
 
 
+def _mark(leader: int, folder: str | Path) -> str:
+    """What tells captures apart: the name of a folder that no other group has, and that of their own."""
+    return xxhash.xxh3_64_hexdigest(os.fsencode(f"{group_folder('capture', leader)} {folder}"))
+
+
 def capture(stream: Stream, folder: str | Path, *, name: str = "capture") -> Probe:
     """Write to `folder` what of the stream arrives on each worker: every message with its time, and every move of the
     frontier between them.
@@ -79,4 +92,4 @@ def capture(stream: Stream, folder: str | Path, *, name: str = "capture") -> Pro
     the disk.
     Memory: none. Raises UsageError for a folder that is not empty, GraphError in a loop.
     """
-    return publish(stream, folder, name, SUFFIX, partial(_Recorder, stream.updates))
+    return publish(stream, folder, name, SUFFIX, partial(_Recorder, stream.updates, folder))

@@ -26,7 +26,7 @@ from tokenring.engine import (
 from tokenring.engine.arguments import folder_at, require_flags
 from tokenring.engine.columns import require_sound
 from tokenring.engine.whole_files import leftovers
-from tokenring.operators.capture.capture import CHECKSUM, FRONTIER, SUFFIX, TIME, UPDATES
+from tokenring.operators.capture.capture import CHECKSUM, FRONTIER, PARTS, SUFFIX, TIME, UPDATES
 from tokenring.operators.sources import named_rows
 from tokenring.operators.time import require_root
 
@@ -50,8 +50,9 @@ def replay(
     """
     require_root(scope, f"source {name!r}")
     require_flags(f"source {name!r}", unfinished=unfinished)
-    parts = _parts(name, folder_at(f"source {name!r}", folder), unfinished)
-    schema, updates = _schema(name, parts)
+    whole = folder_at(f"source {name!r}", folder)
+    parts = _parts(name, whole, unfinished)
+    schema, updates = _schema(name, parts, whole)
 
     def construct(context: OperatorContext, token: Token) -> Callable[[OutputPort], None]:
         mine = parts[context.worker_index :: context.sharing] if context.worker_index < context.sharing else []
@@ -156,9 +157,6 @@ def _recorded(part: "pa.Buffer") -> Iterator[_Event]:
 def _parts(name: str, folder: Path, unfinished: bool) -> list[Path]:
     """The parts of a capture in the order of their workers."""
     found = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
-    for number, part in enumerate(found):
-        if part.name > (wanted := f"part-{number:05d}{SUFFIX}"):
-            raise UsageError(f"source {name!r}: {folder} lacks {wanted}: put it back, or capture again")
     if not found and unfinished:
         left = leftovers(folder)
         found = [part for whole in left if whole.is_dir() for part in sorted(whole.glob(f"*{SUFFIX}"))]
@@ -170,8 +168,9 @@ def _parts(name: str, folder: Path, unfinished: bool) -> list[Path]:
     return found
 
 
-def _schema(name: str, parts: list[Path]) -> tuple[Schema, Updates | None]:
-    """The schema of the rows, and what is known of them where they are updates."""
+def _schema(name: str, parts: list[Path], whole: Path) -> tuple[Schema, Updates | None]:
+    """The schema of the rows, and what is known of them where they are updates. Raises UsageError where these are not
+    parts of one capture, and all of them where they are of a `whole` folder."""
     import pyarrow as pa
 
     written: dict[Path, pa.Schema] = {}
@@ -183,11 +182,25 @@ def _schema(name: str, parts: list[Path]) -> tuple[Schema, Updates | None]:
     first, one = next(iter(written.items()))
     for path, other in written.items():
         if not other.equals(one, check_metadata=True):
-            raise SchemaError(
-                f"source {name!r}: {path} has other columns, or other updates, than {first}: they are of two captures; "
-                f"give each a folder of its own"
+            raise UsageError(
+                f"source {name!r}: {path} is of another capture than {first}: give each a folder of its own"
             )
-    said = orjson.loads((one.metadata or {}).get(UPDATES, b"null"))
+    metadata = one.metadata or {}
+    if parts[0].parent == whole:
+        _require_all(name, parts, int(metadata.get(PARTS, len(parts))))
+    said = orjson.loads(metadata.get(UPDATES, b"null"))
     if said is not None and said["by"] is not None:
         said["by"] = tuple(said["by"])
     return Schema.from_arrow(one), None if said is None else Updates(**said)
+
+
+def _require_all(name: str, parts: list[Path], count: int) -> None:
+    """UsageError where these are not as many parts, numbered from 0."""
+    wanted = [f"part-{number:05d}{SUFFIX}" for number in range(count)]
+    found = [part.name for part in parts]
+    for part in wanted:
+        if part not in found:
+            raise UsageError(f"source {name!r}: {parts[0].parent} lacks {part}: put it back, or capture again")
+    for part in found:
+        if part not in wanted:
+            raise UsageError(f"source {name!r}: {parts[0].parent} has {count} parts, and {part} is none: remove it")

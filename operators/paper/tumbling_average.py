@@ -31,6 +31,7 @@ def tumbling_average(stream: AnyStream, time: str, value: str, width: int, pact:
     if not stream.schema.kind(value).is_plain:  # floats may be averaged, too
         require_int64("tumbling_average", stream.schema, value)
     width = whole_number("operator 'tumbling_average'", "width", width)
+    summed = None if stream.schema.kind(value).is_float else object  # Python's integers, which do not wrap
     schema = Schema(window_end="int64", average="float64")
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
@@ -47,7 +48,7 @@ def tumbling_average(stream: AnyStream, time: str, value: str, width: int, pact:
                         held.downgrade(end)  # but not before the window's end
                         windows[end] = (held, 0, 0)
                     held, total, count = windows[end]
-                    windows[end] = (held, total + chosen.sum().item(), count + len(chosen))
+                    windows[end] = (held, total + chosen.sum(dtype=summed), count + len(chosen))
             while windows and windows.peekitem(0)[0] <= rows.frontier:  # no more rows can come for it
                 end, (held, total, count) = windows.popitem(0)
                 with output.session(held) as session:

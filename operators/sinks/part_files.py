@@ -219,5 +219,5 @@ def _write(
 
         return (deliver_finished if finished else deliver)(stream, folder, name, suffix, writer, saving)
     if roll is None:
-        return publish(stream, folder, name, suffix, writer)
+        return publish(stream, folder, name, suffix, lambda path, schema, _: writer(path, schema))
     return roll_files(stream, folder, roll, name, suffix, writer)

@@ -57,9 +57,11 @@ class PartWriter(Protocol):
         """Nothing comes any more: leave a whole file."""
 
 
-def publish(
-    stream: Stream, folder: str | Path, name: str, suffix: str, writer: Callable[[Path, Schema], PartWriter]
-) -> Probe:
+PartOf = Callable[[Path, Schema, OperatorContext], PartWriter]
+"""What begins a worker's part."""
+
+
+def publish(stream: Stream, folder: str | Path, name: str, suffix: str, writer: PartOf) -> Probe:
     """Write the stream's rows to parts of `folder`, which must not exist yet, or be empty. The probe is done once all
     parts are whole and on the disk.
     """
@@ -90,7 +92,7 @@ def publish(
     return builder.probe(port)
 
 
-def write_parts(stream: Stream, target: Path, name: str, writer: Callable[[Path, Schema], PartWriter]) -> Stream:
+def write_parts(stream: Stream, target: Path, name: str, writer: PartOf) -> Stream:
     """Write the stream's rows to parts under names hidden beside `target`. The stream that is returned has a row of
     each, `path`, once it is whole and on the disk."""
     schema, beside = stream.schema, target.parent
@@ -101,7 +103,7 @@ def write_parts(stream: Stream, target: Path, name: str, writer: Callable[[Path,
         path = hidden(target, context.worker_index)
         with refused_to(name, context.worker_index, beside, _NOTHING_SHOWN):
             keep(path, made=False)
-            part = writer(path, schema)
+            part = writer(path, schema, context)
         seen: Time = 0
         is_whole = False
 

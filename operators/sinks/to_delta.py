@@ -149,7 +149,8 @@ def _append_at_end(stream: Stream, delta: DeltaTable, name: str) -> Probe:
     require_outside_loops(stream, name)
     target = Path(delta.uri) if delta.is_local else Path(gettempdir()) / quote(delta.uri, safe="")[-100:]
     make_beside(target, name)
-    written = write_parts(stream, target, name, _parts(delta, name))
+    writer = _parts(delta, name)
+    written = write_parts(stream, target, name, lambda path, schema, _: writer(path, schema))
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()

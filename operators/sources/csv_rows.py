@@ -144,6 +144,7 @@ class CsvRows:
         except pa.ArrowInvalid as error:
             self._refuse(str(error), columns, file, place)
         self._look_for_hexadecimal(data, reading, parsing, place)
+        self._look_for_infinite(table, data, reading, parsing, place)
         for name, kind in self._kinds:
             values = table.column(name)
             if not values.null_count or kind.nullable:
@@ -274,6 +275,20 @@ class CsvRows:
             if True in found:
                 row = found.index(True)
                 raise self._no_value(texts.column(name)[row].as_py(), name, place(row))
+
+    def _look_for_infinite(self, table: Any, data: bytes, reading: Any, parsing: Any, place: RowOrigin) -> None:
+        """Refuse 1e400, which Arrow's reader takes for an infinity."""
+        import pyarrow.compute as compute
+
+        for name, kind in self._kinds:
+            rows = compute.indices_nonzero(compute.is_inf(table.column(name))) if kind.is_float else ()
+            if not len(rows):
+                continue
+            texts = self._texts([name], data, reading, parsing).column(name).take(rows)
+            found = compute.match_substring(texts, "inf", ignore_case=True).to_pylist()
+            if False in found:
+                at = found.index(False)
+                raise self._no_value(texts[at].as_py(), name, place(rows[at].as_py()))
 
     def _look_for_missing_times(self, batch: Batch, written: Any, place: RowOrigin) -> None:
         """Refuse the 31st of February in a time, which Arrow takes for the 3rd of March, and the second 60.

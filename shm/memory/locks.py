@@ -18,7 +18,7 @@ def hold(descriptor: int) -> None:
 
 def is_held(path: str | os.PathLike[str], unknown: bool = False) -> bool:
     """Whether somebody who lives holds it; `unknown` where its file system knows no locks. Raises OSError if it cannot
-    be opened."""
+    be opened, or is no longer there."""
     with alone(path, not unknown) as is_alone:
         return not is_alone
 
@@ -36,6 +36,8 @@ def alone(path: str | os.PathLike[str], unknown: bool) -> Iterator[bool]:
             is_alone = False
         except OSError:
             is_alone = unknown
+        if is_alone and not os.fstat(descriptor).st_nlink:  # whoever was alone before has removed it
+            raise FileNotFoundError(path)
         yield is_alone
     finally:
         os.close(descriptor)

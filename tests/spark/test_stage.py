@@ -163,10 +163,10 @@ def test_csv_is_read_as_by_the_other_engine_or_refused(
 ) -> None:
     """Spark by itself takes 01 and 12d for numbers, and 10:30 for a time of today; drops and fills values."""
     (tmp_path / "edges.csv").write_text(
-        "\ufeffat,text,code,size,month,clock,time,day,paid,price,digits\r\n"
-        '5,"a,""b",01,12d,2024-01,10:30,2024-01-01 10:30:00,2024-02-29,TRUE,1e5,0.1234567890123456789\r\n'
-        "7,\\,2,1,2024-02,11:00,2024-01-01T10:30:00.5+02:00,2024-03-01,,2,1\r\n\r\n"
-        '6,"",3,1,2024-03,11:00,,,false,-.5,2\r\n'
+        "\ufeffat,text,code,size,month,clock,time,day,paid,price,digits,huge\r\n"
+        '5,"a,""b",01,12d,2024-01,10:30,2024-01-01 10:30:00,2024-02-29,TRUE,1e5,0.1234567890123456789,-1e400\r\n'
+        "7,\\,2,1,2024-02,11:00,2024-01-01T10:30:00.5+02:00,2024-03-01,,2,1,Inf\r\n\r\n"
+        '6,"",3,1,2024-03,11:00,,,false,-.5,2,\r\n'
     )
     (tmp_path / "edges.tsv").write_text('at\ta\tb\n1\t\ta"b\n2\t"x\ty"\t \\" \n')
     (tmp_path / "nanoseconds.csv").write_text("at,ns\n1,2024-01-01T00:00:00.123456789\n")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -195,6 +198,28 @@ def test_who_is_just_asking_is_not_taken_for_a_killed_one(monkeypatch: pytest.Mo
     with asking_in(folder, question):
         assert question_in(folder) == question
     assert cleared == [True, True]
+    assert not folder.parent.exists()
+
+
+@pytest.mark.parametrize("call", ["fcntl.flock", "shutil.rmtree"])
+def test_who_asks_under_a_name_that_somebody_else_just_cleared_keeps_it(
+    call: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two clear what was left; the slower one is about to look whether it was, or to remove it."""
+    folder, question = tmp_path / "private" / "views-1-name", {"workers": [1]}
+    make_folder(folder)
+    with ExitStack() as stack:
+
+        def late(*given: Any, **named: Any) -> None:
+            monkeypatch.undo()
+            shutil.rmtree(folder)
+            stack.enter_context(asking_in(folder, question))
+            if call == "fcntl.flock":
+                fcntl.flock(*given, **named)
+
+        monkeypatch.setattr(call, late)
+        assert question_in(folder) is None
+        assert question_in(folder) == question
     assert not folder.parent.exists()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -114,6 +116,17 @@ def test_windows_are_sent_at_their_ends_and_not_before() -> None:
         assert made.sent() == []
         made.close()
         assert made.sent() == [(20, 20, 15.0)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [("int64", [HUGE, 1, HUGE]), ("uint64", [2**64 - 1, 2**63]), ("int64", [-HUGE, -3]), ("float64", [0.1] * 9)],
+)
+def test_sums_are_exact(kind: str, values: list[Any]) -> None:
+    with bench([Schema("at", value=kind)], lambda stream: tumbling_average(stream, "at", "value", 10)) as made:
+        made.send({"at": [0] * len(values), "value": values})
+        made.close()
+        assert made.sent() == [(10, 10, pytest.approx(sum(values) / len(values)))]
 
 
 def test_tokens_of_open_windows_hold_time_back_and_only_they() -> None:

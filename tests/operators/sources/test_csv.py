@@ -209,6 +209,7 @@ def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
         ("m\n1.5\n1.005\n", {"m": "decimal(5, 2)"}, ("line 3", "column 'm'", "decimal(5, 2)", "more digits there")),
         ("m\n10000\n", {"m": "decimal(5, 2)"}, ("line 2", "column 'm'", "10000.00", "more digits")),
         ("m\n0x10\n", {"m": "decimal(5, 2)?"}, ("line 2", "column 'm'", "'0x10'", "decimal(5, 2)?", "string")),
+        ("x\n-INF\n1.5\n-1e400\n", {"x": "float64"}, ("line 4", "column 'x'", "'-1e400'", "float64", "nulls=")),
         ("s,a\n0x1,1\n\n0x2, 0x10\n", {"s": "string", "a": "int64?"}, ("line 4", "column 'a'", "' 0x10'", "int64?")),
         ('a\n"0X1F"\n', {"a": "uint64"}, ("line 2", "column 'a'", "'0X1F'", "uint64", "nulls=")),
         ("a\n +1\n", {"a": "int64"}, ("line 2", "column 'a'", "+1", "int64", "nulls=")),

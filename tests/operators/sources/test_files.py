@@ -353,6 +353,24 @@ def test_arrow_files_that_point_out_of_themselves_are_errors(
     assert len(run(lambda scope: read_arrow(scope, file, columns=["id"])).rows) == 300, "what is read is looked at"
 
 
+@pytest.mark.parametrize("read", [read_arrow, read_parquet])
+def test_text_that_is_not_in_utf_8_is_handed_on_as_it_is_or_told(read: Callable[..., Stream], tmp_path: Path) -> None:
+    octets = pa.array([b"a", b"\xff\xfe", b"b\xc3"])
+    table = pa.table({"text": octets.view(pa.string())})
+    if read is read_parquet:
+        pq.write_table(table, file := tmp_path / "rows.parquet")
+    else:
+        with pa.ipc.new_file(file := tmp_path / "rows.arrow", table.schema) as written:
+            written.write_table(table)
+
+    with raises(OperatorError, "operator 'lower'", "UnicodeDecodeError", "read the column as bytes (schema=)"):
+        tr.run(lambda scope: read(scope, file).filter(tr.col("text").lower() == "a", name="lower").collect(), workers=1)
+    tr.run(lambda scope: read(scope, file).to_parquet(tmp_path / "as text"), workers=1)
+    assert pq.read_table(tmp_path / "as text")["text"].cast(pa.binary()).to_pylist() == octets.to_pylist()
+    kept = tr.run(lambda scope: read(scope, file, schema=Schema(text="bytes")).collect(), workers=1)
+    assert kept["text"].to_pylist() == octets.to_pylist()
+
+
 def test_arrow_files_whose_buffers_are_too_short_are_no_sources(tmp_path: Path) -> None:
     file, table = tmp_path / "short.arrow", pa.table({"at": range(300)})
     with pa.ipc.new_file(file, table.schema) as written:
