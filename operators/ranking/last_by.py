@@ -2,7 +2,7 @@
 
 from typing import Literal, overload
 
-from tokenring.engine import AnyStream, Exchange, Schema
+from tokenring.engine import AnyStream, Exchange, Schema, SchemaError
 from tokenring.engine.arguments import require_flags
 from tokenring.operators import collections
 from tokenring.operators.aggregates import require_alone
@@ -74,6 +74,8 @@ def last_by(
     if mode == FINAL:
         ranked = Schema.of(schema.spec() | {unnamed("rank"): "int64"})
         return without_unnamed(final_top(stream, plan, ranked, (last,), 1, True, True, thins), name)
+    if not names:
+        raise SchemaError(f"operator {name!r}: by= names no column; the last row of all is that of top(order=..., k=1)")
     edge = stream, Exchange(exchanged_by(names), thins=thins)
     newest = mechanism_of(stream.scope).respond(
         name, edge, schema, None,

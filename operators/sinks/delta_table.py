@@ -61,12 +61,9 @@ class DeltaTable:
                     f'operator {operator!r}: column {column!r} is {kind}, which Delta tables lack: say .cast("int64"), '
                     f"or leave it out"
                 )
-        try:
-            self.partition_by = list(dict.fromkeys(names_of(partition_by)))
-            for column in self.partition_by:
-                schema.position(column)
-        except SchemaError as error:
-            raise SchemaError(f"operator {operator!r}: partition_by=: {error}") from None
+        self.partition_by = list(dict.fromkeys(names_of(partition_by, f"operator {operator!r}: partition_by=")))
+        for column in self.partition_by:
+            schema.position(column, f"operator {operator!r}: partition_by=")
         self._require_partitions(self.partition_by)
         if {*self.partition_by} == {*schema.names}:
             raise UsageError(
