@@ -55,7 +55,13 @@ class DeltaTable:
         self._answer: IO[bytes]
         self._asked: tuple[str, dict[str, Any]]
         self._deaths = 0
+        alike: dict[str, str] = {}
         for column, kind in zip(schema.names, schema.kinds, strict=True):
+            if (other := alike.setdefault(column.lower(), column)) != column:
+                raise SchemaError(
+                    f"operator {operator!r}: columns {other!r} and {column!r} differ in case alone, which Delta tables "
+                    f"do not tell apart: rename one"
+                )
             if not kind.is_decimal and kind.name not in _TYPES:
                 raise SchemaError(
                     f'operator {operator!r}: column {column!r} is {kind}, which Delta tables lack: say .cast("int64"), '
