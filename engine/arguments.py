@@ -1,7 +1,7 @@
 """What callers give, looked at before anything runs, so that a mistake is named where it was made."""
 
 import os
-from math import isfinite
+from math import inf, isfinite
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,13 @@ def whole_number(who: str, argument: str, value: Any, least: int | None = 1, mos
 def is_number(value: Any) -> bool:
     """Whether it is a number, Python's or numpy's, with a fraction or not: no bool, no NaN, not infinite."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool) and isfinite(value)
+
+
+def require_seconds(**limits: Any) -> None:
+    """UsageError for a limit that is no number of seconds; infinitely many are."""
+    for name, value in limits.items():
+        if not is_number(value) and value != inf:
+            raise UsageError(f"{name}= is a number of seconds, such as 10, not {value!r}")
 
 
 def require_flags(who: str, **flags: Any) -> None:

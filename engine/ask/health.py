@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from tokenring.engine.arguments import require_seconds
 from tokenring.engine.ask.asker import group_of
 from tokenring.engine.ask.places import has_failed, is_stopped, own_number, state_of
 from tokenring.engine.ask.running_now import segments_of
@@ -70,7 +71,7 @@ class Health:
 
 def health(process: int, within_s: float = WITHIN_S) -> Health:
     """How the group is that a process launched, or works in: at once where all its workers move, or within so many
-    seconds. Raises UsageError for a process without a group."""
+    seconds. Raises UsageError for a process without a group, and a limit that is no number."""
     group = group_of(process)
     return health_of(group.launcher, group.workers, within_s)
 
@@ -78,7 +79,9 @@ def health(process: int, within_s: float = WITHIN_S) -> Health:
 def health_of(
     launcher: int, workers: Iterable[int], within_s: float = WITHIN_S, meanwhile: Callable[[], None] = lambda: None
 ) -> Health:
-    """The same of a group whose worker processes are known. meanwhile: called while they are looked at."""
+    """The same of a group whose worker processes are known. meanwhile: called while they are looked at. UsageError
+    for a limit that is no number."""
+    require_seconds(within_s=within_s)
     pids = {own_number(pid): pid for pid in workers}
     deadline = time.monotonic() + within_s
     first = _lines(pids.values())

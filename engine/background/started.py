@@ -5,10 +5,9 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import inf
 from typing import Any, TypeVar
 
-from tokenring.engine.arguments import is_number
+from tokenring.engine.arguments import require_seconds
 from tokenring.engine.ask import WITHIN_S, Health, health_of, running_groups
 from tokenring.engine.ask import Group as AskedGroup
 from tokenring.engine.errors import UsageError, WorkerError
@@ -112,8 +111,7 @@ class RunningGroup:
     def asked(self, timeout_s: float) -> AskedGroup:
         """The group as those see it who ask it something, once all workers take questions. UsageError for a limit that
         is no number."""
-        if not is_number(timeout_s) and timeout_s != inf:
-            raise UsageError(f"timeout_s= is a number of seconds, such as {ANSWER_S:g}, not {timeout_s!r}")
+        require_seconds(timeout_s=timeout_s)
         deadline = time.monotonic() + timeout_s
         while True:
             pids, known = self._workers(), self._known

@@ -80,11 +80,19 @@ def kinds_of_arrow(source: Any, nullable: Collection[str] | None) -> dict[str, s
 
 
 def _kind_name(field: Any) -> str:
+    found = kind_of_type(field.type)
+    if not found:
+        raise SchemaError(
+            f"column {field.name!r} has Arrow's type {field.type}, which no column kind holds; {_cure(field.type)}"
+        )
+    return found
+
+
+def kind_of_type(given: Any) -> str:
+    """The kind that holds all values of an Arrow type; "" if none does."""
     import pyarrow.types as types
 
-    found = stored_type(field.type)
-    while types.is_dictionary(found) or types.is_run_end_encoded(found):
-        found = found.value_type
+    found = _values_type(given)
     if types.is_uint64(found):
         return "uint64"
     if types.is_integer(found):
@@ -101,9 +109,7 @@ def _kind_name(field: Any) -> str:
     ):
         if is_it(found):
             return name
-    raise SchemaError(
-        f"column {field.name!r} has Arrow's type {field.type}, which no column kind holds; {_cast(found)}"
-    )
+    return ""
 
 
 def stored_type(found: Any) -> Any:
@@ -112,10 +118,21 @@ def stored_type(found: Any) -> Any:
     return found.storage_type if getattr(found, "extension_name", "") in ("arrow.uuid", "arrow.json") else found
 
 
-def _cast(found: Any) -> str:
-    """What to do about a type that has no kind of its own."""
+def _values_type(given: Any) -> Any:
+    """The type of the values, where they are numbers of them or runs."""
     import pyarrow.types as types
 
+    found = stored_type(given)
+    while types.is_dictionary(found) or types.is_run_end_encoded(found):
+        found = found.value_type
+    return found
+
+
+def _cure(given: Any) -> str:
+    """What to do about a type that has no kind of its own. It may be of a file, in which nobody can cast."""
+    import pyarrow.types as types
+
+    found = _values_type(given)
     if types.is_decimal(found):
         scale = min(max(found.scale, 0), MOST_DIGITS)
         return (
@@ -123,10 +140,10 @@ def _cast(found: Any) -> str:
             f"digits), float64 (up to 15 digits), int64 (whole numbers) or string, or leave it out"
         )
     if types.is_duration(found) or types.is_time(found):
-        return "cast it to int64, in the unit you mean, or leave it out"
+        return "cast it to int64, in the unit you mean, before it comes here, or leave it out"
     if types.is_null(found):
-        return "it holds nothing but nulls: say its kind in the schema, cast it, or leave it out"
-    return "cast it, or leave it out"
+        return "it holds nothing but nulls: say its kind in the schema, or leave it out"
+    return "cast it before it comes here, or leave it out"
 
 
 def is_string(found: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string, stored_type
+from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_string, kind_of_type, stored_type
 from tokenring.engine.columns.exact import as_text, shown
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
@@ -21,9 +21,12 @@ _PAIR = np.dtype([("low", np.int64), ("high", np.int64)])
 _EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
 
 _CURES = {
-    "out of bounds timestamp": "times are of the years 1677 to 2262; make others null first, or clip them",
+    "out of bounds timestamp": "times are of the years 1677 to 2262; make others null, or leave the column out",
     "Rescaling Decimal": "round it first (pyarrow.compute.round), or declare a decimal of a larger scale",
     "was truncated": "round it first, and make NaN null (pyarrow.compute), or declare it float64",
+    "Failed to parse": "declare it string",
+    "not a valid decimal": "declare it string",
+    "not fit in precision": "declare a decimal of more digits, up to 18, or string",
 }
 """What to do about what Arrow says of a value that it does not convert."""
 
@@ -272,22 +275,20 @@ def _days(instants: Any) -> Any:
 
 
 def _cure(kind: Kind, given: Any) -> str:
+    """What to do about an array of a type that is converted to no such kind. It may be of a file, whose columns are
+    cast by nobody but who writes it."""
     import pyarrow.types as types
 
     if isinstance(given, types.lib.BaseExtensionType):
         return "give its .storage, cast to what is meant"
-    if is_string(given) or is_binary(given):
-        return "convert the text first (pyarrow.compute.cast), or declare it string"
-    if kind.is_decimal:
-        return "cast it first to the decimal that is meant, which rounds it, or declare it float64"
-    if types.is_timestamp(given) or types.is_date(given):
-        what = "date" if types.is_date(given) else "timestamp"
-        return f"declare it {what}, or cast it first to int64 in the unit you mean"
-    if types.is_time(given) or types.is_duration(given):
-        return "cast it first to int64 in the unit you mean"
-    if kind.family == "bool":
-        return "compare it with something"
-    return "cast it first (pyarrow.compute.cast)"
+    own = kind_of_type(given)
+    if own and kind.family == "bool":
+        return f"declare it {own}, and compare it with something"
+    is_time = types.is_temporal(given) and not kind.is_text
+    how = "cast it to int64, in the unit you mean," if is_time else "cast it (pyarrow.compute.cast)"
+    if not own:
+        return f"{how} before it comes here, or leave it out"
+    return f"declare it {own}, or {how} before it comes here"
 
 
 def _require_few_digits(values: Any) -> None:
@@ -331,7 +332,7 @@ def _text_column(kind: Kind, values: Any, of_dictionary: OfDictionary = _diction
                 raise SchemaError(f"null(s) where the kind is {kind}; make it {kind}? or fill them")
             return np.ascontiguousarray(chosen), heap
         if not (is_string(given) or is_binary(given) or pa.types.is_null(given) or pa.types.is_decimal(given)):
-            raise SchemaError(f"Arrow's {given} is not {kind}; cast it first (pyarrow.compute.cast)")
+            raise SchemaError(f"Arrow's {given} is not {kind}; {_cure(kind, given)}")
         if pa.types.is_decimal(given) and is_string(wanted):  # which Arrow writes with an exponent where it is small
             return text_from([None if value is None else as_text(value) for value in values.to_pylist()], True)
         is_short = given in (pa.string(), pa.binary()) and is_string(given) == is_string(wanted)

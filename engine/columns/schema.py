@@ -96,12 +96,13 @@ class Schema:
         large_string or large_binary."""
         return arrow_schema(self.names, self.kinds)
 
-    def position(self, name: str) -> int:
-        """The index of a column; SchemaError if there is none of that name."""
+    def position(self, name: str, who: str = "", purpose: str = "") -> int:
+        """The index of a column; SchemaError if there is none of that name. who: asks, and purpose: what for, such as
+        "to group by", which the error says."""
         try:
             return self.positions[name]
         except (KeyError, TypeError):
-            raise SchemaError(self.missing(name)) from None
+            raise SchemaError(_said(who, self.missing(name, purpose))) from None
 
     def missing(self, name: object, purpose: str = "") -> str:
         """What to say of a column that is not there: `purpose` is what it was wanted for, such as "to group by"."""
@@ -155,11 +156,17 @@ def free_name(name: str, taken: Container[str]) -> str:
     return name
 
 
-def names_of(columns: str | Sequence[T]) -> tuple[str | T, ...]:
-    """The names that words of a text, or a sequence, are. SchemaError for what is neither."""
+def names_of(columns: str | Sequence[T], who: str = "") -> tuple[str | T, ...]:
+    """The names that words of a text, or a sequence, are. SchemaError, naming who asks, for what is neither."""
     if not isinstance(columns, str | Sequence):
-        raise SchemaError(f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {columns!r}")
+        raise SchemaError(
+            _said(who, f"columns are named as 'auction bidder' or ('auction', 'bidder'), not by {columns!r}")
+        )
     return tuple(columns.split()) if isinstance(columns, str) else tuple(columns)
+
+
+def _said(who: str, fault: str) -> str:
+    return f"{who}: {fault}" if who else fault
 
 
 def is_one_of(given: object, choices: Collection[str]) -> bool:

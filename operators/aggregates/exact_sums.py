@@ -102,16 +102,16 @@ def _term(column: Any, schema: Schema, operator: str) -> Term | None:
     named = column_named_by(expression)
     if named is not None and named not in schema.positions:
         return None
-    return typed(expression, schema, f"{operator}.columns")
+    return typed(expression, schema, operator)
 
 
 def _with_key(schema: Schema, operator: str, by: Columns) -> Schema:
     """With the columns that `by` computes, which may be aggregated as well. SchemaError for names that are not there,
     before there are columns of which nobody knows."""
-    columns = columns_of(by)
+    columns = columns_of(by, f"operator {operator!r}")
     Plan.of(operator, schema, [each for each in columns if isinstance(each, str)], {})
     made = {
-        each.name: typed(each.value, schema, f"{operator}.key").spelled
+        each.name: typed(each.value, schema, operator).spelled
         for each in columns
         if isinstance(each, Alias) and isinstance(each.value, Expression)
     }

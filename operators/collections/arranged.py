@@ -164,8 +164,8 @@ class Arranged:
         that is taken, and in loops.
         """
         require_name("a view", name)
-        back = span_back(f"export {name!r}: history", history)
         sealed = self.looked_up.sealed
+        back = span_back(f"export {name!r}: history", history, sealed)
         scope = sealed.scope
         require_integer_times(scope, f"{name!r} is exported", "leave() the loop first, and arrange there")
         views = scope.kept_by_worker(Views)

@@ -85,17 +85,16 @@ class Collection(Rows):
         them out when memory is short, and nothing is left of them at the end. ConfigError if no file can be made there.
         """
         keys = self._keys(key, name)
-        if not keys:
-            raise SchemaError(f"operator {name!r}: key= names no column; say by which, as in arrange('city')")
         if folder is not None:
             return self._arranged(keys, name, folder=folder_of_batches(name, folder))
         return self._arranged(keys, name) if self.kept is None or self.kept.keys != keys else self.kept
 
     def _keys(self, key: str | Sequence[str], name: str) -> tuple[str, ...]:
         keys = names_of(key, name)
+        if not keys:
+            raise SchemaError(f"operator {name!r}: key= names no column; say by which, such as 'city'")
         for column in keys:
-            if column not in self.schema.positions:
-                raise SchemaError(f"operator {name!r}: {self.schema.missing(column, 'to arrange by')}")
+            self.schema.position(column, f"operator {name!r}", "to arrange by")
         return keys
 
     def _of_one_key(self) -> Collection:
@@ -276,7 +275,7 @@ class Collection(Rows):
         self, key: str | Sequence[str], function: Function, schema: Schema, name: str = "reduce"
     ) -> Collection:
         """For each key that is there, the rows that `function(rows, times)` makes of its rows: see Arranged.reduce."""
-        return self.arrange(key, f"{name}.arrange").reduce(function, schema, name).collection()
+        return self.arrange(self._keys(key, name), f"{name}.arrange").reduce(function, schema, name).collection()
 
     def consolidate(self, name: str = "consolidate") -> Collection:
         """The same rows, updates of one time added up."""
@@ -353,7 +352,7 @@ class Collection(Rows):
         `changes` are. UsageError (as OperatorError) for a key of several rows, naming it."""
         require_column(f"operator {name!r}", time=time, deleted=deleted)
         require_integer_times(self.stream.scope, "upserts are told", "leave() the loop first")
-        made = to_upserts(self.arrange(key, f"{name}.arrange"), time, deleted, name)
+        made = to_upserts(self.arrange(self._keys(key, name), f"{name}.arrange"), time, deleted, name)
         return self.rejected.is_handed_out(handed_out_once(made, time, name))
 
 

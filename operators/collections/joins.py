@@ -25,10 +25,7 @@ def names_of(columns: Columns, name: str) -> tuple[str, ...]:
         raise SchemaError(
             f"operator {name!r}: columns of collections are named, not {columns!r}: compute it before, by with_columns"
         )
-    try:
-        return columns_named(columns)
-    except SchemaError as error:
-        raise SchemaError(f"operator {name!r}: {error}") from None
+    return columns_named(columns, f"operator {name!r}")
 
 
 class Meeting:
@@ -61,8 +58,7 @@ class Meeting:
             )
         for rows, keys in ((left, self.keys), (right, others)):
             for key in keys:
-                if key not in rows.schema.positions:
-                    raise SchemaError(f"operator {name!r}: {rows.schema.missing(key, 'to join by')}")
+                rows.schema.position(key, f"operator {name!r}", "to join by")
         for key, other in zip(self.keys, others, strict=True):  # while the right's columns are called as they are there
             require_one_kind(name, key, left.schema.kind(key), other, right.schema.kind(other))
         self.name, self.left, self._right, self._suffix = name, left, right, suffix

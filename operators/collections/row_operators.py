@@ -25,7 +25,7 @@ from tokenring.operators.expressions import Alias, Expression, col, greatest, ty
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import all_columns, columns_kept, computed, drop_columns, new_names, rename, union
 from tokenring.operators.rows import filter as filter_rows
-from tokenring.operators.time import require_integer_times
+from tokenring.operators.time import kind_of_times, require_integer_times
 
 
 class Rows:
@@ -95,7 +95,8 @@ class Rows:
     def delay(self, by: Span | Expression | None = None, *, until: Expression | None = None) -> Self:
         """The rows later: each update `by` so much (a number in the unit of times, or an expression of its row; of
         instants a duration, "1h", which is so many ns), or at the time that the expression `until` says, int64 or
-        timestamp, if that is later than its own. UsageError for a negative `by`, as OperatorError where an expression
+        timestamp, if that is later than its own. SchemaError for a duration where times are whole numbers of a column,
+        whose unit nobody knows, UsageError for a negative `by`, as OperatorError where an expression
         is; TimeRegressionError (as OperatorError) for a row that would be there after the last time there is.
         GraphError in a loop, and for `by` under recovery.
         """
@@ -121,7 +122,7 @@ class Rows:
                 )
             later = self._with(TIMES[0], greatest(own, until.cast("int64")))
         else:
-            span = span_of(by, "", "operator 'delay': by")
+            span = span_of(by, kind_of_times(self.stream), "operator 'delay': by")
             if span < 0:
                 raise UsageError(
                     f"operator 'delay': rows cannot be there {-span} before their times; by must be 0 or more"

@@ -28,7 +28,7 @@ from tokenring.operators.collections.words import TIMES, TIMES_ADDED
 from tokenring.operators.expressions import Expression
 from tokenring.operators.migrate import made_again, state_moves
 from tokenring.operators.rows import passing_on, require_whole, select
-from tokenring.operators.time import require_own_time
+from tokenring.operators.time import require_own_time, tell_times
 
 ORDER = "@order"
 """Where rows of one time have an order: by worker, then as they came."""
@@ -133,6 +133,8 @@ def stamped(
     builder.input(stream)
     state_moves(builder)
     updates = builder.output(schema)
+    if time is not None:
+        tell_times(updates, stream.schema.kind(time))
     if builder.can_be_compiled_with_texts:
 
         def compiled(context: OperatorContext) -> Compiled:

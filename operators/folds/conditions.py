@@ -49,10 +49,9 @@ def with_conditions(
         schema = Schema.of(stream.schema.spec() | dict.fromkeys(functions, "bool"))
         stream = stream.apply(f"{operator}.where", schema, partial(_with_masks, schema, [*functions.values()]))
     if made:
-        stream = computed(stream, f"{operator}.columns", all_columns(stream.schema) | made)
+        stream = computed(stream, operator, all_columns(stream.schema) | made, step="columns")
     for column, where in conditions:
-        if column not in stream.schema.names:
-            raise SchemaError(f"operator {operator!r}: where={where!r}: {stream.schema.missing(column)}")
+        stream.schema.position(column, f"operator {operator!r}: where={where!r}")
         kind = stream.schema.kind(column)
         if kind.family != "bool":
             raise SchemaError(f"operator {operator!r}: where={where!r} is {kind}; a condition is bool")

@@ -152,8 +152,7 @@ class Aggregate:
     def _kind(self, schema: Schema, name: str, *, totals: bool = False, texts: bool = True) -> Kind:
         """The column's kind; SchemaError if there is none, or it has no sums (totals), or is text (not texts)."""
         column = column_of(name, self)
-        if column not in schema.positions:
-            raise SchemaError(f"{name}: {schema.missing(column)}")
+        schema.position(column, name)
         kind = schema.kind(column)
         if (totals and not kind.total) or (kind.is_text and not texts):
             raise SchemaError(
@@ -260,9 +259,7 @@ class _Chosen(Aggregate):
         """See Aggregate."""
         kind = self._kind(schema, name)
         assert not isinstance(self.order, Expression)
-        if self.order is not None and (
-            self.order not in schema.positions or not _orders(schema.kind(self.order))
-        ):
+        if self.order is not None and not _orders(schema.kinds[schema.position(self.order, name, "to order by")]):
             raise SchemaError(
                 f"{name}: order={self.order!r} must be a column of int64, timestamp, date or decimal, without nulls, "
                 "which .fill_null(...) replaces"

@@ -35,8 +35,7 @@ class Plan:
         """more: what is said besides of what is kept. SchemaError, naming the operator, for columns that are not there
         or do not fit, and names that clash."""
         for name in by:
-            if name not in schema.positions:
-                raise SchemaError(f"operator {operator!r}: {schema.missing(name, 'to group by')}")
+            schema.position(name, f"operator {operator!r}", "to group by")
         if len(set(by)) < len(by):
             raise SchemaError(f"operator {operator!r}: a column to group by is named twice: {', '.join(by)}")
         folds: list[Fold] = []

@@ -94,7 +94,7 @@ def interval_join(
     require_unique(name, unique)
     on = joined_on(name, on, left_on, right_on)
     if unique is None:
-        unique = proved_unique((left, right), on, how)
+        unique = proved_unique(name, (left, right), on, how)
     of_left = left.schema, left_time, "for the left side's time"
     require_times(name, (of_left, (right.schema, right_time, "for the right side's time")))
     until = upper if isinstance(upper, str) and (upper in left.schema.positions or not is_span(upper)) else None

@@ -117,7 +117,7 @@ def join(
     if changes and (unique is not None or late):
         raise SchemaError(f"operator {name!r}: changes=True is one collection of all rows; leave unique= and late= out")
     if unique is None and window is None and not changes:
-        unique = proved_unique((left, right), on, how)
+        unique = proved_unique(name, (left, right), on, how)
     sides, where = narrowed(name, (left, right), (left_where, right_where), unique)
     if window is not None:
         if unique is not None:

@@ -17,10 +17,10 @@ def require_unique(name: str, unique: str | None) -> None:
         raise SchemaError(f"operator {name!r}: unique is 'left', 'right' or None, not {unique!r}")
 
 
-def proved_unique(sides: tuple[Stream, Stream], on: On, how: str) -> str | None:
+def proved_unique(name: str, sides: tuple[Stream, Stream], on: On, how: str) -> str | None:
     """The side that is known to have at most one row for each key, since its source has proved that of a column of the
     key; None for neither, or where one row a key is looked at anyway."""
-    keys = pairs_of(on)
+    keys = pairs_of(on, name)
     for side, names in ((RIGHT, keys.values()), (LEFT, keys.keys())):
         if not HOWS[how].once and not unique_columns(sides[side]).isdisjoint(names):
             return SIDES[side]

@@ -73,7 +73,7 @@ def average_of_last(
     range of int64; SchemaError for columns that are not there or do not fit. NEXMark's Q6 is made of it.
     """
     require_rows(name, stream)
-    ordered = names_of(order)
+    ordered = names_of(order, f"operator {name!r}: order=")
     needed = tuple(dict.fromkeys((key, value, *ordered)))
     if key == value:
         raise SchemaError(f"operator {name!r}: key and value are the same column {key!r}")

@@ -2,7 +2,7 @@
 
 from typing import Literal, overload
 
-from tokenring.engine import AnyStream, Exchange, Schema
+from tokenring.engine import AnyStream, Exchange, Schema, SchemaError
 from tokenring.engine.arguments import require_flags
 from tokenring.operators import collections
 from tokenring.operators.aggregates import require_alone
@@ -70,6 +70,8 @@ def last_by(
     check_order(name, stream.schema, (last,))
 
     schema = stream.schema
+    if not names and mode != FINAL:
+        raise SchemaError(f"operator {name!r}: by= names no column; the last row of all is that of top(order=..., k=1)")
     if mode != EACH:
         stream = thinned(stream, name, names, (last,), True, equal_wins=True)
     if mode == FINAL:

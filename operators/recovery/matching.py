@@ -86,9 +86,10 @@ def called(found: str) -> str:
 class Changes:
     """How a program differs from the one that a snapshot was made by: what is new, and what would be lost."""
 
-    def __init__(self, snapshot: Snapshot | None, may_go: Collection[str]) -> None:
+    def __init__(self, snapshot: Snapshot | None, may_go: Collection[str], taken: Collection[str]) -> None:
+        """taken: ids that nothing new gets, those of inputs that the program feeds."""
         self._snapshot, self._may_go = snapshot, may_go
-        self._taken: set[str] = set()
+        self._taken = {*taken}
         self._new: list[str] = []
         self._gone: list[str] = []
         self._lost: list[str] = []

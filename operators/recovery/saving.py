@@ -108,6 +108,7 @@ class Saving:
         if self.of_worker.program:
             unknown = [spec for spec in unknown if spec.manual is None]
         self._require_exits(again)
+        self._require_names()
         if not unknown:
             self._match()
             return
@@ -154,6 +155,15 @@ class Saving:
                     f"operator {spec.name!r} takes the updates of a collection, all of which come once more after a "
                     f"death: let it have changes() of the collection, or to_upserts(key); or run without recovery="
                 )
+
+    def _require_names(self) -> None:
+        """GraphError for inputs of one name, by which snapshots know where each was."""
+        names = [name for name, _ in self._inputs()]
+        for name in [name for name in names if names.count(name) > 1]:
+            raise GraphError(
+                f"dataflow {self._scope.graph.name!r} cannot be saved: {names.count(name)} inputs are called {name!r}, "
+                f"and by its name a snapshot knows where each was: give each a name= of its own"
+            )
 
     @property
     def dataflow(self) -> Any:
@@ -250,8 +260,9 @@ class Saving:
     def _match(self) -> None:
         """All is declared: find it in the snapshot that the run goes on from, and give it the names by which the next
         ones know it. RecoveryError for what would be lost."""
-        snapshot, changes = self.resumed, Changes(self.resumed, self.of_worker.may_go)
         self._find_sources()
+        inputs = {known.id for known in self._numbers if known.id}
+        snapshot, changes = self.resumed, Changes(self.resumed, self.of_worker.may_go, inputs)
         for source in self.sources:
             source.known.place = _text(source.contents())
         were = {} if snapshot is None else {name: _text(one) for name, one in snapshot.contents.items()}

@@ -6,8 +6,7 @@ from tokenring.engine import Schema, SchemaError
 def require_int64(operator: str, schema: Schema, *columns: str) -> None:
     """SchemaError, naming the operator, for a column that is not there, holds no int64, or may be null."""
     for column in columns:
-        if column not in schema.names:
-            raise SchemaError(f"operator {operator!r}: {schema.missing(column)}")
+        schema.position(column, f"operator {operator!r}")
         require_whole(f"operator {operator!r}: column {column!r}", schema, column, "it")
 
 

@@ -14,11 +14,12 @@ Columns = Column | Sequence[Column]
 _UNNAMED = "·unnamed "  # what the names of columns begin with that no result has, and no rows that come
 
 
-def columns_of(by: Columns) -> tuple[Column, ...]:
-    """Columns one by one: of a string of names, an expression, or a sequence. SchemaError for what is neither."""
+def columns_of(by: Columns, who: str = "") -> tuple[Column, ...]:
+    """Columns one by one: of a string of names, an expression, or a sequence. SchemaError, naming who asks, for what is
+    neither."""
     if isinstance(by, Expression | Alias):
         return (by,)
-    return names_of(by)
+    return names_of(by, who)
 
 
 def columns_read(by: Columns) -> frozenset[str]:
@@ -41,7 +42,7 @@ def with_key(
     result of keys."""
     names: list[str] = []
     made: dict[str, Expression] = {}
-    for each in columns_of(by):
+    for each in columns_of(by, f"operator {operator!r}"):
         value = each.value if isinstance(each, Alias) else each
         if isinstance(value, str):
             names.append(value)
@@ -65,7 +66,7 @@ def with_key(
         made[name] = value
         names.append(name)
     if made:
-        stream = computed(stream, f"{operator}.key", {**all_columns(stream.schema), **made})
+        stream = computed(stream, operator, {**all_columns(stream.schema), **made}, step="key")
     return stream, tuple(names)
 
 

@@ -129,13 +129,15 @@ def _kept(schema: Schema, names: tuple[Any, ...], who: str) -> dict[str, Any]:
             if isinstance(name, list | tuple):
                 raise SchemaError(f"operator {who!r}: give the columns one by one, not as {type(name).__name__}")
             raise SchemaError(f'operator {who!r}: give an expression a name, such as euro=col("price") * 89')
-        if name not in schema.positions:
-            raise SchemaError(f"operator {who!r}: {schema.missing(name)}")
+        schema.position(name, f"operator {who!r}")
     return {name: col(name) for name in names}
 
 
-def computed(stream: AnyStream, who: str, columns: Mapping[str, Any], on_error: OnError = "fail") -> Any:
-    """The rows with these columns, by name, each an expression; `who` is what the operator is called."""
+def computed(
+    stream: AnyStream, who: str, columns: Mapping[str, Any], on_error: OnError = "fail", step: str = ""
+) -> Any:
+    """The rows with these columns, by name, each an expression; `who` is what the operator is called, and step which of
+    its steps this is."""
     schema = stream.schema
     terms: dict[str, Term] = {}
     kept: dict[str, str] = {}
@@ -155,8 +157,9 @@ def computed(stream: AnyStream, who: str, columns: Mapping[str, Any], on_error: 
     if not terms:
         raise SchemaError(f"operator {who!r}: no column would be left")
     after = Schema.of({name: term.spelled for name, term in terms.items()})
-    step = Step(None, terms, schema if after == schema else after)
-    made = applied(stream, who, step.schema, Computation(schema, step, _said(columns)), on_error)
+    computes = Step(None, terms, schema if after == schema else after)
+    name = f"{who}.{step}" if step else who
+    made = applied(stream, name, computes.schema, Computation(schema, computes, _said(columns)), on_error)
     if stream.updates is not None and on_error == "fail":
         made.updates = stream.updates.named(kept)
     return made

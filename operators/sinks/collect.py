@@ -294,7 +294,7 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     require_total_order(name, stream.scope)
     given: Any = key
     column: Any = tuple(given) if isinstance(given, list) else given
-    position = stream.schema.position(column)  # which says what is wrong with it
+    position = stream.schema.position(column, f"operator {name!r}")
     require_newest(name, stream, (key,), by_time=has_bins(stream.scope))
     stream.scope.kept(RowsKept).append(repr(name))
     kept = Latest(stream.schema.names, stream.schema, key)

@@ -55,18 +55,21 @@ class DeltaTable:
         self._answer: IO[bytes]
         self._asked: tuple[str, dict[str, Any]]
         self._deaths = 0
+        alike: dict[str, str] = {}
         for column, kind in zip(schema.names, schema.kinds, strict=True):
+            if (other := alike.setdefault(column.lower(), column)) != column:
+                raise SchemaError(
+                    f"operator {operator!r}: columns {other!r} and {column!r} differ in case alone, which Delta tables "
+                    f"do not tell apart: rename one"
+                )
             if not kind.is_decimal and kind.name not in _TYPES:
                 raise SchemaError(
                     f'operator {operator!r}: column {column!r} is {kind}, which Delta tables lack: say .cast("int64"), '
                     f"or leave it out"
                 )
-        try:
-            self.partition_by = list(dict.fromkeys(names_of(partition_by)))
-            for column in self.partition_by:
-                schema.position(column)
-        except SchemaError as error:
-            raise SchemaError(f"operator {operator!r}: partition_by=: {error}") from None
+        self.partition_by = list(dict.fromkeys(names_of(partition_by, f"operator {operator!r}: partition_by=")))
+        for column in self.partition_by:
+            schema.position(column, f"operator {operator!r}: partition_by=")
         self._require_partitions(self.partition_by)
         if {*self.partition_by} == {*schema.names}:
             raise UsageError(

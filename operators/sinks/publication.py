@@ -11,6 +11,7 @@ removes it.
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Literal, Protocol
 
 import numpy as np
@@ -199,11 +200,20 @@ def require_outside_loops(stream: Stream, name: str) -> None:
 
 
 def make_beside(target: Path, name: str) -> None:
-    """Make the folder that a target, and what is hidden beside it, are to be in. UsageError if that cannot be."""
+    """Make the folder that a target, and what is hidden beside it, are to be in; raises what `make_folder` does."""
+    make_folder(target.parent, name)
+
+
+def make_folder(folder: Path, name: str) -> None:
+    """Make a folder for files, if it is not there. UsageError, naming the operator and it, if no file can be in it."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
     except OSError as error:
-        raise UsageError(f"operator {name!r}: cannot write to {target.parent}: {error.strerror}") from None
+        raise UsageError(
+            f"operator {name!r}: cannot write to {folder}: {error.strerror}; choose a folder this user can write to"
+        ) from None
 
 
 def _together(parts: Sequence[Path], target: Path, suffix: str) -> Path:

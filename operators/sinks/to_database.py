@@ -127,14 +127,13 @@ def _checked_key(schema: Schema, key: str | Sequence[str] | None, deleted: str |
         if deleted is not None:
             raise SchemaError(f"operator {name!r}: say whose row is gone: key=, beside deleted={deleted!r}")
         return ()
-    keys = tuple(map(str, columns_of(key)))
+    keys = tuple(map(str, columns_of(key, f"operator {name!r}: key=")))
     if not keys:
         raise SchemaError(f"operator {name!r}: key= names no column; say key='city', or leave it out")
     if len({*keys}) < len(keys):
         raise SchemaError(f"operator {name!r}: a column is named twice in key=: {', '.join(keys)}")
     for column in keys:
-        if column not in schema.positions:
-            raise SchemaError(f"operator {name!r}: {schema.missing(column, 'to be the key')}")
+        schema.position(column, f"operator {name!r}", "to be the key")
         kind = schema.kind(column)
         if kind.nullable:
             raise SchemaError(
@@ -147,8 +146,7 @@ def _checked_key(schema: Schema, key: str | Sequence[str] | None, deleted: str |
                 f'are equal: .cast("decimal(18, 2)") it, or "int64"'
             )
     if deleted is not None:
-        if deleted not in schema.positions:
-            raise SchemaError(f"operator {name!r}: {schema.missing(deleted, 'to say whose row is gone')}")
+        schema.position(deleted, f"operator {name!r}", "to say whose row is gone")
         if deleted in keys or schema.kind(deleted).family != "bool":
             what = "of the key" if deleted in keys else str(schema.kind(deleted))
             raise SchemaError(

@@ -55,7 +55,8 @@ def chosen_columns(name: str, columns: str | Sequence[str], there: Sequence[str]
     """The columns that are named, as a sequence or as words of a string; SchemaError for one that is not there, or
     twice.
     """
-    chosen = [columns] if isinstance(columns, str) and columns in there else list(names_of(columns))
+    what = f"source {name!r}: columns="
+    chosen = [columns] if isinstance(columns, str) and columns in there else list(names_of(columns, what))
     if not chosen:
         raise SchemaError(f"source {name!r}: columns= names none; leave it out for all of them")
     for column in chosen:

@@ -18,6 +18,8 @@ from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
 _OF_ISO_WEEKS: Final = re.compile("%[GgV]")
+_OF_WEEKS: Final = re.compile("%O?[UW]")
+_OF_DAYS: Final = re.compile("%[EO]?[AaDFacdejuwx]")
 
 
 @overload
@@ -112,13 +114,22 @@ def read_csv(
 
 
 def _require_readable(name: str, schema: Schema, form: str) -> None:
-    """UsageError for a format of times of which a part is not looked at where it stands."""
-    fault = ""
-    if "%z" in form.removesuffix("%z"):
+    """UsageError for a format of times of which a part is not looked at where it stands, or that says no day."""
+    fault, codes = "", form.replace("%%", "")
+    if "%" not in codes:
+        fault = "it has no part of a time; say such as %d.%m.%Y %H:%M"
+    elif "%s" in codes:
+        fault = (
+            "%s, seconds since 1970, goes by this computer's zone beside other parts; read the column as int64, and "
+            'say (col("…") * 1_000_000_000).cast("timestamp") behind the source'
+        )
+    elif _OF_WEEKS.search(codes) and not _OF_DAYS.search(codes):
+        fault = "a week (%U, %W) has no day; name the day's part, such as %w, or read the column as string"
+    elif "%z" in codes.removesuffix("%z"):
         fault = "%z is read at the end of a format only"
-    elif "%Z" in form:
+    elif "%Z" in codes:
         fault = "%Z, the name of a zone, is not looked at; end times in an offset (%z), or read them as string"
-    elif _OF_ISO_WEEKS.search(form) and any(kind.is_instant for kind in schema.kinds):
+    elif _OF_ISO_WEEKS.search(codes) and any(kind.is_instant for kind in schema.kinds):
         fault = "%G, %g and %V are not looked at in a timestamp; read the column as date, or as string"
     if fault:
         raise UsageError(f"source {name!r}: time_formats: {form!r}: {fault}")

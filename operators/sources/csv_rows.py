@@ -336,8 +336,8 @@ class CsvRows:
             offsets = np.array([_offset_s(text) if form.endswith("%z") else 0 for text in texts], np.int64)
             seconds = ns // 10**9 + offsets  # of other units fractions would be written
             at = pa.Array.from_buffers(pa.timestamp("s"), len(ns), [None, pa.py_buffer(seconds)])
-            found = compute.strftime(at, format=form.removesuffix("%z")).to_pylist()
-            return [text.replace("%s", str(second)) for text, second in zip(found, seconds.tolist(), strict=True)]
+            found: list[str] = compute.strftime(at, format=form.removesuffix("%z")).to_pylist()
+            return found
 
         return [*map(written, self._plain_formats)]
 

@@ -27,7 +27,7 @@ from tokenring.operators.mechanisms import Outlet, mechanism_of
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.rows import has_end, waits_of
 from tokenring.operators.sources.throttle import Sent, Throttle
-from tokenring.operators.time import Clock, Promises, RowOrigin, Timing, require_root, with_late
+from tokenring.operators.time import Clock, Promises, RowOrigin, Timing, require_root, tell_times, with_late
 
 if TYPE_CHECKING:
     from tokenring.engine import Probe
@@ -204,6 +204,8 @@ def declare(
         time, late, others = timing.column or "", timing.late, timing.constant > 0
     schemas, times = ((schema, schema), (time, "")) if late else ((schema,), (time,))
     streams = mechanism_of(scope).source(scope, name, schemas, construct, times, other_times=others)
+    if time:
+        tell_times(streams[0], schema.kind(time))
     return with_late("rows, late", *streams) if late else streams[0]
 
 

@@ -63,7 +63,7 @@ def stage_files(
         require_schema("stage", schema)
         if columns is not None:
             raise UsageError("source 'stage': give schema= or columns=, not both")
-    wanted = None if columns is None else names_of(columns)
+    wanted = None if columns is None else names_of(columns, "source 'stage': columns=")
     if wanted is not None and not wanted:
         raise SchemaError("source 'stage': columns= (--columns) names none; leave it out for all of them")
     source = {"engine": "pyarrow", "files": [str(Path(file).absolute()) for file in inputs.files]}

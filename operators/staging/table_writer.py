@@ -44,8 +44,7 @@ class TableWriter:
         what = f"table {table!r}"
         self._time = position_of(what, schema, time)
         for column in unique:
-            if column not in schema.positions:
-                raise SchemaError(f"{what}: {schema.missing(column, 'to be unique')}")
+            schema.position(column, what, "to be unique")
             if schema.kind(column).is_float:
                 raise SchemaError(f"{what}: a column of float64 is no key, so {column!r} cannot be said to be unique")
         (folder / COLUMNS).mkdir()

@@ -37,11 +37,13 @@ with later(__name__):
     from tokenring.operators.time.orders import check_order, order_words, ranked
     from tokenring.operators.time.own_times import (
         TimesOfRows,
+        kind_of_times,
         outside_times,
         require_integer_times,
         require_message_times,
         require_own_time,
         require_total_order,
+        tell_times,
         too_early,
     )
     from tokenring.operators.time.timing import (
@@ -112,6 +114,7 @@ __all__ = [
     "finished_first",
     "floors_after",
     "give_split",
+    "kind_of_times",
     "knows",
     "knows_starts",
     "longest_of",
@@ -135,6 +138,7 @@ __all__ = [
     "start_by_clock",
     "start_of_pane",
     "together",
+    "tell_times",
     "too_early",
     "whole",
     "with_late",

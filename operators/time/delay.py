@@ -4,7 +4,7 @@ from tokenring.engine import AnyStream, Probe, UsageError
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.state.moving import sent_by_time
-from tokenring.operators.time.own_times import require_message_times, require_total_order
+from tokenring.operators.time.own_times import kind_of_times, require_message_times, require_total_order
 
 
 def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
@@ -12,9 +12,10 @@ def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
     those of time t are sent at t + by, once no earlier ones can come, so that they leave in order of time.
 
     Frontiers behind it are what they are before it, plus `by`; a token is held for each time that waits. Memory: the
-    rows that wait. UsageError for a negative `by`, GraphError in a loop, whose times have no total order.
+    rows that wait. UsageError for a negative `by`, SchemaError for a duration where times are whole
+    numbers of a source's column, whose unit nobody knows, GraphError in a loop, whose times have no total order.
     """
-    later = span_of(by, "", f"operator {name!r}: by")
+    later = span_of(by, kind_of_times(stream), f"operator {name!r}: by")
     if later < 0:
         raise UsageError(f"operator {name!r}: rows cannot be sent {-later} before their times; by must be 0 or more")
     scope = stream.scope

@@ -11,8 +11,7 @@ _LEAST = -(2**63)
 def check_order(operator: str, schema: Schema, names: tuple[str, ...]) -> None:
     """SchemaError, naming the operator, for a column that is not there or has no order."""
     for name in names:
-        if name not in schema.positions:
-            raise SchemaError(f"operator {operator!r}: {schema.missing(name, 'to order by')}")
+        schema.position(name, f"operator {operator!r}", "to order by")
         if schema.kind(name).is_text:
             raise SchemaError(
                 f"operator {operator!r}: column {name!r} to order by is {schema.kind(name)}; it must be one of "

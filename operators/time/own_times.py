@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import MAX_TIME, GraphError, Schema, SchemaError, ScopeOf, Stream, Time, TimeRegressionError
+from tokenring.engine import MAX_TIME, GraphError, Kind, Schema, SchemaError, ScopeOf, Stream, Time, TimeRegressionError
 
 _LATEST = 2**63 - 1  # that rows may have, of their own: messages' times end before
 _TIMES = ("int64", "timestamp")
@@ -24,6 +24,25 @@ def require_total_order(operator: str, scope: ScopeOf[Any]) -> None:
 class TimesOfRows(dict[int, str]):
     """The operators of a dataflow that send rows of other times in messages that are all at time 0: number -> the
     mechanism that has it so."""
+
+
+class WholeTimes(dict[int, str]):
+    """The operators of a dataflow that send rows at times from a column of whole numbers, whose unit nobody knows:
+    number -> the column's kind."""
+
+
+def tell_times(stream: Stream, kind: Kind) -> None:
+    """The messages of a stream are at the times of a column of that kind."""
+    if not kind.is_instant:
+        stream.scope.kept(WholeTimes)[stream.source.operator] = kind.name
+
+
+def kind_of_times(stream: Stream) -> str:
+    """What the times of a stream's messages are, as `span_of` takes it: the kind of the whole numbers that they are
+    taken from, behind any source of such; "" where they are instants, or nobody knows."""
+    whole = stream.scope.kept(WholeTimes)
+    behind = stream.scope.graph.behind(stream.source, stream.stage)[0] if whole else set()
+    return next((whole[number] for number in sorted(whole.keys() & behind)), "")
 
 
 def require_message_times(operator: str, stream: Stream, cure: str = "") -> None:

@@ -85,15 +85,14 @@ class Timing:
 
 def position_of(what: str, schema: Schema, column: str) -> int:
     """The position of a time column; SchemaError, on behalf of a source or sink, if it cannot be one."""
-    if column not in schema.names:
-        raise SchemaError(f"{what}: {schema.missing(column, 'to take times from')}")
-    kind = schema.kind(column)
+    position = schema.position(column, what, "to take times from")
+    kind = schema.kinds[position]
     if kind.name not in TIME_KINDS:
         raise SchemaError(
             f"{what}: times are taken from a column of {', '.join(TIME_KINDS)}; {column!r} is {kind}"
             f"{'; give schema= in which it is a timestamp' if kind.is_date else ''}"
         )
-    return schema.position(column)
+    return position
 
 
 class Clock:

@@ -23,7 +23,9 @@ from tokenring.operators import (
     Tumbling,
     aggregate,
     col,
+    collection,
     delay,
+    from_generator,
     interval_join,
     join,
     reduce,
@@ -117,6 +119,27 @@ def test_delays_are_of_the_streams_times() -> None:
         delay(stream_of(STAMPED), 0.5)  # type: ignore[arg-type]
     with raises(UsageError, "operator 'delay'", f"{SECOND}", "0 or more"):
         delay(stream_of(STAMPED), "-1s")
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda rows, by: delay(select(rows, at=col("key")), by),
+        lambda rows, by: collection(select(rows, key=col("key"))).delay(by),
+        lambda rows, by: collection(select(rows, key=col("key"))).arrange("key").export("rows", history=by),
+    ],
+)
+@pytest.mark.parametrize("timed_by", ["source", "collection"])
+def test_no_delay_is_a_duration_where_times_are_whole_numbers(timed_by: str, declare: Any) -> None:
+    def rows_of(schema: Schema) -> Any:
+        by_source = timed_by == "source"
+        made = from_generator(Scope("delays"), schema, lambda: iter([]), time="at" if by_source else 0)
+        return made if by_source else collection(made, time="at").stream
+
+    with raises(SchemaError, {"operator 'delay': by", "history"}, "'1h' of a column of int64", "give a number"):
+        declare(rows_of(NUMBERED), "1h")
+    declare(rows_of(NUMBERED), HOUR)
+    declare(rows_of(STAMPED), "1h")
 
 
 def test_truncate_reads_durations() -> None:

@@ -1,13 +1,15 @@
 """What operators of collections are given and cannot take, and what they say of it."""
 
-from tokenring.engine import Kind, Schema, SchemaError, UsageError
+from tokenring.engine import Kind, Schema, SchemaError, Stream, UsageError
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.expressions import cure_of_keys
+from tokenring.operators.time import kind_of_times
 
 
-def span_back(what: str, value: Span) -> int:
-    """How far back in time, in ns if it is a duration. SchemaError for what is none, UsageError below 0."""
-    found = span_of(value, "", what)
+def span_back(what: str, value: Span, stream: Stream) -> int:
+    """How far back in the stream's times, in ns if it is a duration. SchemaError for what is none, or a duration where
+    times are whole numbers of a column, whose unit nobody knows, UsageError below 0."""
+    found = span_of(value, kind_of_times(stream), what)
     if found < 0:
         raise UsageError(f"{what} must be 0 or more, not {value!r}")
     return found

@@ -24,8 +24,7 @@ def in_order(
         )
     columns: dict[str, Expression] = {}
     for column, way in zip(order, ways, strict=True):
-        if column not in schema.positions:
-            raise SchemaError(f"operator {name!r}: {schema.missing(column, 'to order by')}")
+        schema.position(column, f"operator {name!r}", "to order by")
         if way == ways[0]:
             columns[column] = col(column)
         else:

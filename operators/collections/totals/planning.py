@@ -84,8 +84,7 @@ def _total_of(name: str, schema: Schema, result: str, fold: Any) -> Total:
     if fold.column is None and isinstance(fold, Count):
         return Total(COUNT, None, False, _kind("int64"))
     column = column_of(f"operator {name!r}, {result}", fold)
-    if column not in schema.positions:
-        raise SchemaError(f"operator {name!r}: {schema.missing(column, 'to make totals of')}")
+    schema.position(column, f"operator {name!r}", "to make totals of")
     kind = schema.kind(column)
     if isinstance(fold, Count):
         return Total(COUNT_PRESENT if kind.nullable else COUNT, column, kind.nullable, _kind("int64"))
@@ -146,10 +145,7 @@ def columns_folded(
 
 def _require_there(name: str, result: str, schema: Schema, column: str) -> None:
     """SchemaError for a total of a column that is not there."""
-    try:
-        schema.position(column)
-    except SchemaError as error:
-        raise SchemaError(f"operator {name!r}, {result}: {error}") from None
+    schema.position(column, f"operator {name!r}, {result}")
 
 
 def table_of_rows(schema: Schema, keys: int, totals: Mapping[str, Total]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """A spine as Python sees it: what was ever sealed of a collection, and who reads it."""
 
 from collections.abc import Iterator, Sequence
+from sys import is_finalizing
 from tempfile import TemporaryFile
 
 import numpy as np
@@ -58,7 +59,8 @@ class Spine:
         self.upper_times = [(0,) * depth]
 
     def __del__(self) -> None:
-        free_spine(self.address)
+        if not is_finalizing():  # then no kernel is loaded any more, and the memory goes with the process
+            free_spine(self.address)
 
     @property
     def columns(self) -> int:

@@ -75,8 +75,7 @@ class OfFunctions(Aggregate):
         return Shape(given, kinds, kind)
 
     def _taken(self, schema: Schema, name: str, column: str, taken: str) -> Kind:
-        if column not in schema.positions:
-            raise SchemaError(f"{name}: {schema.missing(column)}")
+        schema.position(column, name)
         kind = schema.kind(column)
         if kind.family not in TAKES[taken]:
             raise SchemaError(

@@ -78,7 +78,7 @@ class JoinedColumns:
         """how: of HOWS. first: columns of both sides that come first in every result. where: columns besides those of
         `left` and `right`. SchemaError, naming the operator and both sides, for names that are not there or clash, and
         for keys that cannot be equal."""
-        pairs = pairs_of(on)
+        pairs = pairs_of(on, operator)
         if not pairs:
             raise SchemaError(f"operator {operator!r}: nothing to join on; give on='column', of both sides")
         for side, schema, names in ((LEFT, left, pairs.keys()), (RIGHT, right, pairs.values())):
@@ -136,15 +136,14 @@ class JoinedColumns:
         return RowStore(self.sides[side].select(names)) if names else None
 
 
-def pairs_of(on: On) -> dict[str, str]:
+def pairs_of(on: On, operator: str) -> dict[str, str]:
     """The left side's columns to join on, each with the right's that it is to be equal to."""
-    return dict(on) if isinstance(on, Mapping) else {name: name for name in names_of(on)}
+    return dict(on) if isinstance(on, Mapping) else {name: name for name in names_of(on, f"operator {operator!r}: on=")}
 
 
 def require(operator: str, schema: Schema, name: str, what: str) -> None:
     """SchemaError if there is no such column."""
-    if name not in schema.positions:
-        raise SchemaError(f"operator {operator!r}: {schema.missing(name, what)}")
+    schema.position(name, f"operator {operator!r}", what)
 
 
 def require_times(operator: str, sides: Sequence[tuple[Schema, str, str]]) -> None:
@@ -179,7 +178,8 @@ def joined_on(operator: str, on: On | None, left_on: Names, right_on: Names) -> 
         return on
     if left_on is None or right_on is None:
         raise SchemaError(f"operator {operator!r}: nothing to join on; give on=, or left_on= and right_on=")
-    mine, theirs = names_of(left_on), names_of(right_on)
+    mine = names_of(left_on, f"operator {operator!r}: left_on=")
+    theirs = names_of(right_on, f"operator {operator!r}: right_on=")
     if len(mine) != len(theirs):
         raise SchemaError(
             f"operator {operator!r}: left_on= names {len(mine)} columns ({', '.join(mine)}), right_on= {len(theirs)} "

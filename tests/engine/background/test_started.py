@@ -189,6 +189,9 @@ def test_what_is_no_name_time_or_key_is_refused() -> None:
         ):
             with raises(tr.UsageError, *facts):
                 group.query(**{"view": "rows", "timeout_s": WATCHDOG_S, **asked})
+        for within_s in ("x", None, float("nan")):
+            with raises(tr.UsageError, "within_s", "seconds", repr(within_s)):
+                group.health(within_s)  # type: ignore[arg-type]
         for name in (b"n", 5, "\ud800"):
             for ask in (partial(group.install, by_value), group.remove):
                 with raises(tr.UsageError, repr(name), "text", "not empty"):

@@ -148,8 +148,8 @@ def test_updates_know_their_key() -> None:
         (lambda s: count(s, (KEY.alias("a"), UP.alias("a"))), ("operator 'count'", "column 'a' already", "alias")),
         (lambda s: count(s, Count().alias("n")), ("operator 'count'", "name or an expression", "not Count(")),
         (lambda s: count(s, ("k", 5)), ("operator 'count'", "name or an expression", "not 5")),
-        (lambda s: count(s, 5), ("'auction bidder'", "not by 5")),
-        (lambda s: distinct(s, col("nowhere") % 2), ("operator 'distinct.key'", "column 'nowhere'", "k, v, name")),
+        (lambda s: count(s, 5), ("operator 'count'", "'auction bidder'", "not by 5")),
+        (lambda s: distinct(s, col("nowhere") % 2), ("operator 'distinct'", "column 'nowhere'", "k, v, name")),
         (lambda s: top(s, order=UP, k=2), ("operator 'top'", "name.upper()", "string?", "int64", "timestamp")),
         (
             lambda s: aggregate(s, "k", x=First("v", order=UP)),

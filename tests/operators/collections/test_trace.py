@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from typing import Any
 
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import tokenring as tr
+from tests.imports import ROOT
 from tests.operators.collections.feed import as_rows
 from tokenring.engine.times import NestedTime
 from tokenring.operators.collections.trace import Trace
@@ -123,3 +126,10 @@ def test_who_reads_a_collection_as_upserts_lets_the_past_go() -> None:
     ((kept, said),) = tr.execute(program, workers=1)
     assert said == 800
     assert kept < 300
+
+
+def test_python_ends_without_a_word_of_what_is_still_kept() -> None:
+    """Kernels are loaded at their first call, which cannot be as late as that."""
+    program = "from tokenring.operators.collections.trace import Trace\nimport builtins\nbuiltins.kept = Trace(1, 1, 1)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, timeout=200)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -12,6 +12,7 @@ from tests.errors import Fact, raises
 from tokenring.engine import Exchange, Schema, SchemaError, Scope, Stream
 from tokenring.operators import (
     Count,
+    First,
     Sum,
     Tumbling,
     aggregate,
@@ -23,6 +24,7 @@ from tokenring.operators import (
     distinct,
     for_each,
     join,
+    last_by,
     latest,
     look_up,
     running_average,
@@ -42,9 +44,14 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], Fact]] = {
         lambda s: running_average(s, ("a", "b"), "c"),
         ("operator 'running_average'", "('a', 'b')", "tuple", "one column"),
     ),
-    "two for one": (lambda s: latest(s, "a b"), ("column 'a b'", "one column", "a, b, c")),
-    "a number for several": (lambda s: distinct(s, 5), ("'auction bidder'", "('auction', 'bidder')", "not by 5")),
-    "a number to join on": (lambda s: join(s, s, on=5), ("'auction bidder'", "('auction', 'bidder')", "not by 5")),
+    "two for one": (lambda s: latest(s, "a b"), ("operator 'latest'", "column 'a b'", "one column", "a, b, c")),
+    "a number for several": (lambda s: distinct(s, 5), ("operator 'distinct'", "'auction bidder'", "not by 5")),
+    "a number to join on": (lambda s: join(s, s, on=5), ("operator 'join': on=", "('auction', 'bidder')", "not by 5")),
+    "no key of a last row": (lambda s: last_by(s, "", order="a"), ("operator 'last_by'", "by=", "top(order=")),
+    "an order that is not there": (
+        lambda s: aggregate(s, "a", x=First("b", order="x")),
+        ("operator 'aggregate', x", "no column 'x' to order by"),
+    ),
     "a list to select": (lambda s: select(s, ["a", "b"]), ("operator 'select'", "one by one", "not as list")),
     "a list to add up": (lambda s: aggregate(s, x=Sum([])), ("'aggregate', x", "column []", "list", "as text")),
     "an array for a column": (lambda s: select(s, x=col(np.arange(2))), ("'select'", "ndarray", "as text", "a, b, c")),

@@ -169,6 +169,7 @@ class Fed(Job):
             with group.building(worker), worker.dataflow("job") as scope:
                 made = {name: scope.new_input(ROW, name) for name in self.names}
                 windowed(union(*[rows for _, rows in made.values()]), self.results, "windows")
+                self.declare(scope, self.results)
             self.handles = {name: handle for name, (handle, _) in made.items()}
 
         return program
@@ -189,6 +190,23 @@ def test_a_new_input_begins_where_what_it_feeds_is(tmp_path: Path) -> None:
             handle.close()
         world.finish()
     assert job.rows("windows") == windows_of([*rows_of(0, until=10), (9, "a", 1)])
+
+
+def test_a_source_is_not_taken_for_an_input_that_is_known_by_its_name(tmp_path: Path) -> None:
+    """The input stays at 0: were the source taken for it, what is older than its rows would be in time."""
+
+    def declare(scope: Any, results: Path, *more: Any) -> None:
+        windowed(union(source(scope, "input old"), *more), results, "others", name="others")
+
+    def with_new(scope: Any, results: Path) -> None:
+        declare(scope, results, from_generator(scope, ROW, share_a, time="at", name="new"))
+
+    job = Fed(tmp_path, declare)
+    with job.world(1, Random(1)) as world:
+        world.step(12)
+        world.take(checked=True)
+    with raises(OperatorError, "'new'", "although nothing before"):
+        go_on(job, with_new)
 
 
 # Sinks

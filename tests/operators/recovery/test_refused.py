@@ -118,6 +118,10 @@ REFUSED: dict[str, tuple[Refused, tuple[Fact, ...]]] = {
         lambda scope, results: tumbling_average(select(source(scope), "at", "v"), "at", "v", 4),
         ("tumbling_average", "does not say what it keeps"),
     ),
+    "inputs of one name": (
+        lambda scope, results: [scope.new_input(ROW, "mine") for _ in range(2)],
+        ("2 inputs", "'mine'", "name="),
+    ),
     "manual input": (lambda scope, results: scope.new_input(ROW, "by hand")[1], ("by hand", "fed by the program")),
     "from_callback": (
         lambda scope, results: from_callback(scope, ROW, lambda: None, time="at", name="called"),

@@ -125,7 +125,7 @@ WRONG: list[tuple[dict[str, Any], Fact]] = [
     ({"n": Count(), "emit": "sometimes"}, ("operator 'aggregate'", "'each', 'batch' or 'final'", "not 'sometimes'")),
     ({"n": Count(), "late": True}, ("operator 'aggregate'", "late", "window")),
     ({"n": Count(where=col("at") + 1)}, ("operator 'aggregate'", "where=(at + 1)", "int64", "bool")),
-    ({"n": Count(where=col("nowhere") > 1)}, ("operator 'aggregate.columns'", "column 'nowhere'")),
+    ({"n": Count(where=col("nowhere") > 1)}, ("operator 'aggregate'", "column 'nowhere'")),
     ({"n": CountDistinct("at")}, ("operator 'aggregate'", "CountDistinct", "by=", "emit='final'")),
     ({"n": First("at")}, ("operator 'aggregate'", "First and Last", "order='column'")),
     (

@@ -139,6 +139,10 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
         ((called, value),) = wrong.items()
         with raises(UsageError, "operator 'to_parquet'", called, repr(value)):
             execute(program(partial(to_parquet, folder=tmp_path / "new", **wrong), False), workers=1)
+    (tmp_path / "file").touch()
+    for folder in (Path("/proc/it"), tmp_path / "file" / "it"):
+        with raises(UsageError, "operator 'to_parquet'", f"cannot write to {folder.parent}:", "choose a folder"):
+            execute(program(partial(to_parquet, folder=folder), False), workers=1)
     with raises(SchemaError, "operator 'to_json_lines'", "column 'raw'", "bytes", "JSON", "leave it out"):
         execute(program(lambda stream: to_json_lines(stream, tmp_path / "new"), False), workers=1)
 
