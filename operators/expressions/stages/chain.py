@@ -65,8 +65,6 @@ def through_all(world: int, state: int) -> int:
         if made < 0:
             own.row = _row_before(origin, message, part.row)
             return -1 - ((-1 - made) * own.part_count + at)
-        if rows_of(made) == 0:
-            return 0
         message = made
     return message
 
