@@ -149,9 +149,16 @@ def _ascending(how: int, word: int, number: float) -> int:
 
 
 @kernel
-def _has_rank(order: Order, word: int, number: float) -> bool:
+def has_rank(order: Order, word: int, number: float) -> bool:
     """Whether there is a value that can be ranked."""
     return not (order.nullable and word == order.null) and (order.how != _FLOAT or number == number)
+
+
+@kernel
+def order_word(order: Order, word: int, number: float) -> int:
+    """A word of the column as one of which the least goes first; number: the same word as a float."""
+    found = _ascending(order.how, word, number)
+    return ~found if order.largest else found
 
 
 @kernel
@@ -161,7 +168,7 @@ def rank_rows(orders: Sequence[Order], message: int, at: int, slots: Words, rows
     numbers = values.view(np.float64)
     left = 0
     for i in range(len(slots)):
-        if _has_rank(orders[0], values[i], numbers[i]):
+        if has_rank(orders[0], values[i], numbers[i]):
             slots[left], rows[left] = slots[i], at + i
             left += 1
     for column in range(len(orders)):
@@ -169,8 +176,7 @@ def rank_rows(orders: Sequence[Order], message: int, at: int, slots: Words, rows
         values = column_of(message, order.position)
         numbers = values.view(np.float64)
         for i in range(left):
-            word = _ascending(order.how, values[rows[i]], numbers[rows[i]])
-            words[i, column] = ~word if order.largest else word
+            words[i, column] = order_word(order, values[rows[i]], numbers[rows[i]])
     return left
 
 

@@ -28,14 +28,13 @@ from tokenring.engine.compiled import (
     records_at,
     rows_of,
     signed,
-    table_at,
     unsigned,
     words_at,
     world_at,
 )
 from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
-from tokenring.operators.ranking.best import Order, order_table, rank_rows
-from tokenring.operators.ranking.top_state import comes_before
+from tokenring.operators.migrate import is_hashed
+from tokenring.operators.ranking.best import Order, has_rank, order_table, order_word
 
 _CELL_BITS = 12  # so that the table stays in a core's innermost cache
 _LEAST_ROWS = 64  # of fewer, it is not worth the while to leave out some
@@ -45,11 +44,13 @@ _MIXED = unsigned(0x9E3779B97F4A7C15)
 
 
 class Thinner(Record):
-    """`key`: where the HashedColumns of `key_columns` are; `texts`: what texts among them point into. `orders`: the
-    Orders, `order_count` of them. `cells`: room for a row's number each. After messages at which it did not pay, ever
-    more, `pause`, pass as they are; so many are left, `rests`."""
+    """`key`: the column of the key, -1 if it is several, or text or floats; where the HashedColumns of `key_columns`
+    are is `told`, and `texts` what texts among them point into. `orders`: the Orders, `order_count` of them. `cells`:
+    room for a number each. After messages at which it did not pay, ever more, `pause`, pass as they are; so many are
+    left, `rests`."""
 
     key: int
+    told: int
     key_columns: int
     texts: int
     orders: int
@@ -62,9 +63,10 @@ class Thinner(Record):
 
 @kernel
 def _is_of_key(own: Thinner, message: int, row: int, other: int) -> bool:
-    """Whether two rows are of one key. Not so where words differ that are one value, as the zeros of floats."""
-    key = records_at(own.key, own.key_columns, HashedColumn)
-    for at in range(len(key)):
+    """Whether two rows, which go by the same word, are of one key. Not so where words differ that are one value, as the
+    zeros of floats."""
+    key = records_at(own.told, own.key_columns, HashedColumn)
+    for at in range(0 if own.key >= 0 else len(key)):
         words = column_of(message, key[at].position)
         one, two = words[row], words[other]
         if one != two:
@@ -75,25 +77,44 @@ def _is_of_key(own: Thinner, message: int, row: int, other: int) -> bool:
 
 
 @kernel
-def _best_of_keys(own: Thinner, message: int, rows: Words, orders: Words, hashes: Words) -> int:
-    """Leave in `rows` those of its rows, in order, of which none of the same key is known to be better; `orders` has
-    theirs. Returns how many; -1 if more than half are."""
-    cells, made = words_at(own.cells, 1 << _CELL_BITS), 0
-    for i in range(len(rows)):
-        if i % _PIECE_ROWS == 0 and 2 * made > i:
+def _wins_tie(own: Thinner, message: int, row: int, other: int) -> bool:
+    """Whether a row is better than one before it, which is equal in the order that counts."""
+    orders = records_at(own.orders, own.order_count, Order)
+    for at in range(1, len(orders)):
+        words = column_of(message, orders[at].position)
+        numbers = words.view(np.float64)
+        mine = order_word(orders[at], words[row], numbers[row])
+        others = order_word(orders[at], words[other], numbers[other])
+        if mine != others:
+            return mine < others
+    return own.equal_wins != 0
+
+
+@kernel
+def _best_of_keys(own: Thinner, message: int, keys: Words, rows: Words, ranks: Words) -> int:
+    """Write the rows of which none of the same key is known to be better, those of a key in order; returns how many, -1
+    if that is more than half. keys: a word of each row, equal for equal keys; ranks: room for a word a row."""
+    order = records_at(own.orders, own.order_count, Order)[0]
+    values, cells = column_of(message, order.position), words_at(own.cells, 1 << _CELL_BITS)
+    numbers = values.view(np.float64)
+    made = at = home = last = 0
+    for row in range(len(keys)):
+        if row % _PIECE_ROWS == 0 and 2 * made > row:
             return -1
-        row = rows[i]
-        home = signed((unsigned(hashes[row]) * _MIXED) >> unsigned(64 - _CELL_BITS))
-        at = cells[home]
-        if at >= made or hashes[row] != hashes[rows[at]] or not _is_of_key(own, message, row, rows[at]):
-            cells[home], at = made, made
-            made += 1
-        elif not comes_before(orders, i, orders[at], 0, own.equal_wins != 0):
+        if not has_rank(order, values[row], numbers[row]):
             continue
-        rows[at] = row  # what was there has been looked at: there are never more best rows than rows before
-        for column in range(orders.shape[1]):
-            orders[at, column] = orders[i, column]
-    return made if 2 * made <= len(rows) else -1
+        rank = order_word(order, values[row], numbers[row])
+        if made == 0 or keys[row] != last:  # those of one key often follow each other, as those of a window do
+            last = keys[row]
+            home = signed((unsigned(last) * _MIXED) >> unsigned(64 - _CELL_BITS))
+            at = cells[home]
+        if at >= made or keys[row] != keys[rows[at]] or not _is_of_key(own, message, row, rows[at]):
+            cells[home] = at = made
+            made += 1
+        elif rank > ranks[at] or (rank == ranks[at] and not _wins_tie(own, message, row, rows[at])):
+            continue
+        rows[at], ranks[at] = row, rank
+    return made if 2 * made <= len(keys) else -1
 
 
 @entry
@@ -108,12 +129,13 @@ def _thin(world: int, me: int) -> int:
         own.rests -= 1
         return DONE
     graph = world_at(world)
-    rows, words = words_at(claim(graph, 8 * count), count), claim(graph, 8 * count * own.order_count)
-    orders = table_at(words, count, own.order_count)
-    ranked = rank_rows(records_at(own.orders, own.order_count, Order), message, 0, rows, rows, orders)
-    key = records_at(own.key, own.key_columns, HashedColumn)
-    hashes = words_at(key_hashes(graph, message, key, own.texts), count)
-    made = _best_of_keys(own, message, rows[:ranked], orders, hashes)
+    if own.key >= 0:
+        keys = column_of(message, own.key)
+    else:
+        told = records_at(own.told, own.key_columns, HashedColumn)
+        keys = words_at(key_hashes(graph, message, told, own.texts), count)
+    rows, ranks = words_at(claim(graph, 8 * count), count), words_at(claim(graph, 8 * count), count)
+    made = _best_of_keys(own, message, keys, rows, ranks)
     if made < 0:
         own.rests = own.pause = min(2 * own.pause + 1, _LONGEST_PAUSE)
         return DONE
@@ -128,13 +150,15 @@ def _thin(world: int, me: int) -> int:
 def _compiled(
     schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool, equal_wins: bool
 ) -> CompiledLogic:
-    own, key, ranks = Thinner(), hashed_key(schema, by), order_table(schema, orders, largest)
+    own, told, ranks = Thinner(), hashed_key(schema, by), order_table(schema, orders, largest)
     cells, texts = np.zeros(1 << _CELL_BITS, np.int64), heap_of_words()
-    own.key, own.key_columns = address_of(key), len(key)
+    is_word = len(by) == 1 and not is_hashed([schema.kind(by[0])])
+    own.key = schema.position(by[0]) if is_word else -1
+    own.told, own.key_columns = address_of(told), len(told)
     own.texts = address_of(texts) if len(texts) else 0
     own.orders, own.order_count, own.equal_wins = address_of(ranks), len(ranks), equal_wins
     own.cells = address_of(cells)
-    return CompiledLogic(own.words, _thin, owners=(own, key, ranks, cells, texts))
+    return CompiledLogic(own.words, _thin, owners=(own, told, ranks, cells, texts))
 
 
 def thinned(

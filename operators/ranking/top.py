@@ -28,7 +28,7 @@ from tokenring.operators.rows import (
     without_unnamed,
 )
 from tokenring.operators.state import HeapedColumns, joined, require_rows, updates_by
-from tokenring.operators.time import Sliding, Tumbling, check_order, order_words
+from tokenring.operators.time import Sliding, Tumbling, check_order, checked_window, order_words
 
 _ALL = "all"
 _MOST_IN_BLOCKS = 1 << 20
@@ -133,7 +133,11 @@ def top(
     schema = Schema.of(rows.spec() | {rank: "int64"})
     if all_ties or window is not None:
         places = _places(ranked, k, largest, all_ties)
-        made = windowed(rankable(stream, best), plan, window, schema, _shown(places), _needed(places))
+        few: Any = rankable(stream, best)
+        if window is not None and k == 1 and not all_ties:
+            time = checked_window(name, window, rows).time
+            few = thinned(few, name, [*dict.fromkeys((*plan.by, time))], ranked, largest)
+        made = windowed(few, plan, window, schema, _shown(places), _needed(places))
         return _once(made, name, changes)
     way = mechanism_of(stream.scope)
     if not plan.by:

@@ -129,3 +129,29 @@ def test_rows_of_many_workers(how: str, emit: str) -> None:
     assert {k: at for k, (at, _) in found.items()} == {k: at for k, (at, _) in last.items()}
     rows = {(k, at, url) for k, at, url in zip(keys, orders, urls, strict=True)}
     assert all((k, at, url) in rows for k, (at, url) in found.items())
+
+
+@pytest.mark.parametrize("by", [(), ("k",), ("k", "s")])
+def test_rows_of_windows(by: tuple[str, ...]) -> None:
+    """Those of one instant stand for each other, those of one window do not."""
+    dice = random.Random(f"{by}")
+    rows = [(number // 700, dice.choice("abc"), dice.randrange(3), dice.randrange(9)) for number in range(20_000)]
+    table = pa.table(dict(zip(["t", "s", "k", "v"], zip(*rows, strict=True), strict=True))).append_column(
+        "id", [[*range(len(rows))]]
+    )
+    found = tr.run(
+        lambda scope: (
+            scope.read_arrow(table, time="t")
+            .top(by, order="v", k=1, ties="id", window=tr.Sliding("t", 6, 3))
+            .select("window_start", "id")
+            .collect()
+        ),
+        workers=2,
+    )
+    best: dict[object, tuple[int, int]] = {}
+    for number, (t, s, k, v) in enumerate(rows):
+        for start in (t // 3 * 3 - 3, t // 3 * 3):
+            key = start, tuple({"k": k, "s": s}[column] for column in by)
+            best[key] = min(best.get(key, (1, 0)), (-v, number))
+    wanted = sorted((start, number) for (start, _), (_, number) in best.items())  # type: ignore[misc]
+    assert sorted(map(tuple, zip(*found.to_pydict().values(), strict=True))) == wanted
