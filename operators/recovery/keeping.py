@@ -67,6 +67,7 @@ _MOST_ATTEMPTS = 1000
 _OF_WORKER = ("tables", "shares", "contents", "inputs", "since")  # what a manifest has of each
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
+_UNDECLARED = "tokenring: the program failed before its dataflow was built"
 _DELETED = " (deleted)"  # behind the name of an open file that has none any more
 _FAULT = re.compile(
     r"operator (['\"].*?['\"])"
@@ -124,6 +125,8 @@ def execute_with_recovery(
                 keeper.stop()
                 if keeper.failure is not None:
                     raise keeper.failure from None  # of which the death is what came
+                if keeper.is_undeclared and not deaths:  # else it was declared before, and something else has changed
+                    raise
                 said = str(error)
                 if isinstance(error, OperatorError):
                     before, failed = failed, _Failure(_fault_in(said), keeper.newest, keeper.board.all(READ))
@@ -243,13 +246,21 @@ def saved(
         # The first signal is to end the run: what an end in order drops would be missing from a job that is finished.
         worker.ending.heeding = lambda: None
         if not given_up:
-            return program(worker)
+            return declared(worker)
         saving.given_up = given_up
         letters = saving.dead_letters = dead_letters(saving)
-        result = program(worker)
+        result = declared(worker)
         worker.run()
         letters.close()
         return result
+
+    def declared(worker: Any) -> Any:
+        try:
+            return program(worker)
+        except Exception as error:
+            if not isinstance(error, TokenRingError) and not worker.saving.dataflows:
+                worker.report([_UNDECLARED])
+            raise
 
     return run
 
@@ -292,6 +303,8 @@ class Keeper:
         self.failure: BaseException | None = None
         self.leave_out: set[str] = set()
         """The operators, as errors call them, that can go on without rows that they fail at."""
+        self.is_undeclared = False
+        """Whether the program has failed before its dataflow was built."""
 
     def starting(self, on_start: Callable[[list[int]], None] | None) -> Callable[[list[int]], None]:
         """What the launcher calls when the workers' processes are there."""
@@ -319,6 +332,8 @@ class Keeper:
                 _say(value[1])
             elif isinstance(value, list) and value[:1] == [LEAVE_OUT]:
                 self.leave_out.update(value[1])
+            elif value == [_UNDECLARED]:
+                self.is_undeclared = True
             elif isinstance(value, list) and value[:1] == [INSTALLED]:
                 self._wishes.append(Path(value[1]))
             elif on_note is not None:

@@ -312,6 +312,33 @@ def test_why_no_snapshot_is_taken_is_said_once(
     assert [line.split(": ")[2].split(";")[0] for line in capsys.readouterr().err.splitlines()] == ["one", "two", "two"]
 
 
+@pytest.mark.parametrize("starts", [1, 2])
+def test_a_program_that_fails_to_declare_is_tried_again_only_where_it_has_declared_before(
+    tmp_path: Path, starts: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The second time something else is away, maybe for a moment."""
+    begun = tmp_path / "begun"
+    begun.touch()
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        with begun.open("a") as file:
+            file.write("x")
+        if len(begun.read_text()) == starts:
+            raise TypeError("no such option")
+        rows = scope.from_generator(tr.Schema("at key"), lambda: iter([rows_of(0)]), time="at")
+        return rows.inspect(lambda batch, time: dies_once(tmp_path / "died", 6000)).to_parquet(tmp_path / "out")
+
+    if starts == 1:
+        with raises(tr.OperatorError, "TypeError: no such option") as caught:
+            tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job"))
+        (note,) = caught.value.__notes__
+        assert __file__ in note
+    else:
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job"))
+    assert begun.read_text() == {1: "x", 2: "xxx"}[starts]
+    assert ("starting again" in capfd.readouterr().err) == (starts > 1)
+
+
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
