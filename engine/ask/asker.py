@@ -123,7 +123,10 @@ def group_of(process: int) -> Group:
     if group is None:
         raise UsageError(f"process {process} runs no group of this user; `tokenring why` lists those that do")
     if not group.workers:
-        raise UsageError(f"the group of process {process} is only starting, or ending; try again")
+        others = (one for one in _processes() if one != group.launcher)
+        if any(_launcher_of(one) == group.launcher for one in others):  # to be workers, or what they have started
+            raise UsageError(f"the group of process {process} is only starting, or ending; try again")
+        raise UsageError(f"the group of process {process} has ended: nothing can be asked of it any more")
     return group
 
 

@@ -296,6 +296,18 @@ class Snapshot:
         """Of the files that were written for it."""
         return sum(file["bytes"] for file in self.all_files)
 
+    def read(self, peers: int) -> list[int]:
+        """How many rows the sources of each worker had sent since the job began; 0 where so many workers say nothing of
+        it."""
+        told = [one.get("read", 0) for one in self.manifest["workers"]]
+        return told if len(told) == peers else [0] * peers
+
+    @property
+    def fed(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Of the workers whose programs feed inputs, or save something, the times of those, and that."""
+        told = [(one["inputs"], one.get("program", {})) for one in self.manifest["workers"]]
+        return [each for each in told if any(each)]
+
     @property
     def given_up(self) -> set[str]:
         """The operators that left out rows which they failed at."""

@@ -12,8 +12,10 @@ from ast import literal_eval
 from collections import Counter, deque
 from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from operator import ge
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,6 +49,7 @@ from tokenring.operators.recovery.words import (
     FREEZE,
     FROZEN,
     FROZEN_AT,
+    READ,
     RESTS,
     STATUS,
     STOOD,
@@ -64,6 +67,7 @@ _MOST_ATTEMPTS = 1000
 _OF_WORKER = ("tables", "shares", "contents", "inputs", "since")  # what a manifest has of each
 _LOOK_S = 0.01  # between two looks for what was asked for
 _PARTS = "tokenring: the last results"
+_UNDECLARED = "tokenring: the program failed before its dataflow was built"
 _DELETED = " (deleted)"  # behind the name of an open file that has none any more
 _FAULT = re.compile(
     r"operator (['\"].*?['\"])"
@@ -95,7 +99,7 @@ def execute_with_recovery(
     folder = JobFolder(recovery.folder)
     peers = workers or (default_workers() if config is None else config.workers)
     deaths: deque[float] = deque()
-    failed: tuple[str, ...] = ()
+    failed: _Failure | None = None
     given_up: set[str] = set()
     with folder.locked():
         with in_one_line(folder.path):
@@ -121,10 +125,12 @@ def execute_with_recovery(
                 keeper.stop()
                 if keeper.failure is not None:
                     raise keeper.failure from None  # of which the death is what came
+                if keeper.is_undeclared and not deaths:  # else it was declared before, and something else has changed
+                    raise
                 said = str(error)
                 if isinstance(error, OperatorError):
-                    before, failed = failed, (*_fault_in(said), f"{keeper.number}")
-                    if failed == before:
+                    before, failed = failed, _Failure(_fault_in(said), keeper.newest, keeper.board.all(READ))
+                    if before is not None and before.fault == failed.fault and not before.is_behind(keeper.newest):
                         operator = _operator_in(said)
                         is_able = operator.split(" ... ")[0] in keeper.leave_out  # of several in one, the first
                         if recovery.on_error == DEAD_LETTERS and is_able and operator not in given_up:
@@ -135,10 +141,10 @@ def execute_with_recovery(
                             )
                             continue
                         row = "the row" if recovery.on_error != DEAD_LETTERS else "the row, which it cannot leave out"
-                        cure = f"mend the program, or {row}, and run it again. {_places_in(snapshot)}"
-                        if _is_of_the_system(failed):
+                        cure = f"mend the program, or {row}, and run it again. {_places_in(keeper.newest)}"
+                        if _is_of_the_system(failed.fault):
                             cure = "mend that, and run it again"
-                        error.add_note(f"it failed so twice, from snapshot {failed[-1]} of {folder.path} on: {cure}")
+                        error.add_note(f"it failed so twice, from snapshot {keeper.number} of {folder.path} on: {cure}")
                         raise
                 now = time.monotonic()
                 deaths.append(now)
@@ -162,6 +168,26 @@ def execute_with_recovery(
                 with in_one_line(folder.path):
                     keeper.finish()
             return results
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """An operator has failed. `fault`: see `_fault_in`. `snapshot`: the newest one then; None: there was none. `read`:
+    how many rows the sources of each worker had sent, of which one was at fault."""
+
+    fault: tuple[str, ...]
+    snapshot: Snapshot | None
+    read: list[int]
+
+    def is_behind(self, newest: Snapshot | None) -> bool:
+        """Whether a snapshot is further than it, so that the next failure is another one's: it has all rows that had
+        been sent, and more. What programs feed by hand nobody counts: there it has something else than the one before.
+        """
+        if newest is None:
+            return False
+        read = newest.read(len(self.read))
+        has_more = read != self.read and all(map(ge, read, self.read))
+        return has_more or newest.fed != ([] if self.snapshot is None else self.snapshot.fed)
 
 
 def _fault_in(said: str) -> tuple[str, ...]:
@@ -220,13 +246,21 @@ def saved(
         # The first signal is to end the run: what an end in order drops would be missing from a job that is finished.
         worker.ending.heeding = lambda: None
         if not given_up:
-            return program(worker)
+            return declared(worker)
         saving.given_up = given_up
         letters = saving.dead_letters = dead_letters(saving)
-        result = program(worker)
+        result = declared(worker)
         worker.run()
         letters.close()
         return result
+
+    def declared(worker: Any) -> Any:
+        try:
+            return program(worker)
+        except Exception as error:
+            if not isinstance(error, TokenRingError) and not worker.saving.dataflows:
+                worker.report([_UNDECLARED])
+            raise
 
     return run
 
@@ -244,7 +278,10 @@ class Keeper:
         was = None if snapshot is None else snapshot.manifest
         self.job, self.shares = folder.begun(peers) if was is None else (str(was["job"]), int(was["shares"]))
         """By which the job is known outside of its folder."""
+        self.newest = snapshot
         self.board = Board(peers)
+        for worker, rows in enumerate([] if snapshot is None else snapshot.read(peers)):
+            self.board.say(worker, READ, rows)  # there is no worker yet
         self._requests = 0
         self.number: int = max(snapshot.number if snapshot else 0, folder.last)
         """Of the newest snapshot."""
@@ -266,6 +303,8 @@ class Keeper:
         self.failure: BaseException | None = None
         self.leave_out: set[str] = set()
         """The operators, as errors call them, that can go on without rows that they fail at."""
+        self.is_undeclared = False
+        """Whether the program has failed before its dataflow was built."""
 
     def starting(self, on_start: Callable[[list[int]], None] | None) -> Callable[[list[int]], None]:
         """What the launcher calls when the workers' processes are there."""
@@ -293,6 +332,8 @@ class Keeper:
                 _say(value[1])
             elif isinstance(value, list) and value[:1] == [LEAVE_OUT]:
                 self.leave_out.update(value[1])
+            elif value == [_UNDECLARED]:
+                self.is_undeclared = True
             elif isinstance(value, list) and value[:1] == [INSTALLED]:
                 self._wishes.append(Path(value[1]))
             elif on_note is not None:
@@ -457,9 +498,9 @@ class Keeper:
             "seconds": seconds, "sinks": sinks, "parts": _named(number, parts), **main, "more": more,
         }  # fmt: skip
         for one, told in zip(manifest["workers"], workers, strict=True):
-            one["program"] = told["program"]
+            one["program"], one["read"] = told["program"], told["read"]
         self._undelivered = taken = self.folder.finish(into, manifest)
-        self.number = number
+        self.newest, self.number = taken, number
         self._delivered |= {part["made"] for part in taken.manifest["parts"]}
         self._deliver()
         self.folder.prune(self._recovery.keep)

@@ -14,7 +14,7 @@ from tokenring.engine.install import Code, Installed
 from tokenring.operators.recovery.folder import JobFolder, Snapshot, write_json
 from tokenring.operators.recovery.saved import SavedSink
 from tokenring.operators.recovery.saving import CHANGED, Saving, said_of
-from tokenring.operators.recovery.words import STILL
+from tokenring.operators.recovery.words import READ, STILL
 
 
 class WorkerSaving:
@@ -31,6 +31,8 @@ class WorkerSaving:
         self.job = job
         """By which the job is known outside of its folder."""
         self.folder, self.board = folder, board
+        self.read = board.said(worker.index, READ)
+        """How many rows the sources of this worker have sent; see words.py."""
         self.may_go = may_go
         """What of the snapshot may be lost, by name."""
         self.given_up: Set[str] = frozenset()
@@ -56,6 +58,11 @@ class WorkerSaving:
     def report(self, what: Any) -> None:
         """Tell the launcher something."""
         self.worker.report(what)
+
+    def has_read(self, rows: int) -> None:
+        """A source has sent so many."""
+        self.read += rows
+        self.board.say(self.worker.index, READ, self.read)
 
     # The dataflows
 
@@ -201,6 +208,7 @@ class WorkerSaving:
             else:
                 more[one.name] = {**written, "code": list(codes[one.name])}
         told["program"] = {name: value() for name, value in self.program.items()}
+        told["read"] = self.read
         told["sinks"] += [said_of(sink) for sink in self.sinks.values()]
         told["parts"], told["more"] = parts, more
         write_json(folder / f"worker{worker}.json", told)

@@ -15,6 +15,7 @@ TAKEN = 5  # the attempt of which it has made its copy
 WRITTEN = 6  # the request for which the copy has ended,
 STATUS = 7  # and how; before WRITTEN
 STILL = 8  # of worker 0: the request for which no state moves any more, where it is in bins
+READ = 9  # how many rows its sources have sent, since the job began; at first, up to the snapshot that is gone on from
 
 # Of who asks
 FREEZE = 0  # the attempt for which all are to freeze

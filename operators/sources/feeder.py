@@ -333,6 +333,7 @@ class _Reading:
             else:
                 greatest = share.clock.send(output, piece.batch, piece.floor, piece.place, late)
                 share.had_rows(piece.position)
+                self._has_sent(piece.batch.rows)
                 sent.add(piece.batch.row_bytes, greatest if is_timed else None)
 
         return logic
@@ -344,6 +345,9 @@ class _Reading:
     def _begun(self, name: int | str, shares: int, outlet: Outlet, late: Outlet | None) -> _Share:
         """A share at its beginning."""
         return _Share(name, self._timing.clock(outlet, late), self._pieces(name, shares, None), None)
+
+    def _has_sent(self, rows: int) -> None:
+        """So many have been sent."""
 
     def _next(self, context: OperatorContext) -> _Share | None:
         """The one that is furthest behind, of those that may have something; None: one may in a while."""
@@ -405,6 +409,9 @@ class _SavedReading(_Reading):
             if one is not None:
                 one.advance(max(outlet.time, since))
         return _Share(name, clock, self._pieces(name, shares, position), position)
+
+    def _has_sent(self, rows: int) -> None:
+        self._saving.of_worker.has_read(rows)
 
     # A SavedSource
 

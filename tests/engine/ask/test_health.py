@@ -93,3 +93,20 @@ def test_a_worker_that_was_killed_is_not_live_before_its_launcher_sees_to_it(tmp
 def test_a_process_without_a_group() -> None:
     with raises(tr.UsageError, str(os.getpid())):
         health(os.getpid())
+
+
+def test_a_group_that_has_ended_is_not_to_be_asked_again() -> None:
+    """Its block goes on, and with it what the launcher has of it. Whoever else has that may become a worker."""
+    with tr.start(lambda worker: None, 2) as group:
+        group.wait()
+        with raises(tr.UsageError, f"process {os.getpid()}", "has ended"):
+            health(os.getpid(), 0.3)
+        other = os.fork()
+        if not other:
+            signal.pause()
+        try:
+            with raises(tr.UsageError, f"process {os.getpid()}", "starting, or ending"):
+                health(os.getpid(), 0.3)
+        finally:
+            os.kill(other, signal.SIGKILL)
+            os.waitpid(other, 0)

@@ -16,6 +16,7 @@ import pytest
 
 import tokenring as tr
 from tests.errors import raises
+from tests.operators.recovery.test_goes_on import snapshot_in
 from tokenring.nexmark.commands import main
 from tokenring.operators.recovery.folder import dead_letters_of, gives_up
 
@@ -72,6 +73,30 @@ def test_expressions_leave_out_rows(tmp_path: Path, capfd: pytest.CaptureFixture
     said = capfd.readouterr().err
     assert said.count("second time") == 1
     assert str(dead_letters_of(tmp_path / "job", operator)) in said
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_snapshot_that_is_not_behind_the_row_makes_it_no_other(
+    tmp_path: Path, more: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each run takes one, so many messages behind the place it began at."""
+
+    def read(worker: int, peers: int, position: int | None) -> Iterator[tuple[dict[str, Any], int] | None]:
+        first, before = position or 0, snapshot_in(tmp_path / "job")
+        for at, rows in [*enumerate(numbers())][first:]:
+            while at == first + more and snapshot_in(tmp_path / "job") == before:
+                yield None
+            yield rows, at + 1
+
+    def flow(scope: tr.Scope) -> None:
+        rows = scope.from_generator(tr.Schema("at n"), read, time="at", positions=True)
+        rows.with_columns(share=1000 // (tr.col("at") - 920)).to_parquet(tmp_path / "out")
+
+    run(tmp_path, flow, workers=1)
+    ((_, left),) = letters(tmp_path).items()
+    assert [row["at"] for row in left] == [920]
+    assert len(results(tmp_path)) == ROWS - 1
+    assert capfd.readouterr().err.count("starting again") == 1
 
 
 def test_functions_leave_out_rows(tmp_path: Path) -> None:

@@ -222,33 +222,65 @@ def test_of_a_disk_or_a_database_no_row_is_to_be_mended(tmp_path: Path, kind: ty
 
 
 def test_the_same_error_of_other_rows_is_tried_again(tmp_path: Path) -> None:
-    """There has been a snapshot between: the first row is behind it."""
-    job, failed = tmp_path / "job", tmp_path / "failed"
-
-    def fails_at(time: int) -> bool:
-        at = len(failed.read_text()) if failed.exists() else 0
-        return time == (3000, 6000, 9000, ROWS)[at]
+    """There has been a snapshot between, behind all that had been sent: each run waits for one there."""
+    job, failed, sent = tmp_path / "job", tmp_path / "failed", tmp_path / "sent"
+    failed.touch()
+    sent.write_text(f"{-ROWS}")
 
     def fails(batch: tr.Batch, time: int) -> None:
-        if fails_at(time):
+        if time == (3000, 6000, 9000, ROWS)[len(failed.read_text())]:
             with failed.open("a") as file:
                 file.write("x")
-            (tmp_path / "number").write_text(str(snapshot_in(job)))
             raise ValueError("no such row")
 
-    def has_gone_on() -> bool:
-        number = tmp_path / "number"
-        return snapshot_in(job) > (int(number.read_text()) if number.exists() else 0)
+    def some() -> Iterator[dict[str, list[int]] | None]:
+        before = int(sent.read_text())
+        for first in range(0, ROWS, 100):
+            number = snapshot_in(job)
+            while first == before + 200 and snapshot_in(job) < number + 2:  # the next may have been under way
+                yield None
+            sent.write_text(f"{first}")
+            yield rows_of(first)
 
     def flow(scope: tr.Scope) -> tr.Probe:
-        function = lambda: slowly_until(has_gone_on)  # noqa: E731
-        rows = scope.from_generator(tr.Schema("at key"), function, time="at")
+        throttle = tr.Throttle(batches=2)
+        rows = scope.from_generator(tr.Schema("at key"), some, time="at", throttle=throttle)
         counted = rows.inspect(fails).aggregate("key", window=tr.Tumbling("at", 500), rows=tr.Count())
         return counted.to_parquet(tmp_path / "out")
 
     tr.run(flow, workers=1, recovery=Recovery(job, every=EVERY))
     assert failed.read_text() == "xxx"
     assert found(tmp_path / "out") == expected()
+
+
+def test_the_same_error_of_other_rows_that_a_program_feeds_is_tried_again(tmp_path: Path) -> None:
+    """Nobody counts those: what the program feeds, or saves, is another in the snapshot between."""
+    job, failed = tmp_path / "job", tmp_path / "failed"
+    failed.touch()
+
+    def fails(batch: tr.Batch, time: int) -> None:
+        if time == (8, 18, 28, 99)[len(failed.read_text())]:
+            with failed.open("a") as file:
+                file.write("x")
+            raise ValueError("no such row")
+
+    def program(worker: tr.Worker) -> None:
+        at = 0 if worker.resumed is None else worker.resumed["at"]
+        worker.save("at", lambda: at)
+        with worker.dataflow("fed") as scope:
+            handle, rows = scope.new_input(tr.Schema("at"))
+            rows.inspect(fails)
+        while at < 30:
+            number = snapshot_in(job)
+            while at % 10 == 5 and snapshot_in(job) == number:
+                worker.step()
+            handle.advance_to(at)
+            handle.send({"at": [at]})
+            at += 1
+            worker.step()
+
+    tr.execute(program, workers=1, recovery=Recovery(job, every=EVERY))
+    assert failed.read_text() == "xxx"
 
 
 def test_no_worker_that_has_ended_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +310,33 @@ def test_why_no_snapshot_is_taken_is_said_once(
         keeper = keeping.Keeper(job, Recovery(job.path), None, 1)
         assert ["error" in (keeper._try_to_take([]) or {}) for _ in comes] == [one is not taken for one in comes]
     assert [line.split(": ")[2].split(";")[0] for line in capsys.readouterr().err.splitlines()] == ["one", "two", "two"]
+
+
+@pytest.mark.parametrize("starts", [1, 2])
+def test_a_program_that_fails_to_declare_is_tried_again_only_where_it_has_declared_before(
+    tmp_path: Path, starts: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The second time something else is away, maybe for a moment."""
+    begun = tmp_path / "begun"
+    begun.touch()
+
+    def flow(scope: tr.Scope) -> tr.Probe:
+        with begun.open("a") as file:
+            file.write("x")
+        if len(begun.read_text()) == starts:
+            raise TypeError("no such option")
+        rows = scope.from_generator(tr.Schema("at key"), lambda: iter([rows_of(0)]), time="at")
+        return rows.inspect(lambda batch, time: dies_once(tmp_path / "died", 6000)).to_parquet(tmp_path / "out")
+
+    if starts == 1:
+        with raises(tr.OperatorError, "TypeError: no such option") as caught:
+            tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job"))
+        (note,) = caught.value.__notes__
+        assert __file__ in note
+    else:
+        tr.run(flow, workers=1, recovery=Recovery(tmp_path / "job"))
+    assert begun.read_text() == {1: "x", 2: "xxx"}[starts]
+    assert ("starting again" in capfd.readouterr().err) == (starts > 1)
 
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
