@@ -52,8 +52,8 @@ _NOTHING_MAKES = "begin anew in another folder: no snapshot is there that makes 
 
 def part_name(number: int, worker: int, which: int, suffix: str) -> str:
     """What a worker's results up to a snapshot are called; which: of several, where an earlier snapshot was not
-    finished."""
-    return f"part-{number:06d}-{worker:05d}{f'-{which}' if which else ''}{suffix}"
+    finished. Names sort as results came: those of updates are to be read in that order."""
+    return f"part-{number:06d}-{worker:05d}{f'_{which:05d}' if which else ''}{suffix}"
 
 
 def part_number(part: Path) -> int:

@@ -16,7 +16,7 @@ import pytest
 from tests.errors import raises
 from tokenring import Batch, RecoveryError, Schema
 from tokenring.operators.recovery import JobFolder, Snapshot
-from tokenring.operators.recovery.folder import MANIFEST, write_manifest
+from tokenring.operators.recovery.folder import MANIFEST, part_name, write_manifest
 from tokenring.operators.recovery.tables import read_table, write_table
 
 NUMBERS = Schema(number="int64?", text="string")
@@ -435,3 +435,8 @@ def test_a_folder_of_other_things_is_no_job_s(tmp_path: Path) -> None:
     for _ in range(2):
         with JobFolder(tmp_path).locked():
             (tmp_path / "results").mkdir(exist_ok=True)
+
+
+def test_names_of_results_are_in_their_order() -> None:
+    names = [part_name(7, 1, which, ".parquet") for which in range(12)]
+    assert names == sorted({*names}) and names[0] == "part-000007-00001.parquet"
