@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.collections.feed import Feed, Update, as_rows
 from tests.operators.collections.harness import Rows, at
 from tokenring import col
@@ -319,3 +321,23 @@ def test_what_a_rows_values_are_at_fault_for_is_an_error_until_it_is_removed(
         assert [isinstance(rows, str) and "'k': 2" in rows for rows, _ in parts] == [
             bool(errors) for _, errors in parts
         ]
+
+
+NO_UTF8 = pa.Array.from_buffers(
+    pa.string(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32).tobytes()), pa.py_buffer(b"a\xff")]
+)
+
+
+@pytest.mark.parametrize(("v", "times"), [(0, 1), (1, -1)], ids=["at which an operator fails", "taken away too often"])
+def test_a_row_whose_text_is_not_utf_8_is_an_error_of_the_view(v: int, times: int) -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema(s="string", v="int64"))
+            view = rows.with_columns(w=1 // col("v")).arrange("w").export("made")
+        handle.update({"s": NO_UTF8, "v": [v]}, [times])
+        handle.advance_to(1)
+        worker.step_while(lambda: view.upper < 1)
+        with raises((tr.RejectedRowsError, tr.NegativeMultiplicityError), "'s': 'a\ufffd', 'v'"):
+            view.at(0)
+
+    tr.execute(program, workers=1)
