@@ -72,7 +72,11 @@ def _width(totals: Sequence[TotalRule]) -> int:
 
 @kernel
 def _finished(totals: Sequence[TotalRule], total: int, word: int, present: int) -> tuple[int, bool]:
-    """The word of a total, null where it is one of no value; and whether it is none that stands for null."""
+    """The word of a total, null where it is one of no value; and whether it is none that stands for null, nor a decimal
+    of more digits than its kind has."""
+    most = totals[total].most
+    if most != 0 and not -most <= word <= most:
+        return word, False
     if totals[total].present < 0 or totals[total].operation == COUNT_PRESENT:
         return word, True
     if present == 0:
