@@ -35,7 +35,7 @@ from tokenring.engine.arguments import folder_at, is_whole
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.recovery import refused_to
-from tokenring.operators.sinks.publication import PartWriter, require_outside_loops, require_own
+from tokenring.operators.sinks.publication import PartWriter, no_folder, require_outside_loops, require_own
 from tokenring.operators.time import position_of, require_message_times
 
 _NOTHING = Schema("nothing")
@@ -155,7 +155,7 @@ def roll_files(
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"operator {name!r}: cannot write to {target}: {error.strerror}") from None
+        raise no_folder(target, name, error) from None
 
     def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
         token.drop()
