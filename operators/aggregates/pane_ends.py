@@ -51,13 +51,14 @@ def cut_runs(times: Words, at: int, step: int, offset: int, starts: Words, ends:
     return runs, at
 
 
-def too_late(plan: Plan, panes: Panes, due: Time, closed: Time) -> TimeRegressionError:
-    """What a row raises whose window was sent already."""
+def too_late(plan: Plan, panes: Panes, due: Time, closed: Time, has_late: bool) -> TimeRegressionError:
+    """What a row raises whose window was sent already. has_late: whether the operator takes late= and lateness=."""
     if due <= BEFORE_ALL:
-        cure = ", allow lateness=... of as much as they lie before"
+        cure = ", allow lateness=... of as much as they lie before" if has_late else ""
         return too_early(plan.operator, plan.schema, panes.columns, due - panes.lateness, cure, True)
     return TimeRegressionError(
         f"operator {plan.operator!r}: a row of the window that ended at {due - panes.lateness} came when its result "
         f"was sent already: the frontier was at {closed}. Rows may lie before their message's time only while their "
-        f"window is open: send such rows at earlier times, allow lateness=..., or take them with late=True"
+        f"window is open: send such rows at earlier times"
+        f"{', allow lateness=..., or take them with late=True' if has_late else ''}"
     )

@@ -112,7 +112,7 @@ class WindowRows:
             raise too_early(self._plan.operator, self._plan.schema, self._panes.columns, most)
         ends, least = ends_of(batch, self._time, self._panes)
         if least <= self._closed:
-            raise too_late(self._plan, self._panes, least, self._closed)
+            raise too_late(self._plan, self._panes, least, self._closed, has_late=False)
         self._keep(batch, ends, np.full(batch.rows, BEFORE_ALL))
         return self.least()
 

@@ -224,7 +224,7 @@ class CompiledPanes:
     def explain(self, error: int, operands: tuple[int, int, int]) -> Exception:
         """What went wrong."""
         if error == TOO_LATE:
-            return too_late(self._plan, self._panes, operands[0], operands[1])
+            return too_late(self._plan, self._panes, operands[0], operands[1], has_late=True)
         if error == TOO_FAR:
             return too_early(self._plan.operator, self._plan.schema, self._panes.columns, operands[0])
         return self.state.wrong(operands[0], operands[1])

@@ -22,6 +22,7 @@ from tokenring.operators.collections.updates import EACH, FIRST, TOTALS
 from tokenring.operators.collections.words import kinds_table, nulls_of
 from tokenring.operators.durations import Span
 from tokenring.operators.folds import require_other_names
+from tokenring.operators.folds.called import gave_no
 from tokenring.operators.folds.own import OfFunctions
 from tokenring.operators.migrate import made_again
 from tokenring.operators.time import require_integer_times
@@ -199,7 +200,12 @@ class Arranged:
         builder.input(taken.sealed, Pipeline())
         sealed = builder.output(schema_of_words(data, self.trace.depth))
         reduction = Reduction(what, most, totals, kinds_table(self.schema.kinds[len(self.keys) :]))
-        words = [f"{fold.functions.name} ({each})" for each, fold in called.items()]
+        words = [
+            f"a function of {called[each].functions.name} ({each}) raised, or its finalize {gave_no(data.kind(each))}"
+            if each in called
+            else ""
+            for each in values
+        ]
         faults = KeyFaults(name, self.schema.select(self.keys), sealed, words)
         build_reducing(builder, taken.trace, trace, reduction, faults)
         return Arranged(sealed, data, self.keys, trace, self._made)

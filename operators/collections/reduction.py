@@ -75,7 +75,7 @@ coordinates, 1)."""
 
 class KeyFaults:
     """Tells of keys that an operator can make nothing of: errors of the views that lack them. key: its schema; made:
-    what the operator sends; called: its aggregates that functions make, in words."""
+    what the operator sends; called: of each total that functions make, by its number, what is said where one fails."""
 
     def __init__(self, name: str, key: Schema, made: Stream, called: Sequence[str] = ()) -> None:
         self._name, self._key, self._called = name, key, called
@@ -117,11 +117,8 @@ class KeyFaults:
                 f"{at} has rows more often than 2**63 - 1 times; add them fewer times, and where there are so many, "
                 f"let a column say how many each stands for"
             )
-        if status == FUNCTION_RAISED:
-            return ValueError(
-                f"{at} has rows at which a function of aggregate {' or '.join(self._called)} raised, or its finalize "
-                f"gave what the result's kind cannot hold: None where there is no null, a negative number of uint64"
-            )
+        if status >= FUNCTION_RAISED:
+            return ValueError(f"{at} has rows at which {self._called[status - FUNCTION_RAISED]}")
         return ValueError(
             f"{at} has a sum beyond what its kind holds, or of rows that are there more often than 2**30 times, up to "
             f"which sums are exact; divide the column first, or cast it to float64, and of rows that are there so "

@@ -4,7 +4,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.engine.compiled import address_of, heap_of_words
-from tokenring.operators.folds.called import IS_NULL_WORD, SCRATCH_ROWS, Call, FoldJob, made_also, takes_of
+from tokenring.operators.folds.called import SCRATCH_ROWS, Call, FoldJob, gave_no, made_also, takes_of
 from tokenring.operators.folds.fold_records import SET_SCRATCH_ROWS, FoldRow, Folds, ResultRow
 from tokenring.operators.folds.functions import Fold, Result
 from tokenring.operators.folds.kernels import (
@@ -232,14 +232,9 @@ class FoldState:
     def _not_finished(self, at: int, column: str | None) -> ValueError:
         result = next(result for result in self._plan.results if result.fold == at)
         assert result.finish is not None
-        kind, cure = result.kind, "let it return None where there is no result"
-        holds_all = made_also(kind) == IS_NULL_WORD
-        also = "" if holds_all else f", such as {kind.null_word()[0]}, the number that stands for null there"
-        if not kind.nullable:
-            cure += f", and give gives='{kind}?'"
         return ValueError(
-            f"operator {self._plan.operator!r}: finalize of {result.finish.name} of {column!r} raised, or returned "
-            f"what {kind} cannot hold{also}; {cure}, and leave out rows that have no other"
+            f"operator {self._plan.operator!r}: finalize of {result.finish.name} of {column!r} raised, or "
+            f"{gave_no(result.kind)}"
         )
 
     def _null_made(self, at: int, column: str | None) -> SchemaError:

@@ -50,7 +50,7 @@ def late_rows(operator: str, time: Time, due: Time) -> TimeRegressionError:
     return TimeRegressionError(
         f"operator {operator!r}: rows came in a message at time {time} although what they are part of was due "
         f"before it, at {due}. A message's time must not be later than its rows' own times: send such rows at earlier "
-        f"times; windows can allow lateness=..., or give late rows to a stream of their own with late=True"
+        f"times; aggregates by window can allow lateness=..., or give late rows a stream of their own by late=True"
     )
 
 

@@ -12,12 +12,13 @@ _RIGHTS = {errno.EACCES, errno.EPERM}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _TOO_LARGE = {errno.EFBIG}
 _NO_FOLDER = {errno.EEXIST, errno.ENOTDIR}
+_NO_ROOM_FOR_FILES = {errno.ENOENT}  # of a folder that is there: /proc, say
 _NOTHING_LOST = "nothing of the job is lost, so remove nothing of it"
 
 
 def refusal(error: OSError, place: Path, then: str = _NOTHING_LOST) -> RecoveryError:
     """What to raise for it. place: what is named where the error names no file. then: what comes behind the cure."""
-    why, cure = error.strerror or str(error), "mend that"
+    named, why, cure = error.filename2 or error.filename or place, error.strerror or str(error), "mend that"
     if error.errno in _RIGHTS:
         why += f" to user {os.geteuid()}"
         cure = f"let that user read and write there (chown, chmod); {then}"
@@ -27,7 +28,9 @@ def refusal(error: OSError, place: Path, then: str = _NOTHING_LOST) -> RecoveryE
         cure = f"allow larger files (ulimit -f); {then}"
     elif error.errno in _NO_FOLDER:
         cure = "name a folder"
-    return RecoveryError(f"{error.filename2 or error.filename or place}: {why}: {cure}")
+    elif error.errno in _NO_ROOM_FOR_FILES and Path(named).is_dir():
+        why, cure = "no file or folder can be made in it", "name another folder"
+    return RecoveryError(f"{named}: {why}: {cure}")
 
 
 @contextmanager

@@ -33,6 +33,7 @@ _CURES = {
     "unable to open": "make its folder, and let this user write there",
     "would lose data": 'databases have microseconds: round the column to such, or .cast("int64") it',
     "is full": "make room there, and run it again",
+    "disk I/O error": "make room there, or allow larger files (ulimit -f), and run it again",
     "readonly": "let this user write to it, and to its folder",
 }
 
@@ -61,6 +62,24 @@ class DatabaseTable:
                 raise SchemaError(
                     f'operator {operator!r}: column {column!r} is {kind}, which databases lack: say .cast("int64"), or '
                     f"leave it out"
+                )
+            if "\0" in column:
+                raise SchemaError(
+                    f"operator {operator!r}: column {column!r} has a NUL in its name, which no database takes: "
+                    f".rename(...) it"
+                )
+        if file:
+            self._require_told_apart("SQLite")
+
+    def _require_told_apart(self, database: str) -> None:
+        """SchemaError for columns that are one in SQLite and DuckDB, which mind no case of A to Z."""
+        known: dict[bytes, str] = {}
+        for column in self._schema.names:
+            other = known.setdefault(column.encode().lower(), column)
+            if other != column:
+                raise SchemaError(
+                    f"operator {self._operator!r}: columns {other!r} and {column!r} are one in {database}, whose names "
+                    f"have no case: .rename(...) one of them"
                 )
 
     @contextmanager
@@ -114,6 +133,12 @@ class DatabaseTable:
     def prepare(self) -> None:
         """Make the table if it is not there. SchemaError if it lacks a column of the rows."""
         there = self._columns()
+        if self._is_sqlite or self._is_duckdb:
+            self._require_told_apart("SQLite" if self._is_sqlite else "DuckDB")
+        if self._is_duckdb and "" in self._schema.names:
+            raise SchemaError(
+                f"operator {self._operator!r}: column '' has no name, which DuckDB wants: .rename(...) it"
+            )
         if there is None:
             kinds = zip(self._schema.names, self._schema.kinds, strict=True)
             with self.transaction() as cursor:
@@ -148,7 +173,7 @@ class DatabaseTable:
 
     def _delete(self, cursor: Any, keys: "pa.Table") -> None:
         """Remove the rows of these keys. Every database has that, and it needs no index, though it is slow without."""
-        if hasattr(cursor, "register"):
+        if self._is_duckdb:
             cursor.register(_ROWS, keys)
             columns = _listed(self._key)
             cursor.execute(f"DELETE FROM {self.sql} WHERE ({columns}) IN (SELECT {columns} FROM {_ROWS})")
@@ -163,7 +188,7 @@ class DatabaseTable:
         if hasattr(cursor, "adbc_ingest"):
             *within, name = self.name.split(".")
             cursor.adbc_ingest(name, rows, mode="append", db_schema_name=within[-1] if within else None)
-        elif hasattr(cursor, "register"):  # DuckDB: row by row, each would take it a millisecond
+        elif self._is_duckdb:  # DuckDB: row by row, each would take it a millisecond
             columns = _listed(rows.column_names)
             cursor.register(_ROWS, rows)
             cursor.execute(f"INSERT INTO {self.sql} ({columns}) SELECT {columns} FROM {_ROWS}")
@@ -197,6 +222,11 @@ class DatabaseTable:
         """Whether it is a file of SQLite's, to which Python's own module connects: it keeps what it is given."""
         sqlite = sys.modules.get("sqlite3")
         return sqlite is not None and isinstance(self._connection, sqlite.Connection)
+
+    @property
+    def _is_duckdb(self) -> bool:
+        """Whether it is DuckDB's, by its own module."""
+        return hasattr(self._connection, "register")
 
     def _type(self, kind: "Kind") -> str:
         if kind.is_decimal:

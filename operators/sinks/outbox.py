@@ -25,7 +25,6 @@ from tokenring.engine import (
     Time,
     UsageError,
 )
-from tokenring.engine.arguments import folder_at
 from tokenring.engine.columns import free_name
 from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, sync
 from tokenring.operators.expressions import lit
@@ -42,7 +41,7 @@ from tokenring.operators.recovery import (
     tell_last,
 )
 from tokenring.operators.rows import all_columns, computed, unnamed
-from tokenring.operators.sinks.publication import PartWriter, require_new, require_outside_loops
+from tokenring.operators.sinks.publication import PartWriter, folder_of, require_new, require_outside_loops
 from tokenring.operators.state.moving import RowsByTime, times_table
 
 _ENDED = "ended-"
@@ -127,7 +126,7 @@ def _new_file(folder: Path, worker: int, number: int) -> Path:
 def _claimed(stream: Stream, folder: str | Path, name: str, saving: Saving, known: str) -> tuple[Path, str]:
     """Where a sink writes, and by which the job knows it. GraphError in a loop, and where another sink has that."""
     require_outside_loops(stream, name)
-    target = folder_at(f"operator {name!r}", folder)
+    target = folder_of(folder, name)
     known = known or str(target)
     _require_one_disk(target, name)
     if {str(target), known} & {*saving.sinks, *saving.finished, *saving.of_worker.all_sinks}:

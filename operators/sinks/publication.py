@@ -8,6 +8,7 @@ carries the pid and start time of its worker, by which the next run that writes 
 removes it.
 """
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ from tokenring.operators.migrate import Leaving, Table, offer, state_moves
 from tokenring.operators.recovery import refused_to
 
 _PART = Schema("publisher worker", path="string")
+_PART_DIGITS = 20  # by which a worker's files are told apart, at most
 _FINISHED = "finished"
 _NOTHING_SHOWN = "nothing has appeared, so run it again then"
 Commit = Literal["snapshot", "finished"]
@@ -67,7 +69,7 @@ def publish(stream: Stream, folder: str | Path, name: str, suffix: str, writer: 
     parts are whole and on the disk.
     """
     require_outside_loops(stream, name)
-    target = folder_at(f"operator {name!r}", folder)
+    target = folder_of(folder, name)
     require_own(stream, target, name)
     require_new(target, name)
 
@@ -171,6 +173,20 @@ def checked_commit(commit: str, name: str, is_saved: bool) -> bool:
             f"operator {name!r}: commit= says when results appear under recovery: leave it out, or run with recovery="
         )
     return commit == _FINISHED
+
+
+def folder_of(folder: str | Path, name: str) -> Path:
+    """The absolute path of a sink's folder. UsageError for what is none, and for one whose name is too long."""
+    target = folder_at(f"operator {name!r}", folder)
+    try:
+        os.lstat(hidden(target, "0" * _PART_DIGITS))
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(
+                f"operator {name!r}: {error.strerror}: {target}, whose files are hidden under longer names until they "
+                f"are whole; choose a shorter one"
+            ) from None
+    return target
 
 
 class _Folders(set[Path]):

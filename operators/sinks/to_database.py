@@ -96,12 +96,13 @@ def to_database(
     again after a death.
 
     Memory: 16,384 rows and a message; with a key, also the rows before which some can come. GraphError in a loop, and
-    for updates by another key, or whose order is lost; SchemaError for uint64, for columns that the table lacks, and
-    for keys of floats or with nulls; OperatorError, naming sink and table, for what the database raises.
+    for updates by another key, or whose order is lost; SchemaError for uint64, for names that the database does not
+    take or tell apart, for columns that the table lacks, and for keys of floats or with nulls; OperatorError, naming
+    sink and table, for what the database raises.
     """
     saving: Saving | None = saving_of(stream.scope)
     finished = checked_commit(commit, name, saving is not None)
-    if not is_text(table) or not table:
+    if not is_text(table) or not table or "\0" in table:
         raise UsageError(f"operator {name!r}: a table is called by text, such as 'totals', not {table!r}")
     keys = _checked_key(stream.schema, key, deleted, name)
     cure = "mend that, and run it again: what was committed stays" if saving is None else "mend that, and run it again"

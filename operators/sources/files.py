@@ -71,7 +71,19 @@ def _require_all(name: str, folders: Sequence[str], found: Sequence[str], suffix
                     raise UsageError(
                         f"source {name!r}: {file} would be left out, since of a folder only files right in it are "
                         f"read: give {Path(top, '**', pattern)} for all, or {Path(top, pattern)} for those alone"
+                        f"{_of_partitions(os.path.relpath(folder, top))}"
                     )
+
+
+def _of_partitions(inside: str) -> str:
+    """What is said of the columns that the folders around a file are named by, such as city=Oslo/day=1."""
+    column, _, value = next((part for part in Path(inside).parts if "=" in part), "").partition("=")
+    if not column:
+        return ""
+    return (
+        f"; what folders' names say, such as {column} of {column}={value}, is no column of either: read each such "
+        f"folder by itself, and add it by .with_columns({column}=lit({value!r}))"
+    )
 
 
 def mapped(file: str) -> "pa.MemoryMappedFile":

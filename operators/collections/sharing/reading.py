@@ -14,7 +14,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.arguments import is_whole
 from tokenring.operators.collections.updates import Sealed, Spine
-from tokenring.operators.collections.words import Entering, heaps_of
+from tokenring.operators.collections.words import Entering, heaps_of, rows_in_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,23 +51,29 @@ def rows_at(
         found = Sealed.of(rows).words
     except MultiplicityOverflowError as error:
         raise MultiplicityOverflowError(f"{name!r} {error}") from None
-    table = told(schema, found[[*range(len(schema)), -1]], times)
+    found = found[[*range(len(schema)), -1]]
     if len(found[-1]) and found[-1].min() < 0:
-        wrong = table.take(np.flatnonzero(found[-1] < 0)[:_FEW]).to_pylist()
+        wrong = _batch_told(schema, found[:, np.flatnonzero(found[-1] < 0)[:_FEW]], times)
         raise NegativeMultiplicityError(
-            f"{name!r} at {time} has rows that were removed more often than they were added: {wrong}; remove a row at "
-            f"the time at which it was added, or later, and with the same values"
+            f"{name!r} at {time} has rows that were removed more often than they were added: "
+            f"{', '.join(rows_in_words(wrong))}; remove a row at the time at which it was added, or later, and with "
+            f"the same values"
         )
-    return table
+    return told(schema, found, times)
 
 
 def told(schema: Schema, words: np.ndarray, times: str) -> "pa.Table":
     """Rows as they are kept, int64 (columns, multiplicity; rows), and how often each is there in the column `times`."""
     import pyarrow as pa
 
+    return pa.Table.from_batches([_batch_told(schema, words, times).to_arrow()])
+
+
+def _batch_told(schema: Schema, words: np.ndarray, times: str) -> Batch:
+    """The same as a batch."""
     whole = Schema.of(schema.spec() | {times: "int64"})
     columns: Any = [np.ascontiguousarray(each).view(dtype) for each, dtype in zip(words, whole.dtypes, strict=True)]
-    return pa.Table.from_batches([Batch.wrap(whole, tuple(columns), words.shape[1], heaps_of(whole)).to_arrow()])
+    return Batch.wrap(whole, tuple(columns), words.shape[1], heaps_of(whole))
 
 
 def time_asked(view: str, time: int | None) -> int | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tokenring.engine import Batch, OperatorContext, RejectedRowsError, Stream
 from tokenring.operators.collections.sharing.faults import Change, Fault, Ledger, Place
 from tokenring.operators.collections.sharing.told import Told
-from tokenring.operators.collections.words import TIMES, TIMES_ADDED
+from tokenring.operators.collections.words import TIMES, TIMES_ADDED, rows_in_words
 from tokenring.operators.expressions import said_of_row
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ class Rejected:
     def take(self, stage: Stage, label: str, rows: Batch, errors: Sequence[Exception]) -> None:
         """See engine.Rejects. rows: updates, with times and multiplicities behind the data."""
         names = rows.schema.names
-        shown = rows.select(rows.schema.select(names[: names.index(TIMES[0])])).to_arrow().to_pylist()
+        shown = rows_in_words(rows.select(rows.schema.select(names[: names.index(TIMES[0])])))
         times, often = rows[TIMES[0]].tolist(), rows[TIMES_ADDED].tolist()
         said = map(said_of_row, errors)
         self._note(
             [
-                Change("stage", stage.number, Fault(label, str(row), error), [time], count)
+                Change("stage", stage.number, Fault(label, row, error), [time], count)
                 for row, time, count, error in zip(shown, times, often, said, strict=True)
             ]
         )

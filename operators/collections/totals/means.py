@@ -7,13 +7,17 @@ from tokenring.operators.expressions import Expression, col
 from tokenring.operators.folds import Count, Mean, Sum
 
 
+class SumOfMean(Sum):
+    """A sum that is to be divided: of decimals it may have as many digits as 64 bits say."""
+
+
 def without_means(folds: Mapping[str, Any]) -> dict[str, Any]:
     """The folds, for each mean a sum and a count in its place."""
     made: dict[str, Any] = {}
     for result, fold in folds.items():
         if isinstance(fold, Mean):
             total, count = _parts(result)
-            made |= {total: Sum(fold.column, where=fold.where), count: Count(fold.column, where=fold.where)}
+            made |= {total: SumOfMean(fold.column, where=fold.where), count: Count(fold.column, where=fold.where)}
         else:
             made[result] = fold
     return made

@@ -10,6 +10,7 @@ import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
 from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED, names_of_kinds
+from tokenring.operators.collections.totals.means import SumOfMean
 from tokenring.operators.collections.updates import (
     CALLED,
     COUNT,
@@ -43,6 +44,8 @@ class Total(NamedTuple):
     column: str | None
     may_be_null: bool
     kind: Kind
+    most: int = 0
+    """The greatest word of it, and of what is below 0, if it is a sum of decimals; else 0."""
     by_functions: OfFunctions | None = None
     """What makes it of these columns, where functions do."""
 
@@ -61,7 +64,7 @@ def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, 
     """What these folds of columns make; SchemaError for what they cannot."""
     made = {}
     for result, fold in folds.items():
-        if type(fold) not in (Count, Sum, Min, Max) and not isinstance(fold, OfFunctions):
+        if type(fold) not in (Count, Sum, SumOfMean, Min, Max) and not isinstance(fold, OfFunctions):
             raise SchemaError(
                 f"operator {name!r}: {result} is to be Count(), or Count, Sum, Min or Max of a column, or "
                 f"Variance, StdDev, ArgMax, ArgMin, ApproxQuantile or an OwnAggregate, not {type(fold).__name__}"
@@ -74,7 +77,7 @@ def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, 
             )
         if isinstance(fold, OfFunctions):
             shape = fold.shape(schema, f"operator {name!r}, {result}")
-            made[result] = Total(CALLED, shape.columns[0], shape.kinds[0].nullable, shape.result, fold)
+            made[result] = Total(CALLED, shape.columns[0], shape.kinds[0].nullable, shape.result, by_functions=fold)
         else:
             made[result] = _total_of(name, schema, result, fold)
     return made
@@ -96,7 +99,8 @@ def _total_of(name: str, schema: Schema, result: str, fold: Any) -> Total:
             f"{names_of_kinds(totals=True)}: cast it, or take Min, Max or Count of it"
         )
     made = _kind(f"{kind.total}?" if kind.nullable else kind.total)
-    return Total(_SUMS[kind.order], column, kind.nullable, made)
+    most = 0 if made.range is None or isinstance(fold, SumOfMean) else made.range[1]
+    return Total(_SUMS[kind.order], column, kind.nullable, made, most)
 
 
 def _kind(spelt: str) -> Kind:
@@ -154,7 +158,7 @@ def table_of_rows(schema: Schema, keys: int, totals: Mapping[str, Total]) -> np.
     for total in totals.values():
         column = 0 if total.column is None else schema.position(total.column) - keys
         if total.by_functions is None:
-            rules.append(_rule(total.how, column, 0 if total.may_be_null else -1, total.no_value))
+            rules.append(_rule(total.how, column, 0 if total.may_be_null else -1, total.no_value, total.most))
         else:
             rules.append(_called(schema, keys, total, total.by_functions, column))
     return _table(rules)
@@ -169,9 +173,9 @@ def said_of(totals: np.ndarray) -> list[list[int]]:
     return said.tolist()
 
 
-def _rule(operation: int, column: int, present: int, no_value: int) -> TotalRule:
+def _rule(operation: int, column: int, present: int, no_value: int, most: int = 0) -> TotalRule:
     rule = TotalRule()
-    rule.operation, rule.column, rule.present, rule.no_value = operation, column, present, no_value
+    rule.operation, rule.column, rule.present, rule.no_value, rule.most = operation, column, present, no_value, most
     return rule
 
 
@@ -214,7 +218,7 @@ def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.nda
         elif total.how == COUNT_PRESENT:
             made.append(_rule(COUNT, presents[total.column], -1, 0))
         else:
-            made.append(_rule(total.how, firsts[total.column], presents[total.column], total.no_value))
+            made.append(_rule(total.how, firsts[total.column], presents[total.column], total.no_value, total.most))
     return (
         np.array(summed, np.int64).reshape(len(summed), SUMMED_WORDS),
         _table(made),

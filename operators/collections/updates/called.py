@@ -15,14 +15,16 @@ MOST_PARAMETERS = 2
 class TotalRule(Record):
     """How a total is made: by which `operation`, of which `column` (or of which part on); `present`: the part that
     counts what is not null (-1: that cannot be; of columns it says only that); `no_value`: the word that stands for
-    null in the result. Of one that functions make besides: their entries, how many words a state is (`width`), how many
-    columns they take (`arguments`), what of the first, which the second is and what of it; whether the result is a
-    float64; what `finalize` takes beside the state, and what it may `also` make, see `made_also`."""
+    null in the result; `most`: the greatest decimal that the result holds, 0 of other kinds. Of one that functions make
+    besides: their entries, how many words a state is (`width`), how many columns they take (`arguments`), what of the
+    first, which the second is and what of it; whether the result is a float64; what `finalize` takes beside the state,
+    and what it may `also` make, see `made_also`."""
 
     operation: int
     column: int
     present: int
     no_value: int
+    most: int
     init: int
     update: int
     combine: int

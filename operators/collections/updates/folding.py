@@ -28,7 +28,7 @@ from tokenring.operators.collections.updates.exact_sums import (
 from tokenring.operators.collections.updates.sorting import precedes
 from tokenring.operators.collections.words import KindRow, comes_before, is_null
 
-# Why a key is not done: there is no room, or it is not as it may be.
+# Why a key is not done: there is no room, or it is not as it may be. FUNCTION_RAISED: of total 0, one more of the next.
 DONE, NO_ROOM, NEGATIVE, OVERFLOW, TOO_MANY, FUNCTION_RAISED = range(6)
 
 
@@ -72,7 +72,11 @@ def _width(totals: Sequence[TotalRule]) -> int:
 
 @kernel
 def _finished(totals: Sequence[TotalRule], total: int, word: int, present: int) -> tuple[int, bool]:
-    """The word of a total, null where it is one of no value; and whether it is none that stands for null."""
+    """The word of a total, null where it is one of no value; and whether it is none that stands for null, nor a decimal
+    of more digits than its kind has."""
+    most = totals[total].most
+    if most != 0 and not -most <= word <= most:
+        return word, False
     if totals[total].present < 0 or totals[total].operation == COUNT_PRESENT:
         return word, True
     if present == 0:
@@ -94,7 +98,7 @@ def totals_of_rows(
     for total in range(len(totals)):
         target[total, 0] = 0
         if totals[total].operation == CALLED and not start_called(totals, total, called):
-            return 0, FUNCTION_RAISED
+            return 0, FUNCTION_RAISED + total
     while i < len(order):
         first, count, carries = order[i], signed(0), signed(0)
         while i < len(order) and precedes(rows, order[i], rows, first, 0, values) == 0:
@@ -121,7 +125,7 @@ def totals_of_rows(
                 continue
             if what == CALLED:
                 if not add_called(rows, first, count, totals, total, kinds, called):
-                    return 0, FUNCTION_RAISED
+                    return 0, FUNCTION_RAISED + total
             elif what == COUNT_PRESENT:
                 target[total, 0] += count
             elif what in (LEAST, GREATEST):
@@ -136,7 +140,7 @@ def totals_of_rows(
         if totals[total].operation == CALLED:
             target[total, 0], is_made = called_total(totals, total, totals[total].no_value, called)
             if not is_made:
-                return 0, FUNCTION_RAISED
+                return 0, FUNCTION_RAISED + total
         elif _is_sum(totals[total].operation):
             target[total, 0], is_in_range = total_of(totals[total].operation, sums, total * width)
             if not is_in_range:

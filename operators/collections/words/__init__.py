@@ -17,6 +17,7 @@ with later(__name__):
         key_in_words,
         kinds_table,
         nulls_of,
+        rows_in_words,
         with_keys,
     )
     from tokenring.operators.collections.words.ordering import by_value, comes_before
@@ -39,6 +40,7 @@ __all__ = [
     "key_in_words",
     "kinds_table",
     "nulls_of",
+    "rows_in_words",
     "table_of",
     "with_keys",
 ]

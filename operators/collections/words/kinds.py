@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import TABLE, Batch, Kind, Schema, kernel
-from tokenring.engine.columns import FLOAT, UNSIGNED
+from tokenring.engine.columns import FLOAT, UNSIGNED, as_text
 from tokenring.engine.compiled import Record, Words, load_unaligned, signed
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, bytes_at, text_space
 from tokenring.operators.state import is_nan
@@ -50,12 +50,27 @@ def key_in_words(schema: Schema, words: np.ndarray) -> str:
     if schema.names == (OF_ALL,):
         return "the key of all rows"
     columns: Any = [np.array([word]).view(dtype) for word, dtype in zip(words, schema.dtypes, strict=True)]
-    row = Batch.wrap(schema, tuple(columns), 1, heaps_of(schema))
-    said = []
-    for name, kind in zip(schema.names, schema.kinds, strict=True):
-        seen: Any = row[name]
-        said.append(f"{name}={seen[0] if kind.family in ('timestamp', 'date', 'decimal') else repr(seen.tolist()[0])}")
-    return f"key {', '.join(said)}"
+    (said,) = _in_words(Batch.wrap(schema, tuple(columns), 1, heaps_of(schema)))
+    return f"key {', '.join([f'{name}={value}' for name, value in zip(schema.names, said, strict=True)])}"
+
+
+def rows_in_words(rows: Batch) -> list[str]:
+    """Each row's columns and values, for messages."""
+    return [
+        f"{{{', '.join([f'{name!r}: {value}' for name, value in zip(rows.schema.names, said, strict=True)])}}}"
+        for said in _in_words(rows)
+    ]
+
+
+def _in_words(rows: Batch) -> list[tuple[str, ...]]:
+    """Each row's values as text, U+FFFD where a text is not UTF-8."""
+    columns = []
+    for name, kind in zip(rows.schema.names, rows.schema.kinds, strict=True):
+        is_exact, seen = kind.family in ("timestamp", "date", "decimal"), rows[name]
+        values = map(as_text, seen) if is_exact else map(repr, seen.tolist())
+        nulls = rows.nulls(name).tolist()
+        columns.append(["None" if null else value for value, null in zip(values, nulls, strict=True)])
+    return list(zip(*columns, strict=True))
 
 
 @kernel

@@ -13,7 +13,7 @@ with later(__name__):
         update_rows,
     )
     from tokenring.operators.folds.called.functions import Function, Functions, functions_of
-    from tokenring.operators.folds.called.job import IS_NULL_WORD, FoldJob, made_also
+    from tokenring.operators.folds.called.job import FoldJob, gave_no, made_also
     from tokenring.operators.folds.called.takes import TAKES, take_argument, takes_of
 
 __all__ = [
@@ -21,13 +21,13 @@ __all__ = [
     "FoldJob",
     "Function",
     "Functions",
-    "IS_NULL_WORD",
     "SCRATCH_ROWS",
     "TAKES",
     "combine_rows",
     "combine_slots",
     "finish_slots",
     "functions_of",
+    "gave_no",
     "is_updated",
     "made_also",
     "take_argument",

@@ -22,6 +22,18 @@ def made_also(kind: Kind) -> int:
     return IS_NULL_WORD if kind.null_is_a_number or kind.is_float else IS_VALUE
 
 
+def gave_no(kind: Kind) -> str:
+    """What is said of a `finalize` that gave what is no value of this kind, and what to do about it."""
+    cure = "let it return None where there is no result"
+    also = f", such as {kind.null_word()[0]}, the number that stands for null there"
+    if not kind.nullable:
+        cure += f", and give gives='{kind}?'"
+    return (
+        f"returned what {kind} cannot hold{also * (made_also(kind) != IS_NULL_WORD)}; {cure}, and leave out rows that "
+        f"have no other"
+    )
+
+
 class FoldJob(Record):
     """`states`, `stride`: where the first slot's state is, and bytes from slot to slot; `slots`: by row the slot that
     it folds into. `others`, `other_stride`, `other_slots`: the same of states that are combined with those.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.long_form import examples
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
 from tokenring.engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
-from tokenring.operators import Count, Last, Max, Min, Sliding, Sum, Tumbling, aggregate
+from tokenring.operators import Count, Last, Max, Min, Sliding, Sum, Tumbling, aggregate, reduce, top
 from tokenring.operators.time.windows import Window
 
 LATE = Schema("at v")
@@ -208,6 +209,25 @@ def test_a_late_row_is_never_lost_in_silence() -> None:
         ended = ("window that ended at 10", "frontier", "at 12")
         with raises(OperatorError, "operator 'aggregate'", *ended, "lateness=", "late=True"):
             made.settle()
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda stream: top(stream, order="v", k=1, window=Tumbling("at", 10)),
+        lambda stream: reduce(stream, "v", lambda rows, starts: {"n": starts}, Schema("n"), window=Tumbling("at", 10)),
+    ],
+    ids=["top", "reduce"],
+)
+def test_a_late_row_is_not_said_to_be_curable_where_it_is_not(declare: Callable[[Stream], Stream]) -> None:
+    for first, then in ((3, 4), (3, -15)):
+        with bench([LATE], declare) as made:
+            made.send({"at": [first], "v": [1]}, time=0)
+            made.advance(12)
+            made.send({"at": [then], "v": [1]})
+            with raises(OperatorError, {"earlier times", "leave such rows out"}) as raised:
+                made.settle()
+            assert "late" not in str(raised.value)
 
 
 @pytest.mark.parametrize("by", ["", "v"])

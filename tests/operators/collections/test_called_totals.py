@@ -118,18 +118,15 @@ def test_a_row_that_is_there_very_often_is_added_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "more", "called"),
-    [(12, {}, "products (p)"), (99, {"n": tr.Count(), "m": tr.Variance("v")}, "products (p) or Variance (m)")],
+    ("value", "times", "weight"),
+    [(12, 1, 13), (99, 1, 100), (2**62, 2, -1)],
+    ids=["update raises", "finalize raises", "finalize gives the number that stands for null"],
 )
-def test_where_a_function_raises_the_key_is_told(value: int, more: dict[str, Any], called: str) -> None:
-    key = {"at 0 key k=1", "at (0,) key k=1"}
-    with raises(tr.OperatorError, "'told'", key, f"aggregate {called} raised"):
-        run(
-            [[(1, value, 0, 1), (2, 1, 0, 1)]],
-            lambda rows: rows.aggregate("k", "told", **{"p": PRODUCTS("v", tr.col("v") + 1)} | more),
-            1,
-            0,
-        )
+def test_where_a_function_fails_the_key_is_told(value: int, times: int, weight: int) -> None:
+    totals = {"n": tr.Count(), "m": tr.Variance("v"), "p": PRODUCTS("v", tr.lit(weight)), "q": tr.ArgMax("v", "v")}
+    said = "a function of products (p) raised, or its finalize returned what int64? cannot hold, such as", str(-(2**63))
+    with raises(tr.OperatorError, "'told'", {"at 0 key k=1 has", "at (0,) key k=1 has"}, said, "let it return None"):
+        run([[(1, value, 0, times), (2, 1, 0, 1)]], lambda rows: rows.aggregate("k", "told", **totals), 1, 0)
 
 
 def test_declared_amiss() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import tokenring as tr
+from tests.errors import raises
 from tests.operators.collections.feed import Feed, Update, as_rows
 from tests.operators.collections.harness import Rows, at
 from tokenring import col
@@ -319,3 +322,60 @@ def test_what_a_rows_values_are_at_fault_for_is_an_error_until_it_is_removed(
         assert [isinstance(rows, str) and "'k': 2" in rows for rows, _ in parts] == [
             bool(errors) for _, errors in parts
         ]
+
+
+NO_UTF8 = pa.Array.from_buffers(
+    pa.string(), 1, [None, pa.py_buffer(np.array([0, 2], np.int32).tobytes()), pa.py_buffer(b"a\xff")]
+)
+
+
+@pytest.mark.parametrize(("v", "times"), [(0, 1), (1, -1)], ids=["at which an operator fails", "taken away too often"])
+def test_a_row_whose_text_is_not_utf_8_is_an_error_of_the_view(v: int, times: int) -> None:
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema(s="string", v="int64"))
+            view = rows.with_columns(w=1 // col("v")).arrange("w").export("made")
+        handle.update({"s": NO_UTF8, "v": [v]}, [times])
+        handle.advance_to(1)
+        worker.step_while(lambda: view.upper < 1)
+        with raises((tr.RejectedRowsError, tr.NegativeMultiplicityError), "'s': 'a\ufffd', 'v'"):
+            view.at(0)
+
+    tr.execute(program, workers=1)
+
+
+@pytest.mark.parametrize("null", ["", "?"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: rows.aggregate("k", made=tr.Sum("d")),
+        lambda rows: rows.aggregate("k", made=tr.Sum("d"), least=tr.Min("d")).select("k", "made"),
+        lambda rows: rows.iterate(
+            lambda inner, loop: inner.aggregate("k", d=tr.Sum("d")).as_schema(inner.schema)
+        ).rename(d="made"),
+    ],
+    ids=["sums", "sums and least", "in a loop"],
+)
+def test_a_sum_of_decimals_with_a_nineteenth_digit_is_an_error_of_the_view(
+    make: Callable[[tr.Collection], tr.Collection], null: str
+) -> None:
+    """It could not be read, and no error named the key. A mean has no such bound."""
+    most, last = Decimal("9999999999999999.99"), Decimal("0.01")
+
+    def program(worker: tr.Worker) -> Any:
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema.of({"k": "int64", "d": f"decimal(18, 2){null}"}))
+            view = make(rows).arrange("k").export("sums")
+            means = rows.aggregate("k", mean=tr.Mean("d")).arrange("k").export("means")
+        handle.insert({"k": [1, 1, 2], "d": [most, last, -most]})
+        handle.advance_to(1)
+        worker.step_while(lambda: view.upper < 1 or means.upper < 1)
+        with raises(tr.RejectedRowsError, "operator 'aggregate'", "key k=1", "cast it to float64"):
+            view.at(0)
+        ((_, mean, _),) = [row.values() for row in means.at(0, key=1).to_pylist()]
+        handle.remove({"k": [1], "d": [last]})
+        handle.advance_to(2)
+        worker.step_while(lambda: view.upper < 2)
+        return mean, sorted(row["made"] for row in view.at(1).to_pylist())
+
+    assert tr.execute(program, workers=1)[0] == (float((most + last) / 2), [-most, most])

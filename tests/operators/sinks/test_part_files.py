@@ -147,6 +147,32 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
         execute(program(lambda stream: to_json_lines(stream, tmp_path / "new"), False), workers=1)
 
 
+@pytest.mark.parametrize("sink", [to_parquet, to_arrow_files, to_json_lines])
+@pytest.mark.parametrize(
+    ("folder", "roll", "kind", "facts"),
+    [
+        ("n" * 300, None, UsageError, ("name too long", "n" * 300, "shorter")),
+        ("n" * 230, None, UsageError, ("name too long", "n" * 230, "shorter")),  # what is hidden has a longer one
+        ("n" * 300, Roll(rows=1), UsageError, ("name too long", "n" * 300, "choose another folder")),
+        ("file/it", None, UsageError, ("cannot write", "choose another folder")),
+        ("/proc/it", None, OperatorError, ("/proc: no file or folder can be made in it", "name another folder")),
+    ],
+    ids=["long", "long when hidden", "long and rolled", "in a file", "in none"],
+)
+def test_a_folder_that_cannot_be_made_is_refused(
+    sink: Callable[..., Any], folder: str, roll: Roll | None, kind: type[Exception], facts: tuple[str, ...],
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    (tmp_path / "file").touch()
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow() as scope:
+            sink(scope.new_input(Schema("n"))[1], tmp_path / folder, roll=roll)
+
+    with raises(kind, f"operator {sink.__name__!r}", *facts):
+        execute(program, workers=1)
+
+
 def test_files_are_read_without_threads(tmp_path: Path) -> None:
     table = pa.table({"at": list(range(1000)), "name": ["x"] * 1000})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -210,6 +211,45 @@ def test_a_table_that_lacks_a_column_is_refused(tmp_path: Path) -> None:
     assert in_sqlite(path, "SELECT * FROM rows") == []
 
 
+@pytest.mark.parametrize(
+    ("module", "names", "facts"),
+    [
+        (sqlite3, ("A", "a"), ("columns 'A' and 'a'", "SQLite", "rename")),
+        (duckdb, ("A", "a"), ("columns 'A' and 'a'", "DuckDB", "rename")),
+        (duckdb, ("a", ""), ("column ''", "DuckDB", "rename")),
+    ],
+)
+def test_names_that_a_database_does_not_take_are_refused(
+    tmp_path: Path, module: Any, names: tuple[str, str], facts: tuple[str, ...]
+) -> None:
+    with raises(SchemaError, "to_database", *facts):
+        write(Schema.of(dict.fromkeys(names, "int64")), lambda: module.connect(tmp_path / "it.db"))
+
+
+def test_names_of_all_other_kinds_are_taken(tmp_path: Path) -> None:
+    for module, names in ((sqlite3, ("", "É", "é", "a.b", 'q"q')), (duckdb, ("É", "é", "a.b", 'q"q'))):
+        path = tmp_path / module.__name__
+        write(Schema.of(dict.fromkeys(names, "int64")), partial(module.connect, path), {name: [1] for name in names})
+        with closing(module.connect(path)) as connection:
+            assert connection.execute("SELECT * FROM rows").fetchall() == [(1,) * len(names)]
+
+
+def test_a_disk_that_refuses_is_told_of(tmp_path: Path) -> None:
+    """A limit of files stands for a full disk."""
+
+    def program(worker: tr.Worker) -> None:
+        with worker.dataflow() as scope:
+            handle, stream = scope.new_input(Schema(s="string"))
+            stream.to_database(tmp_path / "it.db", "rows")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        handle.send({"s": ["x" * 1000] * 100})
+        handle.close()
+        worker.run()
+
+    with raises(OperatorError, "'to_database'", "table 'rows'", str(tmp_path), "make room", "ulimit -f"):
+        tr.execute(program, workers=1)
+
+
 def test_rows_are_in_the_table_once_the_probe_has_passed_their_time(tmp_path: Path) -> None:
     path = tmp_path / "it.db"
     with simulated(2, worker_class=fluent.Worker) as group:
@@ -299,6 +339,21 @@ REFUSED: dict[str, tuple[type[UsageError], Callable[[Any, Path], Any], tuple[Fac
         UsageError,
         lambda scope, path: rows(NUMBER)(scope).to_database("postgresql://localhost", "rows"),
         ("to_database", "postgresql://localhost", "a function that connects"),
+    ),
+    "a name with a NUL": (
+        SchemaError,
+        lambda scope, path: rows(Schema.of({"a": "int64", "b\0": "int64"}))(scope).to_database(lambda: None, "rows"),
+        ("to_database", "column 'b\\x00'", "NUL", "rename"),
+    ),
+    "a table with a NUL": (
+        UsageError,
+        lambda scope, path: rows(NUMBER)(scope).to_database(path, "a\0b"),
+        ("to_database", "'a\\x00b'", "such as 'totals'"),
+    ),
+    "names that differ in case": (
+        SchemaError,
+        lambda scope, path: rows(Schema("A b a"))(scope).to_database(path, "rows"),
+        ("to_database", "'A'", "'a'", "SQLite", "rename"),
     ),
     "in memory": (
         UsageError,

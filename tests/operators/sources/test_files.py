@@ -69,6 +69,10 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
     for path, left in (("", "in/f.csv"), ("in", "in/x.csv/h.csv"), ("in/*", "in/x.csv/h.csv"), ("i*", "in/f.csv")):
         with raises(UsageError, "source 'read'", str(tmp_path / left), f"{tmp_path}/", "**/*.csv"):
             found(path)
+    (tmp_path / "of/city=Oslo/day=1").mkdir(parents=True)
+    (tmp_path / "of/city=Oslo/day=1/i.csv").touch()
+    with raises(UsageError, "source 'read'", "**/*.csv", "city=Oslo", ".with_columns(city=lit('Oslo'))"):
+        found("of")
     (tmp_path / "in/x.csv/h.csv").unlink()
     assert found("in") == ["in/f.csv", "in/g.csv"], "what is in no file is no loss"
 
