@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LONGEST_SLEEP_S = 0.2  # a wake-up cannot be lost; should one be all the same, it costs this much
-_STOP_CHECK_STEPS = 256
-_LOOK_STEPS = 16  # between two looks at what is seldom
-_BUDGET_CHECK_STEPS = 4  # where memory has a budget: a step of a program's own may take a lot
+_CHECK_NS = 1_000_000  # between two looks at what is seldom, in steps of a program's own
+_LOOK_STEPS = 16  # between those of our own loop
 _CHANGES = 1 << 17  # that the log has room for, in memory that is there once it is used
 _LONGEST_TURN_NS = 1_000_000
 
@@ -112,7 +111,7 @@ class Worker:
         self._garbage = Garbage(partial(budget.anonymous_bytes, getpid()), _trim_allocators)
         self.room = Room(self, config.backlog_bytes, config.memory_bytes > 0)
         self._relief = budget.Relief(segment, self.inspection, config.memory_bytes) if config.memory_bytes else None
-        self._check_steps = _BUDGET_CHECK_STEPS if config.memory_bytes else _STOP_CHECK_STEPS
+        self._check_at_ns = 0
         self._stall = StallWatch(self.inspection, self.schedule, self.progress, self.lost)
         self._spin_ns = config.spin_us * 1000
         self.dozing = Dozing(self, segment, lot, self.step_or_park)
@@ -185,9 +184,11 @@ class Worker:
         self.is_stepping = True
         try:
             self.steps += 1
-            if self.steps % self._check_steps == 0 or until_ns:
+            now_ns = until_ns or monotonic_ns()
+            if until_ns or now_ns >= self._check_at_ns:
+                self._check_at_ns = now_ns + _CHECK_NS
                 self._check_stop()
-                if self.steps % _LOOK_STEPS == 0:
+                if not until_ns or self.steps % _LOOK_STEPS == 0:
                     self._look_around()
                 self._stall.look()
             schedule = self.schedule

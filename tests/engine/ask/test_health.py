@@ -78,6 +78,26 @@ def test_health_follows_what_workers_do(tmp_path: Path) -> None:
         assert group.health(WATCHDOG_S).live
 
 
+def step_now_and_then(worker: tr.Worker, folder: str) -> None:
+    """By steps of its own, first many and then few a second."""
+    with worker.dataflow() as scope:
+        handle, stream = scope.new_input(ROWS)
+        stream.for_each(lambda time, batch: None)
+    for _ in range(1000):
+        worker.step()
+    while not os.path.exists(os.path.join(folder, "over")):
+        time.sleep(0.1)
+        handle.advance_to(handle.time + 1)
+        worker.step()
+
+
+def test_a_worker_that_steps_now_and_then_is_live(tmp_path: Path) -> None:
+    with tr.start(partial(step_now_and_then, folder=str(tmp_path)), workers=1) as group:
+        assert until(group, ["moves"]).live
+        assert [states(group.health(2.0)) for _ in range(3)] == [["moves"]] * 3
+        (tmp_path / "over").touch()
+
+
 def test_a_worker_that_was_killed_is_not_live_before_its_launcher_sees_to_it(tmp_path: Path) -> None:
     (tmp_path / "build").touch()
     program, said = partial(serve, folder=str(tmp_path)), "worker 0 was killed by SIGKILL"
