@@ -50,6 +50,16 @@ def require_seconds(**limits: Any) -> None:
             raise UsageError(f"{name}= is a number of seconds, such as 10, not {value!r}")
 
 
+def is_only_made(function: Any) -> bool:
+    """Whether a call of a function makes a generator or a coroutine, whose body would never run."""
+    import inspect  # here: a start looks at programs once
+
+    return any(
+        is_it(function)
+        for is_it in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    )
+
+
 def require_flags(who: str, **flags: Any) -> None:
     """UsageError, naming it, for a flag that is not True or False: any text would pass for True."""
     for what, flag in flags.items():

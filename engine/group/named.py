@@ -8,6 +8,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from tokenring.engine.arguments import is_only_made
 from tokenring.engine.errors import UsageError
 from tokenring.engine.install import file_of, module_of, taken_by
 
@@ -101,6 +102,11 @@ def require_function_of(what: str, function: Any, caller: str) -> None:
     if not callable(function):
         raise UsageError(f"{caller} calls a function on every worker, with its {what}; {function!r} is no function")
     name = getattr(function, "__qualname__", "") or repr(function)
+    if is_only_made(function):
+        raise UsageError(
+            f"{caller} calls {name} once, and it has a yield or is async, so that nothing in it would run: make it a "
+            f"plain function"
+        )
     said = taken_by(name, function)
     if said != what and said in _INSTEAD:
         raise UsageError(f"{caller} calls {name} with a {what}, and it takes a {said}: use {_INSTEAD[said]}")

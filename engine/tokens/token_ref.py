@@ -60,7 +60,9 @@ class TokenRef(tuple[Any, Any]):
 
     def _refuse_overflow(self, time: object) -> NoReturn:
         raise TimeRegressionError(
-            f"{self[0].describe()}: a token at {time} would be beyond the last representable time {MAX_TIME}"
+            f"{self[0].describe()}: a token at {time} would be beyond the last representable time {MAX_TIME}; what is "
+            f"sent once its input has ended, as by emit='final', is at the end of all time and cannot be later: delay "
+            f"what comes before that"
         )
 
     def refuse(self) -> NoReturn:

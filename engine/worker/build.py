@@ -4,10 +4,10 @@ tokens.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from tokenring.engine.arguments import is_only_made
 from tokenring.engine.data import (
     Channel,
     CheckedChannel,
@@ -297,7 +297,7 @@ def _require_logic(where: str, operator: RunningOperator, logic: Any) -> None:
         require_usable(logic, operator.name, len(operator.outputs))
     elif not callable(logic):
         raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
-    elif isgeneratorfunction(logic) or iscoroutinefunction(logic) or isasyncgenfunction(logic):
+    elif is_only_made(logic):
         raise GraphError(
             f"{where} returned {logic!r}, which makes a generator or a coroutine, whose body would never run; its "
             f"logic is a plain function, without yield and async: it is called whenever there is something to do"

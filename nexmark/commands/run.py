@@ -60,7 +60,7 @@ def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
         click.option("--micro-batch", type=Number(0, MAX_MICRO_BATCH_MS, min_open=True), metavar="MS",
                      help="Event time that sequential lets in at once.  [default: 1]"),
         click.option("--events", type=click.IntRange(1), metavar="N", help="Use only the first N staged events."),
-        click.option("--batch", type=click.IntRange(1), metavar="EVENTS",
+        click.option("--batch", type=click.IntRange(1, 1 << 40), metavar="EVENTS",
                      help="Events a worker takes in turn, and the most in one batch.  "
                      "[default: as many as 16384 rows that the query reads; in an open loop 1 ms of events]"),
         click.option("--queue-kib", type=click.IntRange(4, 1 << 21), metavar="KIB",

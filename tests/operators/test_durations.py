@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import tokenring as tr
 from tests.errors import raises
 from tests.operators.helpers import bench
 from tokenring.engine import MAX_TIME, Schema, SchemaError, Scope, Stream, UsageError
@@ -147,3 +149,9 @@ def test_truncate_reads_durations() -> None:
     assert stream.schema == Schema(hour="timestamp", minute="timestamp")
     with raises(UsageError, "truncate", "'1h'", "not 'hour'"):
         col("at").truncate("hour")
+
+
+def test_nothing_is_later_than_the_end_of_all_time() -> None:
+    rows = pa.table({"k": [1, 1, 2]})
+    with raises(tr.OperatorError, "operator 'delay'", "last representable time", "emit='final'", "before that"):
+        tr.run(lambda scope: scope.read_arrow(rows).count("k", emit="final").delay(5).collect(), workers=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,10 @@ def test_what_is_no_pipeline_with_a_sink_is_refused(pipeline: Any, said: Fact) -
         run(pipeline, config=Config(workers=1, pin=False))
 
 
+def _of_pieces(worker: tr.Worker) -> Iterator[int]:
+    yield worker.index
+
+
 def start(program: Any, workers: int) -> None:
     with tr.start(program, workers):
         pass
@@ -181,6 +186,7 @@ def start(program: Any, workers: int) -> None:
     [
         (lambda scope: scope.read_arrow(ROWS).collect(), ("<lambda>", "tokenring.run(pipeline)")),
         (7, ("worker", "7 is no function")),
+        (_of_pieces, ("_of_pieces", "yield", "a plain function")),
     ],
 )
 @pytest.mark.parametrize("launch", [execute, gather, start])
