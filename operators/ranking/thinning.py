@@ -35,6 +35,7 @@ from tokenring.engine.compiled import (
 from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
 from tokenring.operators.migrate import is_hashed
 from tokenring.operators.ranking.best import Order, has_rank, order_table, order_word
+from tokenring.operators.state import shared_scratch
 
 _CELL_BITS = 12  # so that the table stays in a core's innermost cache
 _LEAST_ROWS = 64  # of fewer, it is not worth the while to leave out some
@@ -151,7 +152,7 @@ def _compiled(
     schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool, equal_wins: bool
 ) -> CompiledLogic:
     own, told, ranks = Thinner(), hashed_key(schema, by), order_table(schema, orders, largest)
-    cells, texts = np.zeros(1 << _CELL_BITS, np.int64), heap_of_words()
+    cells, texts = shared_scratch(__name__, 1, 1 << _CELL_BITS), heap_of_words()
     is_word = len(by) == 1 and not is_hashed([schema.kind(by[0])])
     own.key = schema.position(by[0]) if is_word else -1
     own.told, own.key_columns = address_of(told), len(told)

@@ -227,9 +227,9 @@ def make_folder(folder: Path, name: str) -> None:
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UsageError(
-            f"operator {name!r}: cannot write to {folder}: {error.strerror}; choose a folder this user can write to"
-        ) from None
+        is_none = error.errno == errno.ENOENT and folder.is_dir()
+        why = "no file or folder can be made in it" if is_none else error.strerror
+        raise UsageError(f"operator {name!r}: cannot write to {folder}: {why}; choose another folder") from None
 
 
 def _together(parts: Sequence[Path], target: Path, suffix: str) -> Path:

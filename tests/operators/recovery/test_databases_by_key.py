@@ -155,7 +155,7 @@ def test_results_of_snapshots_that_were_not_finished_stay_in_order(
             world.take(copied=True, until="manifest")
         world.step(2000)
         world.take(copied=True)
-        assert list((job.folder.path / "outbox" / "to_database").glob("part-*-10.arrow"))
+        assert list((job.folder.path / "outbox" / "to_database").glob("part-*_00010.arrow"))
         finish(world)
     assert_is_right(job, of_sqlite, "snapshot")
 

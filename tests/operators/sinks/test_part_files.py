@@ -141,7 +141,7 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
             execute(program(partial(to_parquet, folder=tmp_path / "new", **wrong), False), workers=1)
     (tmp_path / "file").touch()
     for folder in (Path("/proc/it"), tmp_path / "file" / "it"):
-        with raises(UsageError, "operator 'to_parquet'", f"cannot write to {folder.parent}:", "choose a folder"):
+        with raises(UsageError, "operator 'to_parquet'", f"cannot write to {folder.parent}:", "choose another folder"):
             execute(program(partial(to_parquet, folder=folder), False), workers=1)
     with raises(SchemaError, "operator 'to_json_lines'", "column 'raw'", "bytes", "JSON", "leave it out"):
         execute(program(lambda stream: to_json_lines(stream, tmp_path / "new"), False), workers=1)
@@ -149,27 +149,26 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sink", [to_parquet, to_arrow_files, to_json_lines])
 @pytest.mark.parametrize(
-    ("folder", "roll", "kind", "facts"),
+    ("folder", "roll", "facts"),
     [
-        ("n" * 300, None, UsageError, ("name too long", "n" * 300, "shorter")),
-        ("n" * 230, None, UsageError, ("name too long", "n" * 230, "shorter")),  # what is hidden has a longer one
-        ("n" * 300, Roll(rows=1), UsageError, ("name too long", "n" * 300, "choose another folder")),
-        ("file/it", None, UsageError, ("cannot write", "choose another folder")),
-        ("/proc/it", None, OperatorError, ("/proc: no file or folder can be made in it", "name another folder")),
+        ("n" * 300, None, ("name too long", "n" * 300, "shorter")),
+        ("n" * 230, None, ("name too long", "n" * 230, "shorter")),  # what is hidden has a longer one
+        ("n" * 300, Roll(rows=1), ("name too long", "n" * 300, "choose another folder")),
+        ("file/it", None, ("cannot write", "choose another folder")),
+        ("/proc/it", None, ("/proc: no file or folder can be made in it", "choose another folder")),
     ],
     ids=["long", "long when hidden", "long and rolled", "in a file", "in none"],
 )
 def test_a_folder_that_cannot_be_made_is_refused(
-    sink: Callable[..., Any], folder: str, roll: Roll | None, kind: type[Exception], facts: tuple[str, ...],
-    tmp_path: Path,
-) -> None:  # fmt: skip
+    sink: Callable[..., Any], folder: str, roll: Roll | None, facts: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
 
     def program(worker: Worker) -> None:
         with worker.dataflow() as scope:
             sink(scope.new_input(Schema("n"))[1], tmp_path / folder, roll=roll)
 
-    with raises(kind, f"operator {sink.__name__!r}", *facts):
+    with raises(UsageError, f"operator {sink.__name__!r}", *facts):
         execute(program, workers=1)
 
 

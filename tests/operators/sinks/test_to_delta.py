@@ -260,7 +260,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with raises(UsageError, "to_delta", str(tmp_path / "file"), "cannot write"):
         write(NUMBER, tmp_path / "file" / "it", {"number": [1]})
-    with raises(UsageError, "to_delta", "cannot write to /proc:", "choose a folder"):
+    with raises(UsageError, "to_delta", "cannot write to /proc:", "choose another folder"):
         write(NUMBER, "/proc/it", {"number": [1]})
     with raises(OperatorError, "to_delta", str(tmp_path / "file"), "choose a folder"):
         write(NUMBER, tmp_path / "file", {"number": [1]})
