@@ -43,11 +43,17 @@ ALL = "all"
 _OURS = ("workers", "rate", "duration", "mechanism", "micro_batch", "batch", "queue_kib", "memory", "bins", "checks")
 
 
+def _looked_at(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """A path, as the text it is: Spark takes addresses for one."""
+    PathOption()(value, param, ctx)
+    return value
+
+
 def run_options(command: Any, queries: tuple[str, ...] = QUERIES) -> Any:
     """The options that say what to run; shared with `tokenring profile`."""
     options = [
         click.argument("query", type=click.Choice(queries)),
-        click.option("--input", "input_folder", required=True, metavar="DIR",
+        click.option("--input", "input_folder", required=True, metavar="DIR", callback=_looked_at,
                      help="A folder staged by `tokenring stage`."),
         click.option("--workers", type=click.IntRange(0, MAX_WORKERS), metavar="N",
                      help="Worker processes; 0, as if none is said: one per usable core, within a cgroup's quota."),

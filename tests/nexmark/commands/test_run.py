@@ -217,6 +217,8 @@ def test_a_wrong_answer_is_said_and_fails(
         ("--mechanism sequential --micro-batch nan", "--micro-batch"),
         ("--events 0", "--events"),
         ("--batch 0", "--batch"),
+        (f"--batch {2**63}", "--batch"),
+        ("--input=", "--input"),
         ("--queue-kib 3", "--queue-kib"),
         ("--queue-kib 5", "--queue-kib"),
         ("--queue-kib 4294967296", "--queue-kib"),
