@@ -34,20 +34,17 @@ class TableEntries:
         depth = graph.depths[location - graph.first]
         return [(from_coordinates(tuple(entry[:depth])), entry[-1]) for entry in entries if entry[-1]]
 
-    def all(self) -> dict[int, list[tuple[Any, int]]]:
-        """Those of all locations that have some."""
-        rows = self._tables.locations[: self._tables.locations_used]
-        return {location: self.at(location) for location in np.flatnonzero(rows["begin"] != rows["end"]).tolist()}
-
-    def check(self) -> None:
+    def check(self) -> dict[int, list[tuple[Any, int]]]:
         """Raise AssertionError unless windows are sorted, inside their regions, and the sums of what is not zero agree.
+        Returns the pairs of all locations that have some.
         """
         tables = self._tables
         rows = tables.locations[: tables.locations_used]
         is_window = (rows["begin"] <= rows["end"]) & (rows["end"] <= rows["capacity"])
         assert (is_window | (rows["begin"] < 0)).all(), np.flatnonzero(~is_window)
         nonzero = dict.fromkeys(tables.graphs_used, 0)
-        for location, entries in self.all().items():
+        found = {location: self.at(location) for location in np.flatnonzero(rows["begin"] != rows["end"]).tolist()}
+        for location, entries in found.items():
             row = rows[location]
             has_many = row["begin"] < 0
             assert all(left[0] < right[0] for left, right in pairwise(entries)), location
@@ -56,3 +53,4 @@ class TableEntries:
         for number, count in nonzero.items():
             assert count == tables.graphs["nonzero"][number], number
         assert sum(nonzero.values()) == tables.state.nonzero, (nonzero, tables.state.nonzero)
+        return found

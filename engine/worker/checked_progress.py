@@ -152,11 +152,10 @@ class CheckedProgress:
 
     def _check_tables(self) -> None:
         try:
-            self._tracker.entries.check()
+            entries = self._tracker.entries.check()
             check_ring(self._honest.ring)
         except AssertionError as error:
             raise BrokenInvariant(f"worker {self._me}: tables or ring out of order: {error}") from error
-        entries = self._tracker.entries.all()  # nothing changes meanwhile
         for target, (name, paths_to) in self._targets.items():
             found = naive_frontier(target, paths_to, entries)
             frontier = self._tracker.frontier_elements(target)

@@ -294,6 +294,16 @@ class Among(Record):
     scratch: int
 
 
+@kernel
+def only_rows(world: int, message: int, rows: Words) -> int:
+    """A message of these rows of one, at no time yet, good until the round's end."""
+    graph, width = world_at(world), len(addresses_of(message))
+    made = bare_message(graph, width, len(rows))
+    for column in range(width):
+        point_to(made, column, gathered(graph, column_of(message, column), rows))
+    return made
+
+
 @entry
 def _answer_among(world: int, me: int) -> int:
     """The rows of a message that may be among the best of all: those that are as good as the worst of this worker's."""
@@ -325,10 +335,7 @@ def _answer_among(world: int, me: int) -> int:
     if found == rows:
         state.reply = message
     elif found > 0:
-        width = len(addresses_of(message))
-        state.reply = bare_message(world_at(world), width, found)
-        for column in range(width):
-            point_to(state.reply, column, gathered(world_at(world), column_of(message, column), chosen[:found]))
+        state.reply = only_rows(world, message, chosen[:found])
     return DONE
 
 

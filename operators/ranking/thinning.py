@@ -15,16 +15,12 @@ from tokenring.engine.compiled import (
     Record,
     Words,
     address_of,
-    addresses_of,
-    bare_message,
     claim,
     column_of,
     entry,
-    gathered,
     hashed_key,
     heap_of_words,
     key_hashes,
-    point_to,
     records_at,
     rows_of,
     signed,
@@ -34,7 +30,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
 from tokenring.operators.migrate import is_hashed
-from tokenring.operators.ranking.best import Order, has_rank, order_table, order_word
+from tokenring.operators.ranking.best import Order, has_rank, only_rows, order_table, order_word
 from tokenring.operators.state import shared_scratch
 
 _CELL_BITS = 12  # so that the table stays in a core's innermost cache
@@ -141,10 +137,7 @@ def _thin(world: int, me: int) -> int:
         own.rests = own.pause = min(2 * own.pause + 1, _LONGEST_PAUSE)
         return DONE
     own.pause = 0
-    width = len(addresses_of(message))
-    state.reply = bare_message(graph, width, made)
-    for column in range(width):
-        point_to(state.reply, column, gathered(graph, column_of(message, column), rows[:made]))
+    state.reply = only_rows(world, message, rows[:made])
     return DONE
 
 
