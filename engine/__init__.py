@@ -84,7 +84,6 @@ with later(__name__):
         Pipeline,
         Route,
         Signal,
-        Thins,
         Updates,
     )
     from tokenring.engine.group import Results, execute
@@ -194,7 +193,6 @@ __all__ = [
     "Token",
     "UnderWay",
     "Updates",
-    "Thins",
     "TokenError",
     "TokenRef",
     "TokenRingError",

@@ -4,15 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.data.burst import Burst, messages_of
-    from tokenring.engine.data.channel import (
-        Channel,
-        Edge,
-        FeedbackChannel,
-        RelayChannel,
-        SelectChannel,
-        Thinning,
-        needs_queues,
-    )
+    from tokenring.engine.data.channel import Channel, Edge, FeedbackChannel, RelayChannel, SelectChannel, needs_queues
     from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
     from tokenring.engine.data.input_port import InputPort, NestedInputPort
     from tokenring.engine.data.output_port import OutputPort
@@ -53,7 +45,6 @@ __all__ = [
     "SendSession",
     "StageRun",
     "TextRows",
-    "Thinning",
     "WordRows",
     "compile_stages",
     "in_words",

@@ -1,6 +1,5 @@
 """Edges: what an output hands its batches to. Within a worker a push is counted and handed on by reference."""
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from tokenring.engine.columns import Batch, Schema
@@ -10,9 +9,6 @@ from tokenring.engine.graph import Broadcast, Exchange, Pact, Route
 from tokenring.engine.native import BEYOND_LOOP, what_is_wrong
 from tokenring.engine.progress import CHANGE_BYTES, ChangeLog, pack_change
 from tokenring.engine.times import PathSummary
-
-_LEAST_ROWS = 64  # of fewer, it is not worth the while to leave out some
-_LONGEST_PAUSE = 31
 
 
 class Edge(Protocol):
@@ -65,45 +61,17 @@ class Channel:
         inbox.schedule.make_due(inbox.operator)
 
 
-class Thinning:
-    """What leaves out rows of messages (see Exchange), asked as long as that pays: after messages at which it did not,
-    ever more pass as they are, up to so many, and small ones always."""
-
-    __slots__ = ("_pause", "_rests", "_thin")
-
-    def __init__(self, thin: Callable[[Batch], Batch | None]) -> None:
-        self._thin = thin
-        self._pause = self._rests = 0
-
-    def left_of(self, batch: Batch) -> Batch:
-        """The rows that are to be sent."""
-        if batch.rows < _LEAST_ROWS:
-            return batch
-        if self._rests:
-            self._rests -= 1
-            return batch
-        left = self._thin(batch)
-        if left is None:
-            self._rests = self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
-            return batch
-        self._pause = 0
-        return left
-
-
 class SelectChannel:
-    """An edge within a worker that passes only some columns, and may leave out rows (an exchange on a group of one)."""
+    """An edge within a worker that passes only some columns (an exchange on a group of one)."""
 
-    __slots__ = ("_thinning", "onward", "schema")
+    __slots__ = ("onward", "schema")
 
-    def __init__(self, onward: Edge, schema: Schema, thinning: Thinning | None = None) -> None:
+    def __init__(self, onward: Edge, schema: Schema) -> None:
         self.onward = onward
         self.schema = schema
-        self._thinning = thinning
 
     def push(self, time: Any, batch: Batch) -> None:
         """Hand over the selected columns."""
-        if self._thinning is not None:
-            batch = self._thinning.left_of(batch)
         self.onward.push(time, batch.select(self.schema))
 
     def push_each(self, burst: Burst, batch: Batch) -> None:

@@ -7,7 +7,6 @@ import numpy as np
 
 from tokenring.engine.columns import Batch, Heaps, Schema
 from tokenring.engine.data.burst import Burst
-from tokenring.engine.data.channel import Thinning
 from tokenring.engine.data.inbox import NO_MESSAGES, Inbox
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.data.runtime import Runtime
@@ -65,7 +64,6 @@ class RemoteChannel:
         schema: Schema,
         depth: int,
         carrier: Carrier,
-        thinning: Thinning | None = None,
     ) -> None:
         """origin: the location of the output; schema, depth: of what arrives at the inbox, and of its times."""
         self.log = runtime.log
@@ -73,7 +71,6 @@ class RemoteChannel:
         self._plane = plane = runtime.plane
         self.carrier = carrier
         self._whole_rows = carrier.whole_rows
-        self._thinning = thinning
         self.source_location = origin
         self.number = plane.add_channel(self)
         self._schema = schema
@@ -86,8 +83,6 @@ class RemoteChannel:
     def push(self, time: Any, batch: Batch) -> None:
         """Exchange the rows of a batch; count the messages that were made."""
         carrier = self.carrier
-        if self._thinning is not None:
-            batch = self._thinning.left_of(batch)
         columns = carrier.prepared(batch)
         rows = batch.rows
         if rows <= self._whole_rows and time.__class__ is int and not self.pending:

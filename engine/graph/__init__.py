@@ -6,7 +6,7 @@ with later(__name__):
     from tokenring.engine.graph.compiled_logic import Compiled, CompiledStage, require_usable, stage_of
     from tokenring.engine.graph.graph import Graph
     from tokenring.engine.graph.location import NOTIFY_CODES, Location, Notify, Source, Target
-    from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route, Thins
+    from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route
     from tokenring.engine.graph.paths import Paths, identity_paths
     from tokenring.engine.graph.reachability import Reachability
     from tokenring.engine.graph.reading import columns_read, functions_behind, rows_cross
@@ -40,7 +40,6 @@ __all__ = [
     "Source",
     "Stage",
     "Target",
-    "Thins",
     "Updates",
     "arriving_schema",
     "columns_read",

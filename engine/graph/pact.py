@@ -1,16 +1,11 @@
 """Pacts: how the rows of an edge are spread over the workers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tokenring.engine.columns import Batch
-
-Thins = Callable[[], Callable[["Batch"], "Batch | None"]]
-"""Gives each worker a function that leaves out rows of a message, in order, that make no difference to who gets them;
-None says that they are too few to be worth it."""
-
 
 @dataclass(frozen=True)
 class Pipeline:
@@ -21,13 +16,12 @@ class Pipeline:
 class Exchange:
     """Each row goes to the worker that owns the value of its column `key`, or of several columns together. Only
     `columns` (default: all) cross. Integers, booleans and timestamps are quickest; text and several columns are hashed.
-    With `key_crosses=False`, for one such column, the key is left behind. What `thins` gives may be called or not.
+    With `key_crosses=False`, for one such column, the key is left behind.
     """
 
     key: str | tuple[str, ...]
     columns: tuple[str, ...] | None = None
     key_crosses: bool = True
-    thins: Thins | None = field(default=None, repr=False, compare=False)
 
     @property
     def keys(self) -> tuple[str, ...]:

@@ -37,9 +37,7 @@ def _stages_before(port: InputSpec) -> Iterable[Stage]:
 def rows_cross(graph: Graph, origins: Collection[Source]) -> bool:
     """Whether rows of these outputs go to other workers, if there are any, as many as there are."""
     pacts = [port.pact for spec in graph.operators for port in spec.inputs if port.origin in origins]
-    return any(
-        pact.thins is None if isinstance(pact, Exchange) else isinstance(pact, Broadcast | Route) for pact in pacts
-    )
+    return any(isinstance(pact, Exchange | Broadcast | Route) for pact in pacts)
 
 
 def _read_by(port: InputSpec) -> set[str] | None:

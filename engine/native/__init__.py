@@ -94,6 +94,7 @@ with later(__name__):
     from tokenring.engine.native.messages import (
         alias_of,
         bare_message,
+        chosen_rows,
         column_of,
         end_of_message,
         gathered,
@@ -210,6 +211,7 @@ __all__ = [
     "new_message",
     "next_aside",
     "next_for_python",
+    "chosen_rows",
     "part_of",
     "peek",
     "point_to",

@@ -103,6 +103,15 @@ def gathered(graph: RunningGraph, column: Words, chosen: Words) -> int:
 
 
 @kernel
+def chosen_rows(graph: RunningGraph, message: int, rows: Words) -> int:
+    """A message of these rows of one, at the same time, good until the round's end."""
+    made = part_of(graph, message, 0, len(rows))
+    for column in range(len(addresses_of(message))):
+        point_to(made, column, gathered(graph, column_of(message, column), rows))
+    return made
+
+
+@kernel
 def end_of_message(message: int, start: int) -> int:
     """Behind which row the message ends to which row `start` belongs; a burst is several."""
     header = message_at(message)

@@ -23,7 +23,6 @@ from tokenring.engine.data import (
     RemoteChannel,
     SelectChannel,
     TextRows,
-    Thinning,
     WordRows,
     compile_stages,
     in_words,
@@ -40,7 +39,7 @@ from tokenring.engine.errors import (
     TokenRingError,
 )
 from tokenring.engine.explain import Dataflow, stop
-from tokenring.engine.graph import Compiled, Exchange, Notify, OperatorSpec, Route, Source, require_usable, shared
+from tokenring.engine.graph import Compiled, Notify, OperatorSpec, Route, Source, require_usable, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator, refuse_step
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
@@ -161,8 +160,6 @@ def _connect_channels(
             origin = running[declared.origin.operator].outputs[declared.origin.port]
             stage = declared.stage
             carried = origin.schema if stage is None else stage.schema
-            thins = declared.pact.thins if isinstance(declared.pact, Exchange) else None
-            thinning = None if thins is None else Thinning(thins())
             channel: Edge
             if spec.relay is not None:
                 beyond = operator.outputs[0]
@@ -175,15 +172,15 @@ def _connect_channels(
                     carrier = TextRows(runtime.plane, port.schema, declared.pact, worker.peers, port.describe)
                 else:
                     carrier = WordRows(runtime.plane, carried, port.schema, declared.pact, port.describe)
-                remote = RemoteChannel(runtime, origin.location, port.inbox, port.schema, port.depth, carrier, thinning)
+                remote = RemoteChannel(runtime, origin.location, port.inbox, port.schema, port.depth, carrier)
                 queued.setdefault(declared.origin, []).append(remote)
                 channel = remote
             elif isinstance(declared.pact, Route):
                 channel = CheckedChannel(
                     SelectChannel(Channel(runtime.log, port.inbox), port.schema), declared.pact, port.describe
                 )
-            elif port.schema != carried or thinning is not None:
-                channel = SelectChannel(Channel(runtime.log, port.inbox), port.schema, thinning)
+            elif port.schema != carried:
+                channel = SelectChannel(Channel(runtime.log, port.inbox), port.schema)
             else:
                 channel = Channel(runtime.log, port.inbox)
             if stage is None:

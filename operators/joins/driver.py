@@ -1,9 +1,8 @@
 """A join as an operator: its inputs, how its state moves, and how its rows are sent that match nothing."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from tokenring.engine import AnyStream, Exchange, GraphError, Notify, Stream, Thins
+from tokenring.engine import AnyStream, Exchange, GraphError, Notify, Stream
 from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.moving_rights import declare_moving
@@ -19,10 +18,8 @@ def declare(
     needs: tuple[tuple[str, ...], tuple[str, ...]],
     extents: Extents | None = None,
     unique: int = -1,
-    thins: Sequence[Thins | None] = (None, None),
 ) -> AnyStream:
-    """The operator of a join. needs: the columns of each side that cross; thins: of each, see Exchange. The rest: see
-    `compiled_join`."""
+    """The operator of a join. needs: the columns of each side that cross. The rest: see `compiled_join`."""
     sides = without_null_words(columns, sides)
     scope = sides[LEFT].scope
     waits = extents is not None or any(columns.how.alone)  # for frontiers, which say that rows match no more
@@ -40,7 +37,7 @@ def declare(
     if extents is None and waits:
         hears_of_ends(builder)
     for side in (LEFT, RIGHT):
-        builder.input(sides[side], Exchange(columns.key(side), needs[side], thins=thins[side]))
+        builder.input(sides[side], Exchange(columns.key(side), needs[side]))
     said = "" if extents is None else extents.said
     has_due = state_moves(builder, of_version(join_tables(columns, extents is not None), said), pends=waits)
     made = builder.output(columns.schema)

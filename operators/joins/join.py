@@ -11,7 +11,7 @@ from tokenring.operators.joins.changing import joined_that_change
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import HOWS, Chosen, JoinedColumns, Names, On, joined_on, require_how
 from tokenring.operators.joins.narrowed import narrowed, number_of, proved_unique, refuse_once, require_unique
-from tokenring.operators.joins.partners import partners_known
+from tokenring.operators.joins.partners import sides_with_partners
 from tokenring.operators.joins.windowed_join import windowed_join
 from tokenring.operators.time import Sliding, Tumbling
 
@@ -133,6 +133,6 @@ def join(
         return joined_that_change(plan, sides, how)
     refuse_once(plan, how, unique)
     needs = plan.crossing(0), plan.crossing(1)
-    thins = partners_known(plan, sides, number_of(unique))
-    pairs: Any = declare(plan, sides, needs, unique=number_of(unique), thins=thins)
+    sides = sides_with_partners(plan, sides, needs, number_of(unique))
+    pairs: Any = declare(plan, sides, needs, unique=number_of(unique))
     return collections.collection(pairs, name=f"{name}.rows") if changes else pairs

@@ -4,7 +4,7 @@ where that side ends and is filtered, so that many rows have none.
 This is the semi-join of databases ("sideways information passing"), with Bloom's filter for the keys.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,21 +17,42 @@ from tokenring.engine import (
     Broadcast,
     InputPort,
     Notify,
+    Pipeline,
     Schema,
     Stream,
-    Thins,
     int64,
     kernel,
 )
-from tokenring.engine.compiled import Words, signed, unsigned
+from tokenring.engine.compiled import (
+    DONE,
+    Record,
+    Words,
+    address_of,
+    claim,
+    entry,
+    signed,
+    unsigned,
+    words_at,
+    world_at,
+)
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, can_match, present
-from tokenring.operators.migrate import has_bins, key_words, saving_of
-from tokenring.operators.rows import has_known_end, is_filtered, read_first, rows_known
+from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
+from tokenring.operators.migrate import RoutingKey, has_bins, key_words, link_routing_key, routing_words, saving_of
+from tokenring.operators.rows import (
+    LeavingOut,
+    has_known_end,
+    is_filtered,
+    is_in_vain,
+    is_looked_at,
+    left_of,
+    read_first,
+    rows_known,
+    select,
+)
 
 _MOST_KEYS = 1 << 19  # of more, none is looked for
 _BITS = 22  # log2 of the filter's size: 8 bits a key, half a MiB; one row in twenty passes that has no partner
 _FIRST, _SECOND = unsigned(0x9E3779B97F4A7C15), unsigned(0xC2B2AE3D27D4EB4F)
-_PIECE_ROWS = 4096  # after which it is asked whether it pays
 _KEYS = Schema.of({"key": "int64"})
 
 
@@ -50,79 +71,85 @@ def add_keys(words: Words, bits: Words) -> int:
     return 0
 
 
-@kernel(int64(COLUMN, WORDS, WORDS))
-def with_partners(words: Words, bits: Words, chosen: Words) -> int:
-    """Write the rows whose keys may be in a filter to `chosen`, int64 (rows,). Returns how many; -1 if more than half.
-    """
-    made = 0
+class Partners(Record):
+    """What a worker knows of one side's keys, and `by` what the other side's rows go by. `bits`: where the filter of
+    those keys is once all have come, int64 (1 << _BITS - 6,); 0 until then, and where they are too many."""
+
+    by: RoutingKey
+    leaving: LeavingOut
+    bits: int
+
+
+@entry
+def _pass_partners(world: int, me: int) -> int:
+    """The rows of a message that may have a partner."""
+    state, own = driven(world, me), own_record(world, me, Partners)
+    message = state.reply = state.message
+    if own.bits == 0 or not is_looked_at(own.leaving, message):
+        return DONE
+    graph, bits = world_at(world), words_at(own.bits, 1 << (_BITS - 6))
+    words = routing_words(graph, message, own.by)
+    chosen, made = words_at(claim(graph, 8 * len(words)), len(words)), 0
     for row in range(len(words)):
-        if row % _PIECE_ROWS == 0 and 2 * made > row:
-            return -1
+        if is_in_vain(made, row):
+            made = -1
+            break
         one, two = _bit(words[row], _FIRST), _bit(words[row], _SECOND)
         if bits[one >> 6] >> (one & 63) & 1 and bits[two >> 6] >> (two & 63) & 1:
             chosen[made] = row
             made += 1
-    return made if 2 * made <= len(words) else -1
+    state.reply = left_of(graph, own.leaving, message, chosen, made)
+    return DONE
 
 
-class _Partners:
-    """What one worker knows of the keys of a side, and asks of the other side's messages."""
+class _Keys:
+    """The keys of a side, as they come to one worker."""
 
-    def __init__(self, by: tuple[str, ...]) -> None:
-        """by: the columns of the other side's key."""
-        self._by = by
-        self.is_asked = False
-        self._bits: np.ndarray | None = np.zeros(1 << (_BITS - 6), np.int64)
-        self._keys = 0
-        self._is_whole = False
+    def __init__(self, own: Partners) -> None:
+        self._own = own
+        self._bits = np.zeros(1 << (_BITS - 6), np.int64)
+        self._count = 0
 
     def take(self, rows: InputPort) -> None:
         """Keys arrived, or all have."""
         for _, batch in rows:
-            self._keys += batch.rows
-            if self._keys > _MOST_KEYS:
-                self._bits = None
-            if self._bits is not None:
+            self._count += batch.rows
+            if self._count <= _MOST_KEYS:
                 add_keys(np.ascontiguousarray(batch["key"]), self._bits)
-        self._is_whole = rows.frontier == COMPLETE
-
-    def thin(self, batch: Batch) -> Batch | None:
-        """The rows that may have a partner; None where those are most."""
-        if not self._is_whole:
-            return batch
-        if self._bits is None:
-            return None
-        chosen = np.empty(batch.rows, np.int64)
-        left = with_partners(key_words(batch, self._by), self._bits, chosen)
-        return None if left < 0 else batch.take(chosen[:left])
+        if rows.frontier == COMPLETE and self._count <= _MOST_KEYS:
+            self._own.bits = address_of(self._bits)
 
 
-def partners_known(columns: JoinedColumns, sides: tuple[AnyStream, Stream], unique: int) -> list[Thins | None]:
-    """For each side what leaves out its rows that have no partner (see Exchange). None where those would be missed, as
-    they are sent alone, or a second row of a key is an error; and where little is to be had by it. The side whose keys
-    are asked for is read first, else the smaller one."""
+def sides_with_partners(
+    columns: JoinedColumns, sides: tuple[AnyStream, Stream], needs: tuple[tuple[str, ...], tuple[str, ...]], unique: int
+) -> tuple[AnyStream, Stream]:
+    """The sides, one of them perhaps without rows that have no partner: not where those would be missed, as they are
+    sent alone, or a second row of a key is an error; nor where little is to be had by it. The side whose keys are asked
+    for is read first, else the smaller one. needs: the columns of each side that the join takes."""
     scope = sides[LEFT].scope
-    thins: list[Thins | None] = [None, None]
     if scope.depth > 1 or has_bins(scope) or saving_of(scope) is not None:
-        return thins
+        return sides
     for side, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
         narrow = columns.where[other] is not None or is_filtered(sides[other])
         if narrow and has_known_end(sides[other]) and not columns.how.alone[side] and side != unique:
-            thins[side] = _spread(columns, sides, other)
-            return thins
+            said = needs[side], columns.on[side], _keys_known(columns, sides, other)
+            left, right = sides
+            if side == LEFT:
+                return _with_partners(columns, left, *said), right
+            return left, _with_partners(columns, right, *said)
     smaller = LEFT if rows_known(sides[LEFT]) < rows_known(sides[RIGHT]) else RIGHT
     read_first(sides[smaller], sides[1 - smaller])
-    return thins
+    return sides
 
 
-def _spread(columns: JoinedColumns, sides: tuple[AnyStream, Stream], side: int) -> Thins:
-    """Have the keys of one side on every worker; what asks the other side's rows for them."""
-    partners = _Partners(columns.on[1 - side])
+def _keys_known(columns: JoinedColumns, sides: tuple[AnyStream, Stream], side: int) -> Partners:
+    """Have the keys of one side on every worker: what this one knows of them."""
+    own = Partners()
     by, where, sent = columns.on[side], columns.where[side], 0
 
     def keys_of(batch: Batch) -> Batch | None:
         nonlocal sent
-        if sent > _MOST_KEYS or not partners.is_asked:
+        if sent > _MOST_KEYS:
             return None
         batch = present(batch, by)
         if where is not None:
@@ -134,10 +161,20 @@ def _spread(columns: JoinedColumns, sides: tuple[AnyStream, Stream], side: int) 
     builder = keys.operator(f"{columns.operator}.keys", Notify.ALWAYS)
     builder.input(keys, Broadcast())
     read_first(sides[side], sides[1 - side], builder.probe(0))
-    builder.build(lambda context: partners.take)
+    builder.build(lambda context: _Keys(own).take)
+    return own
 
-    def asks() -> Callable[[Batch], Batch | None]:
-        partners.is_asked = True
-        return partners.thin
 
-    return asks
+def _with_partners(
+    columns: JoinedColumns, side: AnyStream, needs: Sequence[str], by: Sequence[str], own: Partners
+) -> AnyStream:
+    """One side without rows that have no partner, as far as that is known."""
+    few = select(side, *needs)
+
+    def compiled() -> CompiledLogic:
+        return CompiledLogic(own.words, _pass_partners, owners=(own, link_routing_key(own.by, few.schema, by)))
+
+    return mechanism_of(side.scope).respond(
+        f"{columns.operator}.partners", (few, Pipeline()), few.schema, None, remembers=False, moves=(),
+        compiled=compiled,
+    )  # fmt: skip

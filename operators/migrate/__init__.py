@@ -5,7 +5,7 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.migrate.answering import Migrating
     from tokenring.operators.migrate.asking import bins_of
-    from tokenring.operators.migrate.bins import Bins, Leaving, is_hashed, key_words, workers_of
+    from tokenring.operators.migrate.bins import Bins, Leaving, workers_of
     from tokenring.operators.migrate.builder import HeldBackWarning, MigratingBuilder
     from tokenring.operators.migrate.mover import Mover
     from tokenring.operators.migrate.moves import (
@@ -31,6 +31,14 @@ with later(__name__):
     from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
     from tokenring.operators.migrate.plans import PLANS, Step, require_plan
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
+    from tokenring.operators.migrate.routing_key import (
+        RoutingKey,
+        hashed_columns,
+        is_hashed,
+        key_words,
+        link_routing_key,
+        routing_words,
+    )
     from tokenring.operators.migrate.used import (
         METER,
         GoneBy,
@@ -61,6 +69,7 @@ __all__ = [
     "Placement",
     "Placements",
     "Rebalance",
+    "RoutingKey",
     "Staying",
     "Step",
     "Led",
@@ -68,9 +77,11 @@ __all__ = [
     "Waiting",
     "bins_of",
     "has_bins",
+    "hashed_columns",
     "hears_of_ends",
     "is_hashed",
     "key_words",
+    "link_routing_key",
     "made_again",
     "offer",
     "of_version",
@@ -79,6 +90,7 @@ __all__ = [
     "require_keys",
     "require_movable",
     "require_plan",
+    "routing_words",
     "saving_of",
     "sends_in_groups",
     "state_moves",

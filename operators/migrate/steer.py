@@ -9,20 +9,15 @@ from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
-    HashedColumn,
     Record,
-    RunningGraph,
-    Words,
-    addresses_of,
     alias_of,
     answer,
-    bare_message,
+    chosen_rows,
     claim,
     drop,
     entry,
     frontier_at,
     keep_back,
-    key_hashes,
     keys_of,
     latest_of,
     messages_waiting,
@@ -40,6 +35,7 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
+from tokenring.operators.migrate.routing_key import RoutingKey, routing_words
 from tokenring.operators.migrate.versions import Busy, VersionState, is_sampled
 
 ROWS, READY = range(2)  # the inputs
@@ -48,22 +44,19 @@ NEVER = -1
 
 
 class SteerState(Record):
-    """`first`: the slot of the token it begins with. `key`: the key's column, -1 if it is hashed; `told`: then where a
-    HashedColumn of each of `keys` columns is. `reached`: the frontier of the rows; `known`: that of what is ready;
-    `greatest`: the greatest time that came. Python is asked when `reached` or `greatest` comes to `ask_reached`,
-    `reached` alone to `ask_moved`, `known` beyond `ask_known`; NEVER: it is not. `follows`: whether the rows were
-    routed before, by another; then it is `greatest` alone that comes to `ask_reached`. `stood`: how many messages
-    waited behind the last look at what may go on, which was at `stood_known` and `stood_configured`."""
+    """`first`: the slot of the token it begins with. `key`: what its operator's rows go by. `reached`: the frontier of
+    the rows; `known`: that of what is ready; `greatest`: the greatest time that came. Python is asked when `reached` or
+    `greatest` comes to `ask_reached`, `reached` alone to `ask_moved`, `known` beyond `ask_known`; NEVER: it is not.
+    `follows`: whether the rows were routed before, by another; then it is `greatest` alone that comes to `ask_reached`.
+    `stood`: how many messages waited behind the last look at what may go on, which was at `stood_known` and
+    `stood_configured`."""
 
     first: int
     versions: int
     bins: int
     width: int
     positions: int
-    key: int
-    told: int
-    keys: int
-    texts: int
+    key: RoutingKey
     reached: int
     known: int
     greatest: int
@@ -74,15 +67,6 @@ class SteerState(Record):
     stood: int
     stood_known: int
     stood_configured: int
-
-
-@kernel
-def _keys_at(world: int, state: SteerState, message: int) -> int:
-    """The address of what each row's bin is made of: the column, or a hash."""
-    if state.key >= 0:
-        return addresses_of(message)[state.key]
-    key = records_at(state.told, state.keys, HashedColumn)
-    return key_hashes(world_at(world), message, key, state.texts)
 
 
 @kernel
@@ -102,10 +86,9 @@ def _steered(world: int, state: SteerState, message: int, version: int) -> int:
     graph, rows, bins = world_at(world), rows_of(message), state.bins
     versions = record_at(state.versions, VersionState)
     made = alias_of(graph, message, state.positions, state.width + 1)
-    at = _keys_at(world, state, message)
-    keys = words_at(at, rows)
+    keys = routing_words(graph, message, state.key)
     if versions.as_hashed != 0:
-        point_to(made, state.width, at)  # an exchange by the key goes where the bin is
+        point_to(made, state.width, keys.ctypes.data)  # an exchange by the key goes where the bin is
     else:
         column = claim(graph, 8 * rows)
         point_to(made, state.width, column)
@@ -122,35 +105,22 @@ def _steered(world: int, state: SteerState, message: int, version: int) -> int:
 
 
 @kernel
-def _part_of_rows(graph: RunningGraph, message: int, stays: Words, count: int, wanted: int) -> int:
-    """A message of those rows of which `stays` is `wanted`, `count` of them, at no time yet."""
-    rows, origin = len(stays), addresses_of(message)
-    part = bare_message(graph, len(origin), count)
-    for column in range(len(origin)):
-        room = claim(graph, 8 * count)
-        point_to(part, column, room)
-        source, target, at = words_at(origin[column], rows), words_at(room, count), 0
-        for row in range(rows):
-            if stays[row] == wanted:
-                target[at] = source[row]
-                at += 1
-    return part
-
-
-@kernel
 def _pass_stayers(world: int, me: int, state: SteerState, known: int, version: int) -> bool:
     """Send on the rows of a message of one time, the next one, whose bins stay where they are until then, and let the
     others wait behind all; of a burst, which is several messages, all of them or none."""
     graph, message = world_at(world), peek(world, me, ROWS)
     versions, bins = record_at(state.versions, VersionState), state.bins
     rows, time = rows_of(message), time_of(message)
-    busy, keys = records_at(versions.busy, bins, Busy), words_at(_keys_at(world, state, message), rows)
-    stays = words_at(claim(graph, 8 * rows), rows)
+    busy, keys = records_at(versions.busy, bins, Busy), routing_words(graph, message, state.key)
+    stay, wait = words_at(claim(graph, 8 * rows), rows), words_at(claim(graph, 8 * rows), rows)
     count = 0
     for row in range(rows):
         here = busy[route(keys[row], bins)]
-        stays[row] = time < here.since or here.until < known
-        count += stays[row]
+        if time < here.since or here.until < known:
+            stay[count] = row
+            count += 1
+        else:
+            wait[row - count] = row
     if count == 0 or (count < rows and keys_of(message) != 0):
         postpone(world, me, ROWS)
     elif count == rows:
@@ -158,8 +128,8 @@ def _pass_stayers(world: int, me: int, state: SteerState, known: int, version: i
         take(world, me, ROWS)
         answer(world, me, ROWS, 0, made)
     else:
-        going = _steered(world, state, _part_of_rows(graph, message, stays, count, 1), version)
-        keep_back(world, me, ROWS, _part_of_rows(graph, message, stays, rows - count, 0))
+        going = _steered(world, state, chosen_rows(graph, message, stay[:count]), version)
+        keep_back(world, me, ROWS, chosen_rows(graph, message, wait[: rows - count]))
         answer(world, me, ROWS, 0, going)
     return count < rows
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, OperatorContext, Probe, Schema
-from tokenring.engine.columns import Kind, free_name
-from tokenring.engine.compiled import Compiled, address_of, hashed_key, heap_of_words
-from tokenring.operators.migrate.bins import is_hashed
+from tokenring.engine.columns import free_name
+from tokenring.engine.compiled import Compiled, address_of
+from tokenring.operators.migrate.routing_key import link_routing_key
 from tokenring.operators.migrate.steer import NEVER, SteerState, steer
 from tokenring.operators.migrate.versions import Versions
 
@@ -36,22 +36,17 @@ class Steering:
         self.is_beside = False
         """Whether another input of its operator gets rows that others have routed, and this one does not."""
         self.state = SteerState()
-        kinds: list[Kind] = [schema.kind(name) for name in key]
         self._positions = np.array([*range(len(schema)), 0], np.int64)
-        self._told = hashed_key(schema, key)
         state = self.state
         state.width, state.positions = len(schema), address_of(self._positions)
-        state.key = -1 if is_hashed(kinds) else schema.position(key[0])
-        state.told, state.keys = address_of(self._told), len(key)
+        self._key = link_routing_key(state.key, schema, key)
         state.greatest = state.ask_reached = state.ask_moved = state.ask_known = NEVER
 
     def compiled(self, context: OperatorContext, versions: Versions, asked: Callable[[], None]) -> Compiled:
         """The operator in the inner loop. asked: called when a threshold was come to, which it is to move."""
         state, self.woken = self.state, context.activate
         state.versions, state.bins = versions.state.address, versions.bins.count
-        texts = heap_of_words()
-        state.texts = address_of(texts) if len(texts) else 0
-        return Compiled(steer, state.words, (state, versions, texts, self), asked)
+        return Compiled(steer, state.words, (state, versions, self), asked)
 
     @property
     def is_over(self) -> bool:

@@ -12,14 +12,11 @@ from tokenring.engine.compiled import (
     Record,
     Words,
     address_of,
-    addresses_of,
-    bare_message,
+    chosen_rows,
     claim,
     column_of,
     entry,
-    gathered,
     new_message,
-    point_to,
     records_at,
     rows_of,
     table_at,
@@ -294,16 +291,6 @@ class Among(Record):
     scratch: int
 
 
-@kernel
-def only_rows(world: int, message: int, rows: Words) -> int:
-    """A message of these rows of one, at no time yet, good until the round's end."""
-    graph, width = world_at(world), len(addresses_of(message))
-    made = bare_message(graph, width, len(rows))
-    for column in range(width):
-        point_to(made, column, gathered(graph, column_of(message, column), rows))
-    return made
-
-
 @entry
 def _answer_among(world: int, me: int) -> int:
     """The rows of a message that may be among the best of all: those that are as good as the worst of this worker's."""
@@ -335,7 +322,7 @@ def _answer_among(world: int, me: int) -> int:
     if found == rows:
         state.reply = message
     elif found > 0:
-        state.reply = only_rows(world, message, chosen[:found])
+        state.reply = chosen_rows(world_at(world), message, chosen[:found])
     return DONE
 
 

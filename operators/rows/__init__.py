@@ -32,6 +32,7 @@ with later(__name__):
         unique_columns,
         waits_of,
     )
+    from tokenring.operators.rows.leaving_out import LeavingOut, is_in_vain, is_looked_at, left_of
     from tokenring.operators.rows.on_error import ERROR, OnError, gives_failed, with_errors
     from tokenring.operators.rows.passed_on import passing_on
     from tokenring.operators.rows.projection import (
@@ -60,6 +61,7 @@ __all__ = [
     "Column",
     "Columns",
     "ERROR",
+    "LeavingOut",
     "OnError",
     "Row",
     "RowwiseWarning",
@@ -82,10 +84,13 @@ __all__ = [
     "has_known_end",
     "has_unique",
     "is_filtered",
+    "is_in_vain",
+    "is_looked_at",
     "hand_on",
     "flat_map_rows",
     "inspect",
     "iterate",
+    "left_of",
     "map_batches",
     "map_rows",
     "mask_of",

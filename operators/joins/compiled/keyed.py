@@ -9,7 +9,6 @@ from tokenring.engine.compiled import (
     Record,
     Words,
     address_of,
-    addresses_of,
     bare_message,
     column_of,
     end_of_message,
@@ -29,7 +28,6 @@ from tokenring.operators.state import (
     Keys,
     KeyWords,
     find_by,
-    gather,
     link_numbers,
     number_by,
     word_column,
@@ -133,17 +131,6 @@ def part_at_hand(world: int, message: int, start: int) -> int:
         return 0
     end = end_of_message(message, start)
     return message if end - start == rows else part_of(world_at(world), message, start, end)
-
-
-@kernel
-def chosen_rows(world: int, message: int, rows: Words) -> int:
-    """A message of these rows, at the same time."""
-    made = part_of(world_at(world), message, 0, len(rows))
-    for column in range(len(addresses_of(made))):
-        target = scratch(world, len(rows))
-        gather(column_of(message, column), rows, target)
-        point_to(made, column, target.ctypes.data)
-    return made
 
 
 @kernel

@@ -7,6 +7,7 @@ from tokenring.engine.compiled import (
     FAILED,
     NEEDS_ROOM,
     Words,
+    chosen_rows,
     column_of,
     part_of,
     rows_of,
@@ -25,7 +26,6 @@ from tokenring.operators.joins.compiled.keeping import (
 )
 from tokenring.operators.joins.compiled.kept_rows import has_room, rows_kept
 from tokenring.operators.joins.compiled.keyed import (
-    chosen_rows,
     find_keys,
     number_keys,
     rows_but,
@@ -93,7 +93,7 @@ def _take_unique(world: int, me: int, state: Join, side: int, message: int, slot
     if len(met) > 0:  # few: most matches come later
         own, fates = scratch(world, len(met)), scratch(world, len(met))
         gather(slots, met, own)
-        some = chosen_rows(world, message, met)
+        some = chosen_rows(world_at(world), message, met)
         matched = match_any(world, me, state, side, some, own, own[:0], own[:0], fates)
         if matched < len(met):
             taken = met[matched]
@@ -168,14 +168,14 @@ def take_rows(world: int, me: int, state: Join, side: int, message: int) -> tupl
     origin = without[:0]  # of the rows that go on, their numbers in the message; of no length if all do
     if len(without) > 0:
         origin = rows_but(world, rows, without)
-        message = chosen_rows(world, whole, origin)
+        message = chosen_rows(world_at(world), whole, origin)
     slots = scratch(world, rows_of(message))
     if only_match:
         find_keys(world, state.keys, side, message, slots)
         known = rows_without(world, slots, -1)
         if len(known) < len(slots):
             origin = origin[known] if len(origin) > 0 else known
-            message, slots = chosen_rows(world, message, known), slots[known]
+            message, slots = chosen_rows(world_at(world), message, known), slots[known]
     elif not number_keys(world, state.keys, side, message, slots):
         state.wanted = 0
         return NEEDS_ROOM, 0
@@ -184,7 +184,7 @@ def take_rows(world: int, me: int, state: Join, side: int, message: int) -> tupl
             return FAILED, 0
     if not state.bounded and state.once and side == RIGHT:
         chosen = first_of_keys(world, state, slots, time_of(message))
-        message, slots = chosen_rows(world, message, chosen), slots[chosen]
+        message, slots = chosen_rows(world_at(world), message, chosen), slots[chosen]
         origin = origin[chosen] if len(origin) > 0 else chosen
     taken = 0
     if len(slots) > 0:

@@ -7,6 +7,7 @@ from tokenring.engine.compiled import (
     NEEDS_ROOM,
     Compiled,
     Words,
+    chosen_rows,
     column_of,
     entry,
     fail,
@@ -20,6 +21,7 @@ from tokenring.engine.compiled import (
     state_as,
     take,
     time_of,
+    world_at,
 )
 from tokenring.operators.joins.compiled.holding import Joining, hold_from, hold_on_from, hold_what_came
 from tokenring.operators.joins.compiled.kept_rows import (
@@ -33,7 +35,6 @@ from tokenring.operators.joins.compiled.kept_rows import (
 )
 from tokenring.operators.joins.compiled.keyed import (
     LinkedKeys,
-    chosen_rows,
     find_keys,
     number_keys,
     part_at_hand,
@@ -118,7 +119,7 @@ def _add(world: int, me: int, state: Versions, message: int, horizon: int) -> in
     without = rows_without_key(world, state.keys, RIGHT, message)
     if len(without) > 0:
         rows = rows_but(world, rows_of(message), without)
-        message, times = chosen_rows(world, message, rows), times[rows]
+        message, times = chosen_rows(world_at(world), message, rows), times[rows]
     slots, places = scratch(world, len(times)), scratch(world, len(times))
     if not number_keys(world, state.keys, RIGHT, message, slots):
         state.wanted = 0
@@ -165,7 +166,7 @@ def _ask(world: int, me: int, state: Versions, message: int, certain: int) -> in
         return DONE
     if count > 0:
         rows = ready[:count]
-        made = _answer(world, me, state, chosen_rows(world, message, rows), times[rows])
+        made = _answer(world, me, state, chosen_rows(world_at(world), message, rows), times[rows])
         send_at(world, me, 0, made, time_of(message))
     wait_for(state.waiting, world, message, others[: len(times) - count], times)
     return DONE

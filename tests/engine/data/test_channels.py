@@ -28,7 +28,6 @@ from tokenring.engine import (
     Token,
     Worker,
 )
-from tokenring.engine.data import Thinning
 from tokenring.shm.queues.data_queue import route
 
 
@@ -253,29 +252,3 @@ def test_received_rows_are_read_only() -> None:
         handles = build(group, declare)
         handles[0].send({"value": [1]})
         settle(group)
-
-
-@pytest.mark.parametrize(
-    ("pays", "asked"),
-    [
-        ([True] * 8, [0, 1, 2, 3, 4, 5, 6, 7]),
-        ([False] * 40, [0, 2, 6, 14, 30, *range(62, 200, 32)]),  # pauses of 1, 3, 7, 15, 31 and never more
-        ([False, False, True, True, False, True], [0, 2, 6, 7, 8, 10]),  # and a short one again once it has paid
-    ],
-)
-def test_rows_are_left_out_as_long_as_that_pays(pays: list[bool], asked: list[int]) -> None:
-    asked_at: list[int] = []
-
-    def thin(batch: Batch) -> Batch | None:
-        asked_at.append(int(batch["value"][0]))
-        return batch.slice(0, 10) if pays[len(asked_at) - 1] else None
-
-    thinning = Thinning(thin)
-    for number in range(asked[-1] + 1):
-        batch = Batch(VALUE, {"value": np.full(100, number)})
-        left = thinning.left_of(batch)
-        is_less = number in asked and pays[asked.index(number)]
-        assert left.rows == (10 if is_less else 100)
-        few = batch.slice(0, 10)
-        assert thinning.left_of(few) is few
-    assert asked_at == asked

@@ -81,14 +81,24 @@ def test_no_row_that_counts_is_left_out(
     assert all(numbers == sorted(numbers) for numbers in of_key.values()), "rows of one key are not in order"
 
 
-def test_messages_of_which_most_rows_stay_are_not_worth_it() -> None:
-    """They pass as they are, and after one of them others are not looked at, once, then thrice, until it pays."""
-    of_each: list[Row] = [(number, "", 1.0, 0, number) for number in range(2_000)]
-    of_one: list[Row] = [(0, "", 1.0, 0, number) for number in range(2_000)]
-    messages = [of_one, of_each, of_one, of_each, *[of_one] * 4, of_each, of_one, of_one]
-    made = left_of(messages, ("k",), ("v",), True)
-    assert [len(left) for left in made] == [1, *[2_000] * 6, 1, 2_000, 2_000, 1]
-    assert left_of([of_one[:63]], ("k",), ("v",), True) == [of_one[:63]], "few are not worth it either"
+@pytest.mark.parametrize(
+    ("pays", "looked_at"),
+    [
+        ([True] * 8, [0, 1, 2, 3, 4, 5, 6, 7]),
+        ([False] * 10 + [True], [0, 2, 6, 14, 30, *range(62, 240, 32)]),  # pauses of 1, 3, 7, 15, 31 and never more
+        ([False, False, True, True, False, True], [0, 2, 6, 7, 8, 10]),  # and a short one again once it has paid
+    ],
+)
+def test_messages_of_which_most_rows_stay_pass_as_they_are(pays: list[bool], looked_at: list[int]) -> None:
+    """And so do some after one of them; small ones always."""
+    of_each: list[Row] = [(number, "", 1.0, 0, number) for number in range(200)]
+    of_one: list[Row] = [(0, "", 1.0, 0, number) for number in range(200)]
+    paid = dict(zip(looked_at, pays, strict=True))
+    messages = [of_one if paid.get(number, True) else of_each for number in range(looked_at[-1] + 1)]
+    with_few = [message for each in messages for message in (each, of_one[:63])]
+    made = [len(left) for left in left_of(with_few, ("k",), ("v",), True)]
+    assert made[::2] == [1 if paid.get(number, False) else 200 for number in range(len(messages))]
+    assert made[1::2] == [63] * len(messages)
 
 
 def test_keys_of_one_hash_are_two() -> None:
