@@ -8,9 +8,8 @@ with later(__name__):
     from tokenring.engine.graph.location import NOTIFY_CODES, Location, Notify, Source, Target
     from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route
     from tokenring.engine.graph.paths import Paths, identity_paths
-    from tokenring.engine.graph.reachability import Reachability
+    from tokenring.engine.graph.reachability import Reachability, shared
     from tokenring.engine.graph.reading import columns_read, functions_behind, rows_cross
-    from tokenring.engine.graph.sharing import shared
     from tokenring.engine.graph.signal import Signal
     from tokenring.engine.graph.spec import Constructor, InputSpec, OperatorSpec, arriving_schema
     from tokenring.engine.graph.stage import BatchFunction, Fusable, Rejects, Stage

@@ -7,11 +7,12 @@ Source: the progress-tracking chapter ("A Compiled Representation").
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from tokenring.engine.graph.edges import compile_edges, fill_row
-from tokenring.engine.times import COMPLETE, MAX_TIME, Antichain, PathSummary, identity
+from tokenring.engine.times import COMPLETE, IDENTITY, MAX_TIME, Antichain, PathSummary, identity
 
 Link = tuple[int, int, PathSummary]
 """(from location, to location, summary): an edge of the graph (identity) or a path through an operator."""
@@ -128,3 +129,17 @@ class Reachability:
                     found[origin] = delay
                     worklist.append(origin)
         return found
+
+
+_SHARED: WeakValueDictionary[object, Reachability] = WeakValueDictionary()
+
+
+def shared(links: list[Link], depths: list[int]) -> Reachability:
+    """The one Reachability of all dataflows of this process with these links and depths: there may be thousands."""
+    ends = np.array([(origin, target) for origin, target, _ in links], np.int64)
+    others = tuple([(at, summary) for at, (_, _, summary) in enumerate(links) if summary is not IDENTITY])
+    key = (ends.tobytes(), others, bytes(depths))
+    found = _SHARED.get(key)
+    if found is None:
+        found = _SHARED[key] = Reachability(links, depths)
+    return found

@@ -3,7 +3,6 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.folds.moving.fold_tables import fold_kinds
-    from tokenring.operators.folds.moving.kept_folds import KeptFolds
+    from tokenring.operators.folds.moving.kept_folds import KeptFolds, fold_kinds
 
 __all__ = ["KeptFolds", "fold_kinds"]

@@ -1,13 +1,24 @@
-"""KeptFolds: the state of aggregates out of slots, and into them."""
+"""KeptFolds: the state of aggregates out of slots, and into them: a row of words for each slot, and one for each value
+that is counted.
+"""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tokenring.engine import Batch
-from tokenring.operators.folds import BLOCK, Folds, FoldState, put_pairs
-from tokenring.operators.folds.moving.fold_tables import FLAGS, VALUE
+from tokenring.operators.folds import BLOCK, Folds, FoldState, Plan, counted_columns, put_pairs
+from tokenring.operators.folds.sets import MOST_FLAGS
 from tokenring.operators.state.moving import Rows
+
+VALUE, FLAGS = "#value", "#flags"
+
+
+def fold_kinds(plan: Plan) -> list[dict[str, str]]:
+    """Names and kinds of the columns behind keys: what `FoldState.partials` gives; then, for each set of different
+    values, a value and flags of those who count it."""
+    sets = [{VALUE: str(plan.schema.kind(column)), FLAGS: "int64"} for column, _ in counted_columns(plan, MOST_FLAGS)]
+    return [plan.partial_kinds(), *sets]
 
 
 class KeptFolds:
