@@ -14,7 +14,8 @@ from tokenring.operators.mechanisms import Answer, mechanism_of
 from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.rows import Columns, Row, batch_of, rows_of, said_of_aliases, with_key
 from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows
-from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows, tables_of
+from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows, sent_in_order, tables_of
+from tokenring.operators.time import require_message_times, require_own_time, require_total_order
 
 Made = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 """A row, several, or none."""
@@ -29,6 +30,7 @@ def scan(
     schema: Schema,
     *,
     initial: Any = None,
+    order: str | None = None,
     name: str = "scan",
 ) -> AnyStream:
     """Rows (the columns `by`, those of `schema`): what `function` makes of each row and the state of its key, at the
@@ -43,7 +45,9 @@ def scan(
 
     Rows are exchanged by key, and a key's rows come one at a time, in the order in which they arrive at its worker:
     those of one sender in the order in which they were sent; those of several, and of times that are not finished,
-    mixed. Where a column says the order and rows may come in another one, use a window.
+    mixed, as those of a file that several workers read are. With `order`, the column of the rows' own times that its
+    source goes by (time=), they come in order of it, each once no earlier one can, and those of one time as they
+    arrive. A row that comes later than that raises TimeRegressionError (as OperatorError). Memory: the rows that wait.
     Some two microseconds a row and what the function takes: `aggregate`, `top` and `last_by` are a hundred times
     quicker and more, where they can do it. Memory: each key that is not forgotten, and its state. In a loop the state
     is each epoch's own, and rows wait until their round is finished. Where keyed state moves (`bins=`), states are
@@ -71,7 +75,13 @@ def scan(
             f"for each, such as initial={kind} or initial=lambda: {initial!r}"
         )
     rows, after = stream.schema, Schema.of(plan.keys | schema.spec())
-    edge, plan, key = to_owners(stream, plan, None, whole=True)
+    (stream, pact), plan, key = to_owners(stream, plan, None, whole=True)
+    if order is not None:
+        require_total_order(name, stream.scope)
+        rows.position(order, f"operator {name!r}", "to order rows by")
+        require_own_time(f"operator {name!r}: order {order!r}", rows, order)
+        require_message_times(name, stream)
+        stream = sent_in_order(stream, f"{name}.in_order", order, key)
     ours = rows.select(names) if names else None
     moves = of_version(tables_of(plan.schema.select(key), key, [{_STATE: "bytes?"}]), plan.said)
 
@@ -80,7 +90,7 @@ def scan(
         offer(KeyedMoves(moves, MovingKeys(made.keys, key), _KeptStates(name, made.states)))
         return made.answer
 
-    return mechanism_of(stream.scope).respond(name, edge, after, make, moves=moves)
+    return mechanism_of(stream.scope).respond(name, (stream, pact), after, make, moves=moves)
 
 
 class _KeptStates:

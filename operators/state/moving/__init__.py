@@ -21,7 +21,7 @@ with later(__name__):
         slots_by_table,
         tables_of,
     )
-    from tokenring.operators.state.moving.rows_by_time import RowsByTime, sent_by_time, times_table
+    from tokenring.operators.state.moving.rows_by_time import RowsByTime, sent_by_time, sent_in_order, times_table
     from tokenring.operators.state.moving.waiting import RowsThatWait, Waiting, WaitingMoves
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "no_more",
     "rows_out",
     "sent_by_time",
+    "sent_in_order",
     "slots_by_table",
     "tables_of",
     "times_table",

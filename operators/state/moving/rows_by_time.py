@@ -10,15 +10,18 @@ from sortedcontainers import SortedDict
 
 from tokenring.engine import (
     COMPLETE,
+    MAX_TIME,
     AnyStream,
     Batch,
     InputPort,
     Notify,
     OperatorContext,
+    OutputPort,
     PathSummary,
     Probe,
     Schema,
     Time,
+    TimeRegressionError,
     Token,
     WhenStopped,
 )
@@ -99,26 +102,92 @@ def sent_by_time(
     """The rows, in order of time and, of one time, as they came, `later`: once no earlier ones can come, or, where
     there are probes, once no more of the same time can, by all of them. key: for a sink that goes by order, all of a
     key from the same worker, and at a stop all; none: where they are."""
-    builder = stream.operator(name, Notify.IF_TOKEN)
-    port = builder.input(stream, Staying(key if len(key) > 1 else key[0]) if key else None)
-    table = times_table(stream.schema, key)
-    state_moves(builder, [table], pends=True)
-    output = builder.output(stream.schema, {0: PathSummary(later)})
-    builder.build(partial(_construct, stream.schema, table, together, bool(key)))
+
+    def send(waiting: RowsByTime, held: dict[Time, Token], frontier: Time, output: OutputPort) -> None:
+        upto = frontier if together is None else min([probe.frontier for probe in together]) - 1
+        while waiting.least <= upto and waiting.least in held:
+            time, batch = waiting.pop()
+            output.give(held[time], batch)
+            held.pop(time).drop()
+
+    probes, ends = [] if together is None else together, WhenStopped.ENDS if key else None
+    output, arrived = _waited_for(stream, name, later, key, partial(_construct, send, probes, ends))
     if together is not None:
-        together.append(builder.probe(port))
+        together.append(arrived)
     if stream.updates is not None:
         output.updates = stream.updates.reordered(name)
     return output
 
 
+def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]) -> AnyStream:
+    """The rows, all of a key from the same worker, in order of a column of their own times and, of one, as they came:
+    once no earlier ones can come. TimeRegressionError, as OperatorError, for a row before its message's time."""
+
+    def check(time: Time, batch: Batch) -> None:
+        least = int(batch.words(order).min(initial=MAX_TIME))
+        if 0 < time > least:  # nothing is before time 0, so that rows of before it may come then
+            shown = batch.schema.kind(order).is_instant
+            row, came = [np.datetime64(each, "ns") if shown else each for each in (least, time)]
+            raise TimeRegressionError(
+                f"operator {name!r}: column {order!r}: a row of {row} came when those before {came} had been taken: "
+                f"let its source send it at that time or an earlier one (time={order!r}, disorder=, or late=True for "
+                f"a stream of such rows)"
+            )
+
+    def send(waiting: RowsByTime, held: dict[Time, Token], frontier: Time, output: OutputPort) -> None:
+        came = []
+        first = waiting.least
+        while waiting.least < frontier and waiting.least in held:
+            time, batch = waiting.pop()
+            came.append(batch)
+            if time != first:
+                held.pop(time).drop()
+        if not came:
+            return
+        token, rows = held.pop(first), Batch.concatenate(came)
+        by_time = np.argsort(rows.words(order), kind="stable")
+        due = int(np.searchsorted(rows.words(order)[by_time], frontier))
+        output.give(token, rows.take(by_time[:due]))
+        if due < rows.rows:
+            waiting.add(frontier, rows.take(by_time[due:]))
+            if frontier not in held:
+                token.downgrade(frontier)
+                held[frontier] = token
+                return
+        token.drop()
+
+    output, _ = _waited_for(stream, name, 0, key, partial(_construct, send, (), None, check=check))
+    return output
+
+
+def _waited_for(
+    stream: AnyStream, name: str, later: Time, key: tuple[str, ...], construct: Callable[..., Any]
+) -> tuple[AnyStream, Probe]:
+    """An operator whose rows wait, `later` at its output, and what has not come to it; construct: takes the schema of
+    the rows and their table, and what constructors take."""
+    builder = stream.operator(name, Notify.IF_TOKEN)
+    port = builder.input(stream, Staying(key if len(key) > 1 else key[0]) if key else None)
+    table = times_table(stream.schema, key)
+    state_moves(builder, [table], pends=True)
+    output = builder.output(stream.schema, {0: PathSummary(later)})
+    builder.build(partial(construct, stream.schema, table))
+    return output, builder.probe(port)
+
+
 def _construct(
-    schema: Schema, table: Table, together: list[Probe] | None, ends: bool, context: OperatorContext, token: Token
+    send: Callable[[RowsByTime, dict[Time, Token], Time, OutputPort], None],
+    probes: Sequence[Probe],
+    when_stopped: WhenStopped | None,
+    schema: Schema,
+    table: Table,
+    context: OperatorContext,
+    token: Token,
+    check: Callable[[Time, Batch], None] = lambda time, batch: None,
 ) -> Callable[..., None]:
     token.drop()
-    if ends:
-        context.when_stopped(WhenStopped.ENDS)
-    for probe in together or ():
+    if when_stopped is not None:
+        context.when_stopped(when_stopped)
+    for probe in probes:
         context.run_on_advance(probe)
     waiting = RowsByTime(schema, table)
     offer(waiting)
@@ -132,16 +201,13 @@ def _construct(
                     held[time] = reference.retain()
                     held[time].downgrade(time)
         for reference, batch in rows:
+            check(reference.time, batch)
             token = reference.retain()
             waiting.add(token.time, batch.copy())
             if token.time in held:
                 token.drop()
             else:
                 held[token.time] = token
-        upto = rows.frontier if together is None else min([probe.frontier for probe in together]) - 1
-        while waiting.least <= upto and waiting.least in held:
-            time, batch = waiting.pop()
-            output.give(held[time], batch)
-            held.pop(time).drop()
+        send(waiting, held, rows.frontier, output)
 
     return logic

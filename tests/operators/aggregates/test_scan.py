@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from importlib import import_module
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,55 @@ def test_any_key_and_any_number_of_rows(by: str) -> None:
         assert [row[2:] for row in made.rows] == expected
 
 
+@pytest.mark.parametrize("by", ["key", "name", ""])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_rows_in_order_of_their_times(workers: int, by: str) -> None:
+    """They come on any worker, up to 40 behind their messages' times."""
+    dice = Random(f"{workers} {by}")
+    given = rows(600, 7) | {"at": sorted(dice.randrange(500) for _ in range(600)), "value": list(range(600))}
+    late = sorted(range(600), key=lambda number: given["at"][number] + dice.randrange(40))
+
+    def note(before: int, row: Any) -> Any:
+        return before + 1, {"at": row["at"], "value": row["value"], "before": before}
+
+    def declare(stream: Stream) -> Stream:
+        return scan(stream, by, note, Schema("at value before"), initial=0, order="at")
+
+    with bench([ROWS], declare, workers=workers) as made:
+        for start in range(0, 600, 20):
+            for worker in range(workers):
+                mine = late[start + worker : start + 20 : workers]
+                coming = min(given["at"][number] for number in late[start:])
+                made.send({name: [given[name][at] for at in mine] for name in given}, worker=worker, time=coming)
+            made.settle()
+            done = min(given["at"][number] for number in late[start:])
+            assert len(made.rows) == sum(at < done for at in given["at"]), "what is finished does not wait"
+        made.close()
+    for key in set(given[by] if by else [None]):
+        found = [row[-3:] for row in made.rows if not by or row[2] == key]
+        wanted = [number for number in range(600) if not by or given[by][number] == key]
+        assert [(at, before) for at, _, before in found] == [(given["at"][n], at) for at, n in enumerate(wanted)]
+        assert sorted(value for _, value, _ in found) == wanted
+
+
+def test_times_before_all_times_and_late_ones() -> None:
+    def note(before: Any, row: Any) -> Any:
+        return before, {"before": row["value"]}
+
+    with bench([ROWS], lambda stream: scan(stream, "key", note, Schema("before"), order="at"), workers=2) as made:
+        none = {"key": [], "value": [], "name": [], "at": []}
+        for worker, at in enumerate([[5, -7], [-8, 5]]):
+            made.send(none | {"key": [1, 1], "value": at, "name": [None] * 2, "at": at}, worker=worker)
+        made.advance(4)
+        assert [row[3] for row in made.rows] == [-8, -7]
+        made.send({"key": [1], "value": [9], "name": [None], "at": [3]}, worker=1)
+        with raises(
+            OperatorError, "operator 'scan.in_order'", "TimeRegressionError", "column 'at'",
+            "1970-01-01T00:00:00.000000003 came when those before 1970-01-01T00:00:00.000000004", "time='at'",
+        ):  # fmt: skip
+            made.close()
+
+
 def test_forgotten_keys_leave_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 2000 keys, 100 at a time: their slots are used again."""
     kept: list[Any] = []
@@ -154,6 +204,10 @@ def test_mistakes() -> None:
             scan(stream, "key", nothing, Schema("key"))
         with raises(UsageError, "operator 'scan'", "initial=[1]", "initial=list", "initial=lambda: [1]"):
             scan(stream, "key", nothing, OUT, initial=[1])
+        with raises(SchemaError, "operator 'scan'", "column 'when' to order rows by"):
+            scan(stream, "key", nothing, OUT, order="when")
+        with raises(SchemaError, "operator 'scan': order 'name' is string?"):
+            scan(stream, "key", nothing, OUT, order="name")
         not_one: Any = OUT
         with raises(
             UsageError, "operator 'scan'", "function of a state and a row", "not Schema(before=int64, seen=string?)"

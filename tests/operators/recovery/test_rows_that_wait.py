@@ -27,6 +27,7 @@ from tokenring.operators import (
     limited,
     look_up,
     map_batches,
+    scan,
     select,
     to_arrow_files,
     top,
@@ -79,6 +80,31 @@ def test_rows_are_looked_up_across_a_cut(tmp_path: Path) -> None:
         job = Job(tmp_path / f"{steps}", declare)
         live(job, steps)
         assert job.rows("rows") == Counter((at, v, v * 3 + 1) for at, _, v in ROWS)
+
+
+def test_rows_are_scanned_in_order_across_a_cut(tmp_path: Path) -> None:
+    """Those of later times wait there, and what a key's rows come to is as if they had come in order."""
+
+    def add(total: int, row: Any) -> Any:
+        return total + row["v"], {"at": row["at"], "total": total + row["v"]}
+
+    def declare(scope: Any, results: Path) -> None:
+        rows = scan(source(scope), "k", add, Schema("at total"), initial=0, order="at")
+        to_arrow_files(rows, results / "totals")
+
+    totals: Counter[str | None] = Counter()
+    at_most: dict[tuple[str | None, int], int] = {}
+    for at, k, v in sorted(ROWS, key=lambda row: row[0]):
+        totals[k] += v
+        at_most[k, at] = totals[k]
+    for steps in STEPS:
+        job = Job(tmp_path / f"{steps}", declare)
+        live(job, steps)
+        found: dict[tuple[str | None, int], int] = {}
+        for k, at, total in job.rows("totals"):
+            found[k, at] = max(found.get((k, at), total), total)
+        assert job.rows("totals").total() == len(ROWS)
+        assert found == at_most
 
 
 @pytest.mark.parametrize("pact", [None, Exchange("k")])
