@@ -22,7 +22,17 @@ from tokenring.engine.data import (
     WordRows,
 )
 from tokenring.engine.graph import CompiledStage, stage_of
-from tokenring.engine.native import BORDER, BROADCAST, EXCHANGE, LOCAL, OUTSIDE, STAGE, World, hashed_key
+from tokenring.engine.native import (
+    BORDER,
+    BROADCAST,
+    EXCHANGE,
+    LOCAL,
+    OUTSIDE,
+    STAGE,
+    RoutingKey,
+    World,
+    link_routing_key,
+)
 from tokenring.shm.kernels import address_of
 from tokenring.shm.memory import text_space
 
@@ -50,7 +60,7 @@ class EdgeRows:
         self.stages: dict[int, tuple[CompiledStage, str]] = {}
         """By edge, each with its operator's name."""
         self._chosen: dict[int, np.ndarray] = {}  # the positions of columns that cross an edge
-        self._hashed: dict[int, np.ndarray] = {}  # the columns whose hash rows go by there
+        self._keys: dict[int, np.ndarray] = {}  # what rows go by there
         self._flags: dict[Schema, np.ndarray] = {}
 
     def forget(self, row: int) -> None:
@@ -59,7 +69,7 @@ class EdgeRows:
             for number in range(first, first + count):
                 self._edges.forget(number)
                 self._chosen.pop(number, None)
-                self._hashed.pop(number, None)
+                self._keys.pop(number, None)
                 self.stages.pop(number, None)
             self._world.give_back("edges", first, count)
         for output in self._borders_of.pop(row, ()):
@@ -139,7 +149,8 @@ class EdgeRows:
         elif isinstance(channel, RemoteChannel) and isinstance(channel.carrier, WordRows):
             carrier = channel.carrier
             self._select(number, carrier.select)
-            edge["kind"], edge["key"] = BROADCAST if carrier.is_broadcast else EXCHANGE, carrier.key
+            edge["kind"] = BROADCAST if carrier.is_broadcast else EXCHANGE
+            self._route(number, schema, carrier.keys)
             edge["location"], edge["channel"] = channel.inbox.location, channel.number
             edge["most_rows"], edge["workers"] = carrier.whole_rows, carrier.workers
             edge["burst_channel"], edge["burst_rows"] = channel.bursts.number, channel.bursts.rows_limit
@@ -160,13 +171,14 @@ class EdgeRows:
         edge["location"], edge["channel"] = channel.inbox.location, channel.number
         edge["most_rows"], edge["limit_words"] = carrier.most_rows, self._plane.message_limit_words
         edge["texts"], edge["workers"] = self.texts_of(schema), carrier.workers
-        if carrier.is_hashed:
-            self._hashed[number] = hashed = hashed_key(schema, carrier.keys)
-            edge["hashed"], edge["hashed_columns"] = address_of(hashed), len(hashed)
-        elif carrier.left_behind:
-            edge["key"] = -1 - schema.position(carrier.left_behind)
-        elif carrier.keys:
-            edge["key"] = carrier.schema.position(carrier.keys[0])
+        self._route(number, schema, carrier.keys)
+
+    def _route(self, number: int, schema: Schema, key: Sequence[str]) -> None:
+        """Let rows go by a key, or to everybody where it is of no columns."""
+        if key:
+            routing = RoutingKey()
+            self._keys[number] = link_routing_key(routing, schema, key)
+            self._world.edges["key"][number] = routing.column, routing.told, routing.width
 
     def _select(self, number: int, positions: Sequence[int]) -> None:
         """Let these columns cross an edge."""

@@ -4,8 +4,11 @@ A heap may be shared by many batches and be larger than any of them needs (a who
 chooses words. Only what leaves the process, or has to outlive a queue's bytes, is gathered into a heap of its own.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from tokenring.engine.columns.kinds import Kind
 from tokenring.shm.kernels import (
     COLUMN,
     LENGTH_BITS,
@@ -154,6 +157,12 @@ def equal_rows(words: Words, heap: int, others: Words, other_heap: int, found: W
         found[i] = 1 if same else 0
         some |= same
     return some
+
+
+def is_hashed(key: Sequence[Kind]) -> bool:
+    """Whether rows whose key is columns of these kinds go by a hash of it, since equal ones may be of different words:
+    texts, floats' two zeros, several columns."""
+    return len(key) > 1 or any([kind.is_text or kind.is_float for kind in key])
 
 
 @kernel(void(WORDS, WORDS, WORDS, WORDS))

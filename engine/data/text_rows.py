@@ -1,11 +1,11 @@
 """Rows on their way to other workers that need more than copying words of a few columns: text, keys that have to be
 hashed, worker numbers to go by, and more columns than kernels are compiled for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from tokenring.engine.columns import Batch, Kind, Schema, hash_keys, heap_addresses
+from tokenring.engine.columns import Batch, Schema, hash_keys, heap_addresses, is_hashed
 from tokenring.engine.data.plane import DataPlane
 from tokenring.engine.data.routes import worker_numbers
 from tokenring.engine.data.word_rows import most_rows
@@ -28,12 +28,7 @@ def needs_text_rows(schema: Schema, pact: Pact) -> bool:
         return True
     if schema.has_text or not isinstance(pact, Exchange):
         return schema.has_text
-    return _is_hashed([schema.kind(key) for key in pact.keys])
-
-
-def _is_hashed(keys: Sequence[Kind]) -> bool:
-    """Whether equal keys may be of different words: texts, floats' two zeros, several columns."""
-    return len(keys) > 1 or any([kind.is_text or kind.is_float for kind in keys])
+    return is_hashed([schema.kind(key) for key in pact.keys])
 
 
 class _Rows:
@@ -83,7 +78,7 @@ class TextRows:
         self._keys = [] if self.left_behind else [schema.position(key) for key in self.keys]
         kinds = [schema.kinds[position] for position in self._keys]
         self._floats = np.array([kind.is_float for kind in kinds], np.int64)
-        self.is_hashed = _is_hashed(kinds)
+        self.is_hashed = is_hashed(kinds)
         self.is_broadcast = isinstance(pact, Broadcast)
         self._route = pact if isinstance(pact, Route) else None
         self.is_routed = self._route is not None

@@ -17,8 +17,8 @@ class WordRows:
     """Carries batches as tuples of columns, all int64."""
 
     __slots__ = (
-        *("_all_int64", "_copy", "_counts", "_partition", "_plane", "_receivers", "is_broadcast", "key", "select"),
-        "whole_rows",
+        *("_all_int64", "_copy", "_counts", "_partition", "_plane", "_receivers", "is_broadcast", "key", "keys"),
+        *("select", "whole_rows"),
     )
 
     def __init__(
@@ -30,7 +30,9 @@ class WordRows:
         self._plane = plane
         self._receivers, self._counts = plane.living, plane.counts
         self.select = tuple(carried.position(name) for name in schema.names)
-        self.key = schema.position(pact.keys[0]) if isinstance(pact, Exchange) else -1
+        self.keys = pact.keys if isinstance(pact, Exchange) else ()
+        """The names of the key's columns: one, or none."""
+        self.key = schema.position(self.keys[0]) if self.keys else -1
         """The column to route by."""
         self.is_broadcast = isinstance(pact, Broadcast)
         self._partition = partition_for(len(schema))

@@ -4,7 +4,7 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.native.arrivals import BURSTS, SIGNALS
-    from tokenring.engine.native.crossing import HashedColumn, hashed_key, key_hashes, shifted_texts
+    from tokenring.engine.native.crossing import hashed_columns, link_routing_key, routing_words, shifted_texts
     from tokenring.engine.native.due import make_due
     from tokenring.engine.native.edges import send_at
     from tokenring.engine.native.hand_over import (
@@ -51,7 +51,9 @@ with later(__name__):
         TROUBLED,
         WAS_ACTIVE,
         WOKEN,
+        HashedColumn,
         Message,
+        RoutingKey,
         RunningGraph,
         StageBeginning,
         addresses_of,
@@ -155,6 +157,7 @@ __all__ = [
     "PEERS_SLEEP",
     "PYTHON_IS_DUE",
     "QUIET",
+    "RoutingKey",
     "RunningGraph",
     "SIGNALLED",
     "SIGNALS",
@@ -192,14 +195,15 @@ __all__ = [
     "gathered",
     "give_keys",
     "hand_over",
-    "hashed_key",
+    "hashed_columns",
+    "link_routing_key",
+    "routing_words",
     "inner_of",
     "inner_of_token",
     "is_backed_up",
     "is_congested",
     "is_ending",
     "keep_back",
-    "key_hashes",
     "keys_of",
     "latest_of",
     "least_word",

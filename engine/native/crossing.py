@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tokenring.engine.columns import Schema, hash_keys, shift
+from tokenring.engine.columns import Schema, hash_keys, is_hashed, shift
 from tokenring.engine.native.layout import (
     EXCHANGE,
     OWN_TIMES,
     EdgeRow,
+    HashedColumn,
+    RoutingKey,
     RunningGraph,
     addresses_of,
     message_at,
@@ -20,7 +22,7 @@ from tokenring.engine.native.layout import (
 from tokenring.engine.native.memory import claim, log_change
 from tokenring.engine.native.messages import column_of, end_of_message
 from tokenring.engine.texts import is_all_common
-from tokenring.shm.kernels import LENGTH_MASK, Record, Words, kernel, records_at, table_at, words_at
+from tokenring.shm.kernels import LENGTH_MASK, Words, address_of, kernel, records_at, table_at, words_at
 from tokenring.shm.memory import can_pack, copy_bytes, load_word, store_word
 from tokenring.shm.queues import (
     FEW_WORKERS,
@@ -40,49 +42,40 @@ from tokenring.shm.queues import (
 )
 
 
-class HashedColumn(Record):
-    """A column of a key that is hashed."""
-
-    position: int
-    is_text: int
-    is_float: int
-
-
-def hashed_key(schema: Schema, key: Sequence[str]) -> np.ndarray:
-    """What `key_hashes` is to know of the columns of a key."""
-    told = HashedColumn.new_table(len(key))
-    for at, name in enumerate(key):
-        kind = schema.kind(name)
-        told[at] = schema.position(name), kind.is_text, kind.is_float
-    return told
+def link_routing_key(routing: RoutingKey, schema: Schema, key: Sequence[str]) -> np.ndarray:
+    """Say which columns of messages the key is. Returns what has to stay as long as they come."""
+    kinds = [schema.kind(name) for name in key]
+    columns = HashedColumn.new_table(len(key))
+    for at, (name, kind) in enumerate(zip(key, kinds, strict=True)):
+        columns[at] = schema.position(name), kind.is_text, kind.is_float
+    routing.column = -1 if is_hashed(kinds) else schema.position(key[0])
+    routing.told, routing.width = address_of(columns), len(columns)
+    return columns
 
 
 @kernel
-def key_hashes(graph: RunningGraph, message: int, key: Sequence[HashedColumn], texts: int) -> int:
-    """The address of a hash of each row's key, good until the round's end. texts: what words of text point into."""
-    rows, count = message_at(message).rows, len(key)
+def hashed_columns(routing: RoutingKey) -> Sequence[HashedColumn]:
+    """The columns of a key."""
+    return records_at(routing.told, routing.width, HashedColumn)
+
+
+@kernel
+def routing_words(graph: RunningGraph, message: int, routing: RoutingKey) -> Words:
+    """What each row of a message goes by, its key or the hash that other workers make of it too: int64 (rows,), good
+    until the round's end."""
+    rows, count = message_at(message).rows, routing.width
+    if routing.column >= 0:
+        return words_at(addresses_of(message)[routing.column], rows)
     room = claim(graph, 8 * 3 * count)
     columns, heaps = words_at(room, count), words_at(room + 8 * count, count)
-    floats = words_at(room + 16 * count, count)
+    floats, key = words_at(room + 16 * count, count), hashed_columns(routing)
     for at in range(count):
         columns[at] = addresses_of(message)[key[at].position]
-        heaps[at] = texts if key[at].is_text != 0 else 0
+        heaps[at] = graph.text_base if key[at].is_text != 0 else 0
         floats[at] = key[at].is_float
-    hashes = claim(graph, 8 * rows)
-    hash_keys(columns, heaps, floats, words_at(hashes, rows))
+    hashes = words_at(claim(graph, 8 * rows), rows)
+    hash_keys(columns, heaps, floats, hashes)
     return hashes
-
-
-@kernel
-def routing_keys(graph: RunningGraph, message: int, edge: EdgeRow) -> int:
-    """The address of what each row of a message goes by: a column, or the hash that other workers make of its key too.
-    """
-    brought = addresses_of(message)
-    if edge.hashed == 0 and edge.key < 0:
-        return brought[-1 - edge.key]
-    if edge.hashed == 0:
-        return brought[words_at(edge.columns, edge.width)[edge.key]]
-    return key_hashes(graph, message, records_at(edge.hashed, edge.hashed_columns, HashedColumn), graph.text_base)
 
 
 @kernel
@@ -338,7 +331,7 @@ def _write_pieces(graph: RunningGraph, message: int, edge: EdgeRow, start: int, 
     """`write_pieces` of a message whose stamp is set."""
     header = message_at(message)
     rows, time = header.rows, header.time
-    keys = routing_keys(graph, message, edge) if edge.kind == EXCHANGE else 0
+    keys = routing_words(graph, message, edge.key).ctypes.data if edge.kind == EXCHANGE else 0
     if header.keys != 0 and edge.burst_rows > 0 and edge.kind == EXCHANGE:
         start = _write_burst(graph, message, edge, keys, start)
     while start < rows:

@@ -206,25 +206,40 @@ class OutputRow(Record):
     depth: int
 
 
+class HashedColumn(Record):
+    """A column of a key that is hashed."""
+
+    position: int
+    is_text: int
+    is_float: int
+
+
+class RoutingKey(Record):
+    """What rows go by between workers. `column`: that of the key, -1 if it is a hash of several, or of text or floats:
+    then there are HashedColumns at `told`, `width` of them."""
+
+    column: int
+    told: int
+    width: int
+
+
 class EdgeRow(Record):
     """An edge from one. `target`: the input it leads to, here or in Python; `location`: that input's; `origin`: the
     output's. `columns`: the address of the positions of those `width` columns that cross, 0 if all do. `pending`:
     messages that wait for room. `burst_rows`: so many rows of a burst are one message of the queue, under the number
     `burst_channel`; 0: none are. `logic`: of a stage, what makes one message of another, with its own words at `state`;
-    `first_edge`, `edges`: what is behind it. `texts`: as at an input, of the messages that come to the edge. `hashed`:
-    the address of (position, whether it is text, whether it is float64) of each of `hashed_columns`, by whose hash rows
-    go; 0: they go by the column `key` of those that cross; below zero, by -1 - `key` of those that come to the edge.
-    `limit_words`: what a message of the queue may have, texts with it. `workers`: over how many of them rows are
-    spread. `depth`: how many coordinates times have that come to the edge. `summary`: of a border, what it makes of
-    them: so many coordinates are kept, and this is added to each or put in its place (a compiled path summary);
-    `goes_round`: whether it leads around a loop."""
+    `first_edge`, `edges`: what is behind it. `texts`: as at an input, of the messages that come to the edge. `key`:
+    what rows of an exchange go by. `limit_words`: what a message of the queue may have, texts with it. `workers`: over
+    how many of them rows are spread. `depth`: how many coordinates times have that come to the edge. `summary`: of a
+    border, what it makes of them: so many coordinates are kept, and this is added to each or put in its place (a
+    compiled path summary); `goes_round`: whether it leads around a loop."""
 
     kind: int
     target: int
     location: int
     origin: int
     channel: int
-    key: int
+    key: RoutingKey
     columns: int
     width: int
     most_rows: int
@@ -239,8 +254,6 @@ class EdgeRow(Record):
     burst_channel: int
     burst_rows: int
     texts: int
-    hashed: int
-    hashed_columns: int
     limit_words: int
     workers: int
     goes_round: int

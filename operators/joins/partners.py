@@ -26,10 +26,13 @@ from tokenring.engine import (
 from tokenring.engine.compiled import (
     DONE,
     Record,
+    RoutingKey,
     Words,
     address_of,
     claim,
     entry,
+    link_routing_key,
+    routing_words,
     signed,
     unsigned,
     words_at,
@@ -37,7 +40,7 @@ from tokenring.engine.compiled import (
 )
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, can_match, present
 from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
-from tokenring.operators.migrate import RoutingKey, has_bins, key_words, link_routing_key, routing_words, saving_of
+from tokenring.operators.migrate import has_bins, key_words, saving_of
 from tokenring.operators.rows import (
     LeavingOut,
     has_known_end,

@@ -5,7 +5,7 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.migrate.answering import Migrating
     from tokenring.operators.migrate.asking import bins_of
-    from tokenring.operators.migrate.bins import Bins, Leaving, workers_of
+    from tokenring.operators.migrate.bins import Bins, Leaving, key_words, workers_of
     from tokenring.operators.migrate.builder import HeldBackWarning, MigratingBuilder
     from tokenring.operators.migrate.mover import Mover
     from tokenring.operators.migrate.moves import (
@@ -31,14 +31,6 @@ with later(__name__):
     from tokenring.operators.migrate.placement import Change, Finished, Placement, Placements, Waiting
     from tokenring.operators.migrate.plans import PLANS, Step, require_plan
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
-    from tokenring.operators.migrate.routing_key import (
-        RoutingKey,
-        hashed_columns,
-        is_hashed,
-        key_words,
-        link_routing_key,
-        routing_words,
-    )
     from tokenring.operators.migrate.used import (
         METER,
         GoneBy,
@@ -69,7 +61,6 @@ __all__ = [
     "Placement",
     "Placements",
     "Rebalance",
-    "RoutingKey",
     "Staying",
     "Step",
     "Led",
@@ -77,11 +68,8 @@ __all__ = [
     "Waiting",
     "bins_of",
     "has_bins",
-    "hashed_columns",
     "hears_of_ends",
-    "is_hashed",
     "key_words",
-    "link_routing_key",
     "made_again",
     "offer",
     "of_version",
@@ -90,7 +78,6 @@ __all__ = [
     "require_keys",
     "require_movable",
     "require_plan",
-    "routing_words",
     "saving_of",
     "sends_in_groups",
     "state_moves",

@@ -6,8 +6,8 @@ import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, UsageError, int64, kernel, void
 from tokenring.engine.arguments import is_whole
-from tokenring.engine.compiled import Words, route
-from tokenring.operators.migrate.routing_key import key_words
+from tokenring.engine.columns import hash_keys, heap_address, is_hashed
+from tokenring.engine.compiled import Words, address_of, route
 
 MOST_BINS = 1 << 16
 _BLOCK = 1 << 14  # keys that are looked at together: what is found of them stays in a core's cache
@@ -62,6 +62,25 @@ def workers_of(batch: Batch, key: Sequence[str], peers: int) -> np.ndarray:
     workers = np.empty(batch.rows, np.int64)
     _bins_of(np.ascontiguousarray(key_words(batch, key)), peers, workers)
     return workers
+
+
+def key_words(batch: Batch, key: Sequence[str]) -> np.ndarray:
+    """What the rows of a batch are spread by: the key itself, or a hash of it, int64 (rows,)."""
+    at = [batch.schema.position(name) for name in key]
+    kinds = [batch.schema.kinds[position] for position in at]
+    columns = [np.ascontiguousarray(batch.columns[position]).view(np.int64) for position in at]
+    if not is_hashed(kinds):
+        return columns[0]
+    heaps = [0] * len(at)
+    for place, position in enumerate(at):
+        heap = batch.heaps[position] if batch.schema.has_text else None
+        if heap is not None and kinds[place].is_text:
+            heaps[place] = heap_address(heap)
+    floats = [int(kind.is_float) for kind in kinds]
+    addresses = np.array([address_of(column) for column in columns], np.int64)
+    hashes = np.empty(batch.rows, np.int64)
+    hash_keys(addresses, np.array(heaps, np.int64), np.array(floats, np.int64), hashes)
+    return hashes
 
 
 class Leaving:

@@ -10,6 +10,7 @@ from tokenring.engine.compiled import (
     DONE,
     NEEDS_ROOM,
     Record,
+    RoutingKey,
     alias_of,
     answer,
     chosen_rows,
@@ -27,6 +28,7 @@ from tokenring.engine.compiled import (
     record_at,
     records_at,
     route,
+    routing_words,
     rows_of,
     state_as,
     take,
@@ -35,7 +37,6 @@ from tokenring.engine.compiled import (
     words_at,
     world_at,
 )
-from tokenring.operators.migrate.routing_key import RoutingKey, routing_words
 from tokenring.operators.migrate.versions import Busy, VersionState, is_sampled
 
 ROWS, READY = range(2)  # the inputs

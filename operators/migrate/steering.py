@@ -6,8 +6,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, Batch, OperatorContext, Probe, Schema
 from tokenring.engine.columns import free_name
-from tokenring.engine.compiled import Compiled, address_of
-from tokenring.operators.migrate.routing_key import link_routing_key
+from tokenring.engine.compiled import Compiled, address_of, link_routing_key
 from tokenring.operators.migrate.steer import NEVER, SteerState, steer
 from tokenring.operators.migrate.versions import Versions
 

@@ -11,12 +11,16 @@ from tokenring.engine import AnyStream, Pipeline, Schema, kernel, text_equal
 from tokenring.engine.compiled import (
     DONE,
     Record,
+    RoutingKey,
     Words,
     address_of,
     claim,
     column_of,
     entry,
+    hashed_columns,
+    link_routing_key,
     records_at,
+    routing_words,
     rows_of,
     signed,
     unsigned,
@@ -24,7 +28,6 @@ from tokenring.engine.compiled import (
     world_at,
 )
 from tokenring.operators.mechanisms import CompiledLogic, driven, mechanism_of, own_record
-from tokenring.operators.migrate import RoutingKey, hashed_columns, link_routing_key, routing_words
 from tokenring.operators.ranking.best import Order, has_rank, order_table, order_word
 from tokenring.operators.rows import LeavingOut, is_in_vain, is_looked_at, left_of
 from tokenring.operators.state import shared_scratch
@@ -45,7 +48,7 @@ class Thinner(Record):
 
 
 @kernel
-def _is_of_key(own: Thinner, message: int, row: int, other: int) -> bool:
+def _is_of_key(own: Thinner, message: int, row: int, other: int, texts: int) -> bool:
     """Whether two rows, which go by the same word, are of one key. Not so where words differ that are one value, as the
     zeros of floats."""
     key = hashed_columns(own.key)
@@ -54,7 +57,7 @@ def _is_of_key(own: Thinner, message: int, row: int, other: int) -> bool:
         one, two = words[row], words[other]
         if one != two:
             is_text = key[at].is_text != 0 and one >= 0 and two >= 0
-            if not (is_text and text_equal(one, own.key.texts, two, own.key.texts)):
+            if not (is_text and text_equal(one, texts, two, texts)):
                 return False
     return True
 
@@ -74,9 +77,10 @@ def _wins_tie(own: Thinner, message: int, row: int, other: int) -> bool:
 
 
 @kernel
-def _best_of_keys(own: Thinner, message: int, keys: Words, rows: Words, ranks: Words) -> int:
+def _best_of_keys(own: Thinner, message: int, keys: Words, rows: Words, ranks: Words, texts: int) -> int:
     """Write the rows of which none of the same key is known to be better, those of a key in order; returns how many, -1
-    if a look at them was in vain. keys: a word of each row, equal for equal keys; ranks: room for a word a row."""
+    if a look at them was in vain. keys: a word of each row, equal for equal keys; ranks: room for a word a row.
+    texts: what words of text point into."""
     order = records_at(own.orders, own.order_count, Order)[0]
     values, cells = column_of(message, order.position), words_at(own.cells, 1 << _CELL_BITS)
     numbers = values.view(np.float64)
@@ -91,7 +95,7 @@ def _best_of_keys(own: Thinner, message: int, keys: Words, rows: Words, ranks: W
             last = keys[row]
             home = signed((unsigned(last) * _MIXED) >> unsigned(64 - _CELL_BITS))
             at = cells[home]
-        if at >= made or keys[row] != keys[rows[at]] or not _is_of_key(own, message, row, rows[at]):
+        if at >= made or keys[row] != keys[rows[at]] or not _is_of_key(own, message, row, rows[at], texts):
             cells[home] = at = made
             made += 1
         elif rank > ranks[at] or (rank == ranks[at] and not _wins_tie(own, message, row, rows[at])):
@@ -110,7 +114,7 @@ def _thin(world: int, me: int) -> int:
     graph, count = world_at(world), rows_of(message)
     keys = routing_words(graph, message, own.key)
     rows, ranks = words_at(claim(graph, 8 * count), count), words_at(claim(graph, 8 * count), count)
-    made = _best_of_keys(own, message, keys, rows, ranks)
+    made = _best_of_keys(own, message, keys, rows, ranks, graph.text_base)
     state.reply = left_of(graph, own.leaving, message, rows, made)
     return DONE
 

@@ -7,8 +7,9 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine import Batch, Schema, Strings
+from tokenring.engine.columns import is_hashed
 from tokenring.engine.compiled import heap_of_words
-from tokenring.operators.migrate import Leaving, is_hashed
+from tokenring.operators.migrate import Leaving
 from tokenring.operators.state import HeapedColumns, KeyCounts, Keys, KeyWords, numbers_in_use
 
 
