@@ -19,7 +19,16 @@ from tokenring.operators.folds import ALL, Aggregate, Plan, to_owners, with_cond
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, Edge, emission, mechanism_of
 from tokenring.operators.migrate import of_version
-from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, said_of_aliases, with_key
+from tokenring.operators.rows import (
+    Columns,
+    OnError,
+    computed,
+    exchanged_by,
+    gives_failed,
+    has_windows,
+    said_of_aliases,
+    with_key,
+)
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -176,6 +185,8 @@ def aggregate(
         results = _by_sessions(stream, plan, window, lateness, schema)
     else:
         results = _by_panes(stream, plan, panes_of(window, lateness), schema)
+    if lateness == 0:
+        has_windows(results, window.start, window.end)
     if changes:
         return collections.collection(results, name=f"{name}.rows")
     return results if late_rows is None else with_late("results, late", results, late_rows)

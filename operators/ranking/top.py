@@ -22,6 +22,7 @@ from tokenring.operators.rows import (
     Columns,
     columns_of,
     require_kept,
+    require_no_starts,
     said_of_aliases,
     unnamed,
     with_key,
@@ -136,6 +137,7 @@ def top(
         few: Any = rankable(stream, best)
         if window is not None and k == 1 and not all_ties:
             time = checked_window(name, window, rows).time
+            require_no_starts(name, stream, time)
             few = thinned(few, name, [*dict.fromkeys((*plan.by, time))], ranked, largest)
         made = windowed(few, plan, window, schema, _shown(places), _needed(places))
         return _once(made, name, changes)
