@@ -86,7 +86,8 @@ def top(
     window (pane), and as many again.
 
     changes=True gives a collection of the rows, without rank: at each time the first of all rows up to it, whatever
-    order they came in; among equals in all else, by their other columns.
+    order they came in; among equals in all else, by their other columns. With a window, whose ranking does not change,
+    it is that, with rank.
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     require_flags(f"operator {name!r}", largest=largest, changes=changes)
