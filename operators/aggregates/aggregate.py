@@ -115,9 +115,10 @@ def aggregate(
 
     With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
     time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time (sessions that
-    end together: at the first one's). Rows may come in any order; a window without rows sends nothing. Each worker
-    aggregates its own rows first, so that a row for each key and window (pane) crosses; not so for sessions and
-    CountDistinct. Memory: each key of each window (pane) that is open. One token is held, at the least end.
+    end together: at the first one's, if nobody goes by messages' times). Rows may come in any order; a window without
+    rows sends nothing. Each worker aggregates its own rows first, so that a row for each key and window (pane) crosses;
+    not so for sessions and CountDistinct. Memory: each key of each window (pane) that is open. One token is held, at
+    the least end.
 
     A row is late if its window's end (its pane's, where windows slide), plus `lateness`, is not after its message's
     time (with watermarks, the last mark); for sessions, if its own time plus `lateness` is before it. late=True gives
