@@ -19,7 +19,16 @@ from tokenring.operators.folds import ALL, Aggregate, Plan, to_owners, with_cond
 from tokenring.operators.folds.moving import fold_kinds
 from tokenring.operators.mechanisms import EACH, FINAL, CompiledLogic, Edge, emission, mechanism_of
 from tokenring.operators.migrate import of_version
-from tokenring.operators.rows import Columns, OnError, computed, exchanged_by, gives_failed, said_of_aliases, with_key
+from tokenring.operators.rows import (
+    Columns,
+    OnError,
+    computed,
+    exchanged_by,
+    gives_failed,
+    has_windows,
+    said_of_aliases,
+    with_key,
+)
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
@@ -106,9 +115,10 @@ def aggregate(
 
     With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
     time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time (sessions that
-    end together: at the first one's). Rows may come in any order; a window without rows sends nothing. Each worker
-    aggregates its own rows first, so that a row for each key and window (pane) crosses; not so for sessions and
-    CountDistinct. Memory: each key of each window (pane) that is open. One token is held, at the least end.
+    end together: at the first one's, if nobody goes by messages' times). Rows may come in any order; a window without
+    rows sends nothing. Each worker aggregates its own rows first, so that a row for each key and window (pane) crosses;
+    not so for sessions and CountDistinct. Memory: each key of each window (pane) that is open. One token is held, at
+    the least end.
 
     A row is late if its window's end (its pane's, where windows slide), plus `lateness`, is not after its message's
     time (with watermarks, the last mark); for sessions, if its own time plus `lateness` is before it. late=True gives
@@ -176,6 +186,8 @@ def aggregate(
         results = _by_sessions(stream, plan, window, lateness, schema)
     else:
         results = _by_panes(stream, plan, panes_of(window, lateness), schema)
+    if lateness == 0:
+        has_windows(results, window.start, window.end)
     if changes:
         return collections.collection(results, name=f"{name}.rows")
     return results if late_rows is None else with_late("results, late", results, late_rows)

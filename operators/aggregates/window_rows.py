@@ -12,6 +12,7 @@ from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, 
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, of_version, offer
+from tokenring.operators.rows import has_windows, require_no_starts
 from tokenring.operators.state import HeapedColumns, Keys, joined, wrapped
 from tokenring.operators.time import (
     FOREVER,
@@ -52,16 +53,20 @@ def windowed(
         window = checked_window(name, window, stream.schema)
         if not isinstance(window, Tumbling | Sliding):
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
+        require_no_starts(name, stream, window.time)
         panes = panes_of(window, 0)
         schema = behind_window(name, window, stream.schema, schema.spec())
     said = plan.said, said_of(window) if window is not None else ""
     edge, plan, names = to_owners(stream, plan, panes.time, whole=True)
     own = {free_name(column, plan.schema.positions): "int64" for column in (PANE, CLOSED)}
     table = Table(Schema.of(own | plan.schema.spec()), names)
-    return mechanism_of(stream.scope).timed(
+    made = mechanism_of(stream.scope).timed(
         name, [edge], schema, lambda: WindowRows(plan, rows, panes, schema, show, needed, table), Notify.IF_TOKEN,
         moves=of_version([table], *said),
     )  # fmt: skip
+    if window is not None:
+        has_windows(made, window.start, window.end)
+    return made
 
 
 class _Part:

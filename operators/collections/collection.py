@@ -46,6 +46,7 @@ from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, CountDistinct, require_other_names
 from tokenring.operators.migrate import made_again
 from tokenring.operators.rows import computed, require_whole, select
+from tokenring.operators.state import updates_by
 from tokenring.operators.time import require_integer_times
 
 _TIMES_THERE = "@there"
@@ -342,7 +343,7 @@ class Collection(Rows):
         told = timed._arranged(timed.schema.names, name, spread=() if self.is_net else names).collection()
         named = {each: col(each) for each in names} | dict(zip(own, map(col, whens), strict=True))
         net = computed(told.stream, "select", named | {times: col(TIMES_ADDED)})
-        return self.rejected.is_handed_out(handed_out_once(net, time, name))
+        return updates_by(self.rejected.is_handed_out(handed_out_once(net, time, name)), name, None, "changes")
 
     def to_upserts(
         self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"
@@ -352,8 +353,9 @@ class Collection(Rows):
         `changes` are. UsageError (as OperatorError) for a key of several rows, naming it."""
         require_column(f"operator {name!r}", time=time, deleted=deleted)
         require_integer_times(self.stream.scope, "upserts are told", "leave() the loop first")
-        made = to_upserts(self.arrange(self._keys(key, name), f"{name}.arrange"), time, deleted, name)
-        return self.rejected.is_handed_out(handed_out_once(made, time, name))
+        keys = self._keys(key, name)
+        made = to_upserts(self.arrange(keys, f"{name}.arrange"), time, deleted, name)
+        return updates_by(self.rejected.is_handed_out(handed_out_once(made, time, name)), name, keys, "upserts")
 
 
 class Variable:

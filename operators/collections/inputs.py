@@ -22,9 +22,10 @@ from tokenring.engine import (
     UsageError,
 )
 from tokenring.engine.columns import require_schema
+from tokenring.engine.declare import require_streams
 from tokenring.engine.times import coordinates, from_coordinates
 from tokenring.operators.collections.collection import OWN_COLUMNS, Collection
-from tokenring.operators.collections.joins import Columns
+from tokenring.operators.collections.joins import Columns, names_of
 from tokenring.operators.collections.refused import no_method
 from tokenring.operators.collections.saved import KeptRows, with_those_saved
 from tokenring.operators.collections.streams import require_none_of, schema_of_updates, stamped
@@ -34,7 +35,7 @@ from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import col
 from tokenring.operators.migrate import GoneBy, Table, saving_of
 from tokenring.operators.rows import all_columns, computed
-from tokenring.operators.state import require_rows
+from tokenring.operators.state import require_newest, require_own_messages, require_rows
 from tokenring.operators.time import require_integer_times, require_message_times, require_scope, require_total_order
 
 _OURS = {*OWN_COLUMNS, GONE}
@@ -55,12 +56,18 @@ def collection(
     the key's, then the others.
 
     A row's own time is its message's or later; TimeRegressionError (as OperatorError) for an earlier one. GraphError
-    for a column of times in a loop, in any loop under recovery, and for updates, such as counts so far.
+    for a column of times in a loop, in any loop under recovery, for updates, such as counts so far, by another key than
+    `to_upserts` had, and, without `time`, for what it and `changes` tell, whose messages may be earlier than it is.
     """
-    require_rows(name, stream)
+    if key is None:
+        require_rows(name, stream)
+    else:
+        require_streams(f"operator {name!r}", stream)
+        require_newest(name, stream, names_of(key, name), by_time=True)
     require_none_of([each for each in stream.schema.names if each not in (time, times, deleted)], _OURS, name)
     if time is None:
         require_message_times(name, stream, "say .collection(time=column), or ")
+        require_own_messages(name, stream, f".collection(time=..., {'times' if key is None else 'key'}=...)")
         stream.scope.kept(GoneBy).times = True
     if time is not None or key is not None:
         what = f"operator {name!r}: rows are there at times of their own"

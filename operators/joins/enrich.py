@@ -51,7 +51,8 @@ def enrich(
     keys.
 
     Raises SchemaError for columns that are not there or do not fit, or if such a table has a key twice; GraphError for
-    a table that is a stream, in loops, or of updates, such as running counts: one of an earlier time may come later.
+    a table that is a stream, in loops, or of updates, such as running counts: one of an earlier time may come later;
+    and, as table or rows beside one, for what collections tell, whose messages may be earlier than it is.
     """
     require_how(name, how)
     on = joined_on(name, on, left_on, right_on)

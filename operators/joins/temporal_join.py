@@ -55,6 +55,8 @@ def temporal_join(
     `temporal_join(orders, rates, on="currency", time="ordered_at", version_time="valid_from")`. time, version_time: the
     rows' own times, int64 or timestamp. on, left_on, right_on, columns: as in `join`, rows being the left side. A row
     whose key has no version then is left out, or has nulls with how="left". (SQL:2011's `for system_time as of`.)
+    Where `to_upserts` tells that a key is gone, that is a version like any other, of nulls: of an inner join's results,
+    which are to have that column, `.filter(~col("deleted"))` leaves out the rows that meet it.
 
     A row is sent once the frontier of `versions` has passed its time, since a version of that time may come until then:
     at its message's time if that has happened, else later, at its own time or before. One token is held for rows that

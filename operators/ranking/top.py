@@ -22,6 +22,7 @@ from tokenring.operators.rows import (
     Columns,
     columns_of,
     require_kept,
+    require_no_starts,
     said_of_aliases,
     unnamed,
     with_key,
@@ -85,7 +86,8 @@ def top(
     window (pane), and as many again.
 
     changes=True gives a collection of the rows, without rank: at each time the first of all rows up to it, whatever
-    order they came in; among equals in all else, by their other columns.
+    order they came in; among equals in all else, by their other columns. With a window, whose ranking does not change,
+    it is that, with rank.
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
     require_flags(f"operator {name!r}", largest=largest, changes=changes)
@@ -136,6 +138,7 @@ def top(
         few: Any = rankable(stream, best)
         if window is not None and k == 1 and not all_ties:
             time = checked_window(name, window, rows).time
+            require_no_starts(name, stream, time)
             few = thinned(few, name, [*dict.fromkeys((*plan.by, time))], ranked, largest)
         made = windowed(few, plan, window, schema, _shown(places), _needed(places))
         return _once(made, name, changes)

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from math import inf
 from typing import Any
 
-from tokenring.engine import Probe, Stream
+from tokenring.engine import GraphError, Probe, Stream
 from tokenring.engine.graph import Source
 from tokenring.operators.expressions import Part
 
@@ -14,6 +14,8 @@ class _Known:
 
     def __init__(self) -> None:
         self.unique: dict[Source, frozenset[str]] = {}
+        self.windows: dict[Source, tuple[str, str | None]] = {}
+        """What results of windows, which are sent at their ends, call the starts and the ends."""
         self.ending: set[Source] = set()
         self.rows: dict[int, int] = {}
         """Of the sources that can be read at any time, by number among the operators."""
@@ -34,13 +36,43 @@ def has_unique(stream: Stream, columns: Collection[str]) -> None:
 def unique_columns(stream: Stream) -> frozenset[str]:
     """The columns of which that is known: those of the source that stateless operators behind it hand on as they are,
     whatever rows they leave out and whatever they call them. Behind others nothing is."""
-    known = stream.scope.kept(_Known).unique.get(stream.source, frozenset())
+    return frozenset(_handed_on(stream, stream.scope.kept(_Known).unique.get(stream.source, ())))
+
+
+def _handed_on(stream: Stream, columns: Collection[str]) -> dict[str, str]:
+    """What stateless operators hand on as it is, of these columns of whom the stream is of: what it is called now, and
+    what it was. Nothing, if one of them is a function of batches."""
+    known = {each: each for each in columns}
     for function in _functions(stream) if known else ():
         if not isinstance(function, Part):
-            return frozenset()
-        made = function.step().columns
-        known = frozenset([name for name, term in made.items() if term.operation == "column" and term.value in known])
+            return {}
+        made = function.step().columns.items()
+        known = {name: known[term.value] for name, term in made if term.operation == "column" and term.value in known}
     return known
+
+
+def has_windows(stream: Stream, start: str | None, end: str | None) -> None:
+    """Say that a stream's rows are results of windows, each sent at its end, and what the bounds are called."""
+    if start is not None:
+        stream.scope.kept(_Known).windows[stream.source] = start, end
+
+
+def require_no_starts(operator: str, stream: Stream, time: str) -> None:
+    """GraphError for a window by the column `time` if results of windows call their starts so: the last of each window
+    would come when it has ended."""
+    start, end = stream.scope.kept(_Known).windows.get(stream.source, ("", None))
+    names = _handed_on(stream, [each for each in (start, end) if each])
+    if names.get(time) != start:
+        return
+    ends = next((name for name, column in names.items() if column == end), None)
+    cure = f"by {ends!r}" if ends else "by a column of these, which their window's end= names"
+    one = "1ns" if stream.schema.kind(time).is_instant else 1
+    raise GraphError(
+        f"operator {operator!r}: by {time!r} windows of {stream.scope.graph.describe(stream.source)} start, and their "
+        f"results are sent at their ends: the last of a window here would come when it has been sent. Go {cure}, with "
+        f"offset={one!r}, so that a window is of those that end in it, its last instant included, and with start=None, "
+        f"end=None or other names"
+    )
 
 
 def has_end(stream: Stream, rows: int | None = None, is_table: bool = False) -> None:

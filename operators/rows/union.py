@@ -25,7 +25,7 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
     state_moves(builder)
     output = builder.output(first.schema)
     for stream in everything:
-        if stream.updates is not None:
+        if stream.updates is not None and (output.updates is None or not stream.updates.of_collection):
             output.updates = stream.updates.unknown()
 
     builder.build_compiled(lambda context: passing_on(len(everything)), texts=True, loops=True)

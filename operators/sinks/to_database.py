@@ -159,10 +159,10 @@ def _checked_key(schema: Schema, key: str | Sequence[str] | None, deleted: str |
 
 def _in_order(stream: Stream, key: tuple[str, ...], name: str, finished: bool) -> Stream:
     """The rows so that those of a key come in their order. GraphError for updates whose order is not known."""
-    if stream.updates is None:
+    require_newest(name, stream, key)
+    if stream.updates is None or stream.updates.of_collection:
         # What takes rows as their times are finished has them in order of time itself.
         return stream if finished else sent_by_time(stream, f"{name}.in_order", key=key)
-    require_newest(name, stream, key)
     said = f"operator {name!r}: rows of {stream.updates.operator!r} are updates"
     cure = f"let changes=True make them a collection, if it can, and to_upserts({' '.join(key)!r}) a stream of that"
     if finished:

@@ -80,7 +80,13 @@ with later(__name__):
     from tokenring.operators.state.tables import gather, grown, shared_scratch
     from tokenring.operators.state.tags import SOURCE_WORDS
     from tokenring.operators.state.text_table import UNKNOWN, NumberedTexts, TextTable, number_texts
-    from tokenring.operators.state.updates import as_rows, require_newest, require_rows, updates_by
+    from tokenring.operators.state.updates import (
+        as_rows,
+        require_newest,
+        require_own_messages,
+        require_rows,
+        updates_by,
+    )
 
 __all__ = [
     "NAN",
@@ -146,6 +152,7 @@ __all__ = [
     "push",
     "put",
     "require_newest",
+    "require_own_messages",
     "require_rows",
     "shared_scratch",
     "settle",

@@ -177,6 +177,13 @@ def updates() -> Stream:
     return last_by(rows(), "key", order="value")
 
 
+def told(way: str) -> Stream:
+    """What tells how a collection changes."""
+    kept = operators.collection(rows())
+    stream: Stream = kept.changes() if way == "changes" else kept.to_upserts("key")
+    return operators.with_columns(stream, value=col("time"), other=0)
+
+
 def test_every_operator_is_classified() -> None:
     tables = (MAKES, SAYS_ONCE, HANDS_ON, KEEPS_THE_NEWEST, REFUSES, TAKES_WHAT_COMES)
     classified = {name.split()[0] for table in tables for name in table} | SOURCES
@@ -249,6 +256,60 @@ def test_who_refuses_updates(name: str) -> None:
     with raises(GraphError, "'last_by'", "updates", "as_rows(stream)"):
         REFUSES[name](updates())
     REFUSES[name](as_rows(updates()))
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSES if name not in ("collection", "enrich by a stream")])
+def test_who_refuses_upserts(name: str) -> None:
+    with raises(GraphError, "'to_upserts'", "with the collection itself", "as_rows(stream)"):
+        REFUSES[name](select(told("to_upserts"), *ROW.names))
+    REFUSES[name](told("changes"))
+
+
+@pytest.mark.parametrize("name", KEEPS_THE_NEWEST)
+def test_the_newest_change_of_a_collection_may_take_a_row_away(name: str) -> None:
+    declare, chosen = KEEPS_THE_NEWEST[name], filter(told("changes"), "value", ">", 3)
+    for changes in (told("changes"), chosen, union(chosen, chosen)):
+        with raises(GraphError, "newest row by key", "'changes'", "takes a row away", ".to_upserts('key')"):
+            declare(changes, "key")
+    declare(as_rows(chosen), "key")
+    declare(told("to_upserts"), "key")
+    with raises(GraphError, "newest row by other", "'to_upserts'", "the same key"):
+        declare(told("to_upserts"), "other")
+    with raises(GraphError, "last row by key", "'exchange' may send", "Keep the newest before; or say as_rows(stream)"):
+        declare(operators.exchange(told("to_upserts"), "value"), "key")
+
+
+def test_a_union_with_changes_of_a_collection_is_of_updates_still() -> None:
+    stream = updates()
+    changes = select(operators.collection(as_rows(stream)).changes(), *ROW.names)
+    for both in (union(stream, changes), union(changes, stream)):
+        with raises(GraphError, "operator 'count'", "'last_by'"):
+            count(both, "key")
+
+
+TIMED: dict[str, tuple[Declare, str]] = {
+    "enrich": (lambda s: operators.enrich(s, as_rows(s), on="key", columns="left.key"), "temporal_join(time=..., "),
+    "enrich by a stream": (REFUSES["enrich by a stream"], "temporal_join(time=..., version_time=...)"),
+    "enrich by some": (lambda s: REFUSES["enrich by a stream"](filter(s, "value", ">", 3)), "temporal_join(time=..., "),
+}
+"""Who goes by messages' times, and how by a column."""
+
+
+@pytest.mark.parametrize("way", ["changes", "to_upserts"])
+@pytest.mark.parametrize("name", TIMED)
+def test_what_tells_of_a_collection_comes_in_earlier_messages(name: str, way: str) -> None:
+    declare, cure = TIMED[name]
+    with raises(GraphError, "goes by messages' times", f"{way!r} sends rows of many times together", cure):
+        declare(told(way))
+
+
+def test_a_collection_of_them_goes_by_their_column() -> None:
+    for way, options in (("changes", {"times": "times"}), ("to_upserts", {"key": "key", "deleted": "deleted"})):
+        with raises(GraphError, "goes by messages' times", way, f".collection(time=..., {next(iter(options))}=...)"):
+            operators.collection(told(way), **options)
+        operators.collection(told(way), "time", **options)
+    with raises(GraphError, "'to_upserts'", "the same key"):
+        operators.collection(told("to_upserts"), "time", key="other")
 
 
 @pytest.mark.parametrize("name", TAKES_WHAT_COMES)

@@ -682,8 +682,9 @@ SAME, OWN, LAST, UNKNOWN = Times
 
 
 def put(step: Step, stream: Stream) -> Stream:
-    """Rows whose own times are those of their messages or later ones, at these, or as they are."""
-    return stream if step.as_sent else at_own_times(stream)
+    """Rows whose own times are those of their messages or later ones, at these, or as they are; none takes the place of
+    another."""
+    return as_rows(stream) if step.as_sent else at_own_times(stream)
 
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")

@@ -17,6 +17,7 @@ _HERE = {
     "latest": ".top(key, order)",
     "map_rows": ".map_batches(schema, function)",
     "scan": ".reduce(key, function, schema)",
+    "to_database": ".to_upserts(key).to_database(..., key=key, deleted='deleted')",
     "union": ".concat(...)",
     "where": ".filter(...)",
 }

@@ -13,8 +13,23 @@ from tests.errors import raises
 from tests.long_form import examples
 from tests.operators.aggregates.reference import ROW, ROWS, Rows, aggregates, as_columns, expected, groups, without_nan
 from tests.operators.helpers import bench
-from tokenring.engine import MAX_TIME, OperatorError, Schema, SchemaError, Stream
-from tokenring.operators import Count, Last, Max, Min, Sliding, Sum, Tumbling, aggregate, reduce, top
+from tokenring.engine import MAX_TIME, GraphError, OperatorError, Schema, SchemaError, Stream
+from tokenring.operators import (
+    Count,
+    Last,
+    Max,
+    Min,
+    Sliding,
+    Sum,
+    Tumbling,
+    aggregate,
+    col,
+    filter,
+    reduce,
+    select,
+    top,
+    with_columns,
+)
 from tokenring.operators.time.windows import Window
 
 LATE = Schema("at v")
@@ -228,6 +243,32 @@ def test_a_late_row_is_not_said_to_be_curable_where_it_is_not(declare: Callable[
             with raises(OperatorError, {"earlier times", "leave such rows out"}) as raised:
                 made.settle()
             assert "late" not in str(raised.value)
+
+
+OUTER: dict[str, Callable[[Stream, Window], Stream]] = {
+    "top": lambda s, window: top(s, order="n", k=1, window=window, rank=None),
+    "top of two": lambda s, window: filter(top(s, order="n", k=2, window=window), col("rank") == 1),
+    "reduce": lambda s, window: reduce(s, "", lambda rows, _: {"n": [rows["n"].max()]}, Schema("n"), window=window),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTER)
+def test_windows_of_windows_go_by_ends(name: str) -> None:
+    def declare(stream: Stream) -> Stream:
+        inner = filter(aggregate(stream, "v", window=Tumbling("at", 5, end="to"), n=Count()), col("n") > 0)
+        for windows, time, cure in (
+            (inner, "window_start", "by 'to', with offset=1"),
+            (select(inner, "n", x=col("window_start")), "x", "which their window's end= names"),
+        ):
+            with raises(GraphError, f"operator '{name.split()[0]}'", f"by '{time}'", "'aggregate'", cure):
+                OUTER[name](windows, Tumbling(time, 10, start="a", end="b"))
+        OUTER[name](with_columns(inner, window_start=col("to")), Tumbling("window_start", 10, start="a", end="b"))
+        return select(OUTER[name](inner, Tumbling("to", 10, offset=1, start=None, end=None)), "n")
+
+    with bench([LATE], declare, workers=2) as made:
+        made.send({"at": [0, 4, 5, 9, 9, 9, 10, 14], "v": [1, 1, 2, 2, 2, 3, 1, 1]}, worker=1)
+        made.close()
+        assert made.sent() == [(11, 3), (21, 2)]
 
 
 @pytest.mark.parametrize("by", ["", "v"])

@@ -218,6 +218,7 @@ def test_a_method_that_is_not_there_names_the_one_that_is_meant(name: str, said:
     ("name", "of_rows", "of_arranged"),
     [
         ("collect", "say .changes().collect(...)", "say .collection().changes().collect(...)"),
+        ("to_database", "here it is .to_upserts(key).", "here it is .collection().to_upserts(key)."),
         ("export", "say .arrange(key).export(...)", None),
         ("left_join", None, "say .collection().left_join(...)"),
         ("union", "here it is .concat(...)", "here it is .collection().concat(...)"),

@@ -11,7 +11,7 @@ import pytest
 from tests.errors import Fact, raises
 from tests.operators.helpers import bench
 from tokenring.engine import Batch, Schema, SchemaError, Stream
-from tokenring.operators import enrich
+from tokenring.operators import Count, Session, aggregate, col, enrich, select
 
 ROWS = Schema("n", code="string?", flag="bool")
 COLUMNS = {"code": ["a", "bb", None], "id": [1, 2, 3], "text": ["one", None, "three"], "share": [0.5, 1, 2]}
@@ -43,6 +43,24 @@ def test_each_row_with_the_tables(form: str, how: str) -> None:
             assert [np.isnan(rows.pop(n)[4]) for n in (3, 4, 6)] == [True] * 3
         assert rows == expected
         made.close()
+
+
+@pytest.mark.parametrize("steps", ["at once", "one by one"])
+def test_sessions_ask_and_are_asked_for_at_their_own_ends(steps: str) -> None:
+    """However far the frontier goes at once: sessions that it passes together had the first one's time."""
+
+    def declare(rows: Stream, table: Stream) -> Stream:
+        sessions = aggregate(rows, "k", window=Session("at", 3), n=Count())
+        return enrich(enrich(sessions, table, on="k"), select(sessions, "k", last=col("window_end")), on="k")
+
+    with bench([Schema("at k"), Schema("k v")], declare) as run:
+        for time in (1, 7, 20, 24):
+            run.send({"at": [time], "k": [2]}, time=time)
+            run.send({"k": [2], "v": [time]}, time=time, to=1)
+            if steps == "one by one":
+                run.settle()
+        run.close()
+        assert run.sent() == [(end, end - 3, end, 2, 1, v, end) for end, v in ((4, 1), (10, 7), (23, 20), (27, 24))]
 
 
 def test_a_table_without_rows() -> None:

@@ -372,6 +372,10 @@ def looped(scope: Any, path: Path) -> Any:
         loop.enter(rows(ROW)(scope)).to_database(path, "rows", key="key")
 
 
+def changing(scope: Any, path: Path) -> Any:
+    return rows(ROW)(scope).count("key", changes=True).changes().to_database(path, "rows", key="key")
+
+
 REFUSED: dict[str, tuple[type[UsageError], Callable[[Any, Path], Any], tuple[Fact, ...]]] = {
     "no such column": (SchemaError, sink(key="dya"), ("mine", "'dya'", "to be the key", "'day'")),
     "no column": (SchemaError, sink(key=""), ("mine", "names no column")),
@@ -384,6 +388,7 @@ REFUSED: dict[str, tuple[type[UsageError], Callable[[Any, Path], Any], tuple[Fac
     "deleted of the key": (SchemaError, sink(key="deleted", deleted="deleted"), ("mine", "'deleted'", "of the key")),
     "updates by another key": (GraphError, counted, ("to_database", "by count", "'count'", "same key")),
     "updates that were left out": (GraphError, filtered, ("to_database", "left out")),
+    "changes of a collection": (GraphError, changing, ("to_database", "'changes'", ".to_upserts('key')", "deleted")),
     "a loop": (GraphError, looped, ("to_database", "let the stream leave it")),
 }
 
@@ -396,13 +401,17 @@ def test_what_cannot_be_is_refused_when_it_is_declared(tmp_path: Path, name: str
     assert not list(tmp_path.iterdir())
 
 
-def test_updates_are_refused_where_state_moves(tmp_path: Path) -> None:
-    def program(worker: tr.Worker) -> None:
+def test_updates_are_refused_where_state_moves_and_upserts_are_right(tmp_path: Path) -> None:
+    def program(worker: tr.Worker, **options: Any) -> None:
         with worker.dataflow("moving", bins=4) as scope:
-            rows(ROW)(scope).count("key").to_database(tmp_path / "it.db", "rows", key="key")
+            counts: Any = scope.read_arrow({"key": [1, 1, 2]}).count("key", **options)
+            counts = counts.to_upserts("key").drop_columns("time", "deleted") if options else counts
+            counts.to_database(tmp_path / "it.db", "rows", key="key")
 
     with raises(GraphError, "to_database", "'count'", "bins", "changes=True", "to_upserts('key')"):
         tr.execute(program, workers=2)
+    tr.execute(partial(program, changes=True), workers=2)
+    assert in_table(sqlite3.connect, tmp_path / "it.db", "key", "count") == {1: 2, 2: 1}
 
 
 def test_a_table_that_is_unique_by_another_key_is_told_of(tmp_path: Path) -> None:
