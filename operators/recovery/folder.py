@@ -570,6 +570,10 @@ class JobFolder:
         told = {"number": last.number, "all": last.is_all, "sinks": last.sinks, "back_at": last.back_at}
         write_json(self.path / _LAST, {"path": os.fspath(self.path), **told})
 
+    def had_results_in(self, folder: Path) -> bool:
+        """Whether a sink of this job, of whichever program, had its results there not long ago; see `_Last`."""
+        return os.fspath(folder) in {sink["folder"] for sink in self._last().sinks}
+
     def _sinks_of(self, snapshot: Snapshot) -> list[dict[str, Any]]:
         """The sinks that have results of a snapshot, or of newer ones."""
         found = [*snapshot.sinks, *self._last().sinks]

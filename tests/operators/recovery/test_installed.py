@@ -280,3 +280,24 @@ def test_two_sinks_have_no_folder_in_common(job: Job) -> None:
         with world.group.building(worker):
             drop(worker, "windows")
             install_here(worker, "again", code_of(f"{__name__}:windows"))
+
+
+def test_a_sink_in_the_folder_of_one_that_is_gone_is_refused(job: Job) -> None:
+    """Also where that is gone: each snapshot would miss it."""
+    cut_with(job, windows)
+    with job.world(1, Random(1), keep=9) as world:
+        (worker,) = world.group.workers
+        world.take(copied=True)
+        with world.group.building(worker):
+            drop(worker, "windows")
+        world.take(copied=True)
+        with raises(UsageError, "'to_arrow_files'", str(job.folder.path), "no sink there now", "leave them"):
+            install(world, windows)
+        (RESULTS[0] / "windows").rename(RESULTS[0] / "moved")
+        with raises(RecoveryError, str(RESULTS[0] / "windows"), "is gone", "empty folder"):
+            install(world, windows)
+        (RESULTS[0] / "windows").mkdir()
+        install(world, windows)
+        world.step(40)
+        world.take(copied=True)
+    assert job.rows("windows")
