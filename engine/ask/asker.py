@@ -43,6 +43,11 @@ class Group:
         """Where questions to it go: its own private folder, by whatever way that is reached from here."""
         return private_folder(self.workers[0])
 
+    @property
+    def lasts(self) -> bool:
+        """Whether it is still there: under recovery, another one of the launcher's may have come instead."""
+        return process_start_ticks(self.launcher) != 0 and any([process_start_ticks(each) for each in self.workers])
+
 
 @dataclass(frozen=True)
 class Weights:

@@ -18,8 +18,8 @@ from tests.errors import raises
 from tests.imports import ROOT
 from tokenring.__main__ import main
 from tokenring.engine import UsageError
-from tokenring.engine.ask.ask_hold import hold
-from tokenring.engine.ask.asker import ask
+from tokenring.engine.ask.ask_hold import Held, hold
+from tokenring.engine.ask.asker import Group, ask
 from tokenring.engine.ask.places import private_folder
 
 WATCHDOG_S = 60
@@ -172,6 +172,12 @@ def test_a_group_that_ends_is_told(moving: Moving) -> None:
         os.kill(moving.launcher, signal.SIGKILL)
         status, _, err = ended(process)
         assert (status, err) == (1, f"tokenring: error: the group of process {moving.launcher} has ended\n")
+
+
+def test_it_ends_with_the_workers_where_their_launcher_starts_others() -> None:
+    worker = subprocess.Popen(["true"])
+    worker.wait()
+    assert not Held(Group(os.getpid(), (worker.pid,), ""), "", (0,)).lasts
 
 
 def test_what_cannot_be_held_is_refused(moving: Moving) -> None:

@@ -30,9 +30,10 @@ def hold(process: int, operator: str, port: str | None, at: str, duration: str |
 
     PROCESS is the number of the process that launched the group, or of one of its workers: `tokenring why` lists them.
     The run goes on meanwhile, up to that time at that place; `tokenring why PROCESS` shows the hold and what waits.
+    Under recovery snapshots are taken meanwhile, and a start after a death is not held.
 
     If this command is killed, the workers notice and let go. The exit status is 0 once the hold was released, 1 if the
-    group ended before.
+    group ended before, or died.
     """
     from tokenring.engine import UsageError, WorkerError
     from tokenring.engine.ask import hold as held_in
