@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.errors import raises
-from tests.operators.recovery.test_instants import Row, rows_of, source
+from tests.operators.recovery.test_instants import ROW, Row, rows_of, source
 from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine import GraphError, RecoveryError, UsageError
 from tokenring.engine.install import Installed, code_of
@@ -64,6 +64,10 @@ def windows(scope: Any) -> None:
 def behind_another(scope: Any) -> Any:
     """What another installed dataflow exports."""
     return import_arrangement(scope, "greatest").aggregate(most=Max("most"))
+
+
+def fed(scope: Any) -> None:
+    scope.new_collection(ROW, "by hand")
 
 
 def raises_when_called(scope: Any) -> None:
@@ -259,6 +263,11 @@ def test_what_another_operator_of_the_same_name_keeps_is_nobody_elses(job: Job) 
 def test_updates_that_come_again_are_not_handed_out_as_they_are(job: Job) -> None:
     with job.world(1, Random(1)) as world, raises(GraphError, "changes()", "'to_arrow_files'"):
         install(world, raw)
+
+
+def test_inputs_that_nobody_could_feed_are_refused_as_without_recovery(job: Job) -> None:
+    with job.world(1, Random(1)) as world, raises(UsageError, f"{__name__}:fed", "nobody could feed", "'by hand'"):
+        install(world, fed)
 
 
 def test_what_is_installed_before_the_program_declares_anything_waits_for_that(job: Job) -> None:
