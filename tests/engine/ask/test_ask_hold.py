@@ -16,6 +16,7 @@ import pytest
 from tests.copies import CopyBeside
 from tests.errors import raises
 from tests.imports import ROOT
+from tests.nexmark.helpers import tokenring
 from tokenring.__main__ import main
 from tokenring.engine import UsageError
 from tokenring.engine.ask.ask_hold import Held, hold
@@ -165,6 +166,11 @@ def test_a_signal_releases_it(moving: Moving, number: int) -> None:
 def test_it_can_be_kept_for_a_while(moving: Moving) -> None:
     with held(moving, "--for", "300ms") as process:
         assert ended(process) == (0, "released\n", "")
+
+
+def test_a_while_has_a_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = tokenring(capsys, "hold", 1, "--operator", "same", "--time", 7, "--for", "1")
+    assert outcome.status == 2 and "--for 1" in outcome.err and "'1h'" in outcome.err
 
 
 def test_a_group_that_ends_is_told(moving: Moving) -> None:
