@@ -176,7 +176,8 @@ def _require_new(target: Path, name: str, saving: Saving, known: str) -> None:
         )
     if saving.folder.had_results_in(target):  # each snapshot would miss it
         require_there(target, saving.folder.path)
-    if target.is_relative_to(outbox_of(saving.folder.path, known).parent):  # the job's own
+    job = saving.folder.path
+    if any([target.is_relative_to(own.parent) for own in (outbox_of(job, known), finished_of(job, known))]):
         require_new(target, name, "it is of a sink that was called so before: call this one otherwise, by name=")
     elif was is None and not saving.name:
         require_new(target, name)
@@ -245,7 +246,9 @@ def deliver_finished(
             f"there twice. Leave commit= out"
         )
     saving.finished[known] = _columns(stream.schema, target, known)
-    if not (of_job := finished_of(saving.folder.path, known)).is_dir():
+    of_job = finished_of(saving.folder.path, known)
+    is_anew = bool(saving.name) and saving.resumed is None  # the program may have died before its first snapshot
+    if is_anew or not of_job.is_dir():
         if saving.resumed is None or known not in (saving.resumed.finished_sinks or ()):
             _require_new(target, name, saving, known)
         elif target.is_relative_to(of_job):

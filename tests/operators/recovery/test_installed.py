@@ -17,7 +17,7 @@ from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine import GraphError, RecoveryError, UsageError
 from tokenring.engine.install import Installed, code_of
 from tokenring.engine.install.installing import drop, install_here
-from tokenring.operators import Count, Max, Sum, Tumbling, aggregate, collection, select, to_arrow_files
+from tokenring.operators import Count, Max, Sum, Tumbling, aggregate, collection, select, to_arrow_files, to_database
 from tokenring.operators.collections import import_arrangement
 from tokenring.operators.collections.sharing import Views
 
@@ -59,6 +59,14 @@ def windows(scope: Any) -> None:
     """Rows of its own."""
     found = aggregate(source(scope, "own"), "k", window=Tumbling("at", 4), n=Count(), total=Sum("v"))
     to_arrow_files(select(found, "k", "window_end", "n", "total"), RESULTS[0] / "windows")
+
+
+def finished(scope: Any) -> None:
+    to_arrow_files(source(scope, "own"), RESULTS[0] / "finished", commit="finished")
+
+
+def stored(scope: Any) -> None:
+    to_database(source(scope, "own"), RESULTS[0] / "it.db", "finished", commit="finished")
 
 
 def behind_another(scope: Any) -> Any:
@@ -263,6 +271,20 @@ def test_what_another_operator_of_the_same_name_keeps_is_nobody_elses(job: Job) 
 def test_updates_that_come_again_are_not_handed_out_as_they_are(job: Job) -> None:
     with job.world(1, Random(1)) as world, raises(GraphError, "changes()", "'to_arrow_files'"):
         install(world, raw)
+
+
+@pytest.mark.parametrize(("function", "cure"), [(finished, "choose another folder"), (stored, "name=")])
+def test_results_of_finished_times_do_not_begin_anew(job: Job, function: Any, cure: str) -> None:
+    """What is earlier than they are would be missing, and changes would tell once more all that is there."""
+    RESULTS[0].mkdir()
+    with job.world(1, Random(1)) as world:
+        install(world, function)
+        world.step(60)
+        (worker,) = world.group.workers
+        with world.group.building(worker):
+            drop(worker, function.__name__)
+        with raises(UsageError, "exists already", cure):
+            install(world, function)
 
 
 def test_inputs_that_nobody_could_feed_are_refused_as_without_recovery(job: Job) -> None:
