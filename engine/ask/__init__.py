@@ -10,7 +10,7 @@ with later(__name__):
     from tokenring.engine.ask.board import Board
     from tokenring.engine.ask.calling import call_workers
     from tokenring.engine.ask.health import STANDS, WITHIN_S, Health, WorkerHealth, health, health_of
-    from tokenring.engine.ask.places import is_stopped, private_folder, state_of
+    from tokenring.engine.ask.places import is_stopped, private_folder, starting_again, state_of
     from tokenring.engine.ask.questions import asking_in, made_in, write_whole
     from tokenring.engine.ask.requested import Request, requested, said, sound
     from tokenring.engine.ask.requests import Requests, Session, tell_asker, tell_error
@@ -49,6 +49,7 @@ __all__ = [
     "running_groups",
     "said",
     "sound",
+    "starting_again",
     "state_of",
     "tell_asker",
     "tell_error",

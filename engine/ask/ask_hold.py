@@ -8,7 +8,6 @@ from typing import Any
 from tokenring.engine.ask.asker import Group, group_of
 from tokenring.engine.ask.requested import requested
 from tokenring.engine.errors import UsageError
-from tokenring.shm.memory import process_start_ticks
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class Held:
     @property
     def lasts(self) -> bool:
         """Whether the group is still there."""
-        return process_start_ticks(self.group.launcher) != 0
+        return self.group.lasts
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import orjson
 
 from tokenring.engine.ask.answer import question_folder
 from tokenring.engine.ask.calling import call_workers, is_worker
-from tokenring.engine.ask.places import own_number, private_folder
+from tokenring.engine.ask.places import own_number, private_folder, starts_again
 from tokenring.engine.ask.questions import asking_in, question_in
 from tokenring.engine.errors import DataflowFailedError, UsageError, WorkerError
 from tokenring.engine.explain import Explanation, merge
@@ -42,6 +42,11 @@ class Group:
     def folder(self) -> Path:
         """Where questions to it go: its own private folder, by whatever way that is reached from here."""
         return private_folder(self.workers[0])
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is still there: under recovery, another one of the launcher's may have come instead."""
+        return process_start_ticks(self.launcher) != 0 and any([process_start_ticks(each) for each in self.workers])
 
 
 @dataclass(frozen=True)
@@ -120,13 +125,15 @@ def ask(
 def group_of(process: int) -> Group:
     """The group that a process launched, or works in; UsageError if there is none, or none that answers."""
     group = _group_of(process)
+    if group is None and starts_again(process):
+        raise UsageError(f"the group of process {process} is starting again, or ending; try again")
     if group is None:
         raise UsageError(f"process {process} runs no group of this user; `tokenring why` lists those that do")
     if not group.workers:
         others = (one for one in _processes() if one != group.launcher)
         if any(_launcher_of(one) == group.launcher for one in others):  # to be workers, or what they have started
             raise UsageError(f"the group of process {process} is only starting, or ending; try again")
-        raise UsageError(f"the group of process {process} has ended: nothing can be asked of it any more")
+        raise UsageError(f"the group of process {process} has ended, or has no worker yet: nothing can be asked of it")
     return group
 
 

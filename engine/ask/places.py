@@ -5,7 +5,11 @@ All of the former may differ from what the asker sees, where one of them is in a
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+_MARK = "tokenring-starts-again"  # the name of a file in memory, which others see among those that a process has open
 
 
 def own_number(process: int) -> int:
@@ -71,6 +75,26 @@ def _told_of(process: int) -> list[str]:
             return told.read().rpartition(")")[2].split()
     except OSError:
         return [""]
+
+
+@contextmanager
+def starting_again() -> Iterator[None]:
+    """Within the block this process launches one group after another, see `starts_again`."""
+    mark = os.memfd_create(_MARK)
+    try:
+        yield
+    finally:
+        os.close(mark)
+
+
+def starts_again(process: int) -> bool:
+    """Whether another group comes where a process has none just now."""
+    with suppress(OSError):
+        for entry in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                if _MARK in os.readlink(entry):
+                    return True
+    return False
 
 
 def is_stopped(process: int) -> bool:

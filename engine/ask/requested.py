@@ -16,7 +16,6 @@ from tokenring.engine.ask.places import own_number, state_of
 from tokenring.engine.ask.questions import asking_in
 from tokenring.engine.ask.requests import requests_of
 from tokenring.engine.errors import UsageError, WorkerError
-from tokenring.shm.memory import process_start_ticks
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S, _GROWTH = 0.000_05, 0.002, 1.25  # rows may stand while somebody waits
 
@@ -75,8 +74,7 @@ class Request:
     @property
     def lasts(self) -> bool:
         """Whether the group is still there."""
-        group = self.group
-        return process_start_ticks(group.launcher) != 0 and any([process_start_ticks(each) for each in group.workers])
+        return self.group.lasts
 
     @property
     def said(self) -> list[dict[str, Any]]:

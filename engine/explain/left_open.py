@@ -127,7 +127,8 @@ def left_open(
     what they were given."""
     held: dict[str, list[Any]] = {}
     ports = {port.location: operator for operator in dataflow.operators for port in operator.outputs}
-    tokens = [(ports[location], time) for _, location, time in tokens_of(dataflow, live_tokens())]
+    own = [token for token in live_tokens() if not isinstance(token, HeldToken)]  # a hold is somebody else's
+    tokens = [(ports[location], time) for _, location, time in tokens_of(dataflow, own)]
     tokens += [(operator, time) for operator, _, time in compiled_tokens(inspection.world, dataflow)]
     for operator, time in tokens:
         held.setdefault(operator.name, []).append(time)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -337,7 +337,8 @@ class JobFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold it for one run. RecoveryError where another run does, it cannot be written, or is no job's but has other
-        things in it."""
+        things in it. Where that makes it, and the run is refused before anything comes of it, it goes again."""
+        is_made = not self.path.exists()
         with in_one_line(self.path):
             have_folder(self.path)
             self._require_no_other()
@@ -351,9 +352,21 @@ class JobFolder:
                 os.pwrite(lock, str(os.getpid()).encode(), 0)
             self._held = _Held(lock)
             yield
+        except BaseException:
+            if is_made:
+                self._remove_unused()
+            raise
         finally:
             self._held = None
             os.close(lock)
+
+    def _remove_unused(self) -> None:
+        """Remove it if nothing is in it but what a start makes."""
+        with suppress(OSError):  # it went meanwhile, say
+            if {LOCK, _BEGUN}.issuperset(os.listdir(self.path)):
+                for name in (_BEGUN, LOCK):
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
 
     def _is_job(self, names: Sequence[str]) -> bool:
         """Whether it is a job's, with these names in it."""
@@ -569,6 +582,10 @@ class JobFolder:
     def _write_last(self, last: _Last) -> None:
         told = {"number": last.number, "all": last.is_all, "sinks": last.sinks, "back_at": last.back_at}
         write_json(self.path / _LAST, {"path": os.fspath(self.path), **told})
+
+    def had_results_in(self, folder: Path) -> bool:
+        """Whether a sink of this job, of whichever program, had its results there not long ago; see `_Last`."""
+        return os.fspath(folder) in {sink["folder"] for sink in self._last().sinks}
 
     def _sinks_of(self, snapshot: Snapshot) -> list[dict[str, Any]]:
         """The sinks that have results of a snapshot, or of newer ones."""

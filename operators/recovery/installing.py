@@ -45,8 +45,17 @@ class RemovingSaved(Removing):
             self._last = _LastResults(saving, self._saving)
 
     def is_ready(self) -> bool:
-        """Whether nothing is on its way, or nobody brings it there: what has failed does nothing more."""
-        return self._last is None or self.name in self.worker.dataflows.failed or self._last.are_out()
+        """Whether nothing is on its way, or nobody brings it there: what has failed does nothing more. Who asks is told
+        where a snapshot could not be taken."""
+        if self._last is None or self.name in self.worker.dataflows.failed:
+            return True
+        is_ready = self._last.are_out()
+        if self._last.error:
+            self.fail(
+                f"{self.name!r} is not removed: the snapshot that is to have its last results could not be taken: "
+                f"{self._last.error}"
+            )
+        return is_ready
 
     def act(self) -> None:
         """See it go, and what its sinks have of which there will be no snapshot."""
@@ -75,6 +84,11 @@ class _LastResults:
             self._one_more = OneMore(self._of_worker.folder.path)
             return False
         return bool(number) and not any([part for sink in self._saving.sinks.values() for part in sink.waiting()])
+
+    @property
+    def error(self) -> str:
+        """Why the snapshot could not be taken; "" where it was, or nobody knows yet."""
+        return self._one_more.error
 
     def forget(self) -> None:
         """No snapshot is wanted any more."""

@@ -32,6 +32,7 @@ from tokenring.engine.ask import (
     requested,
     running_groups,
     sound,
+    starting_again,
     state_of,
     write_whole,
 )
@@ -74,6 +75,7 @@ _FAULT = re.compile(
     r"(?:(?: raised)? on worker \d+(?: \([^\n]*?\))?(?: raised|:)|: table [^\n]*?:) (\w+)"
 )
 """In what an OperatorError says, the operator and the kind of error."""
+_WORKER = re.compile(r"worker \d+")  # whichever comes first to what fails on all
 _OF_THE_SYSTEM = {
     *[name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, OSError)],
     "OperationalError",  # so databases say it, whoever connects to them
@@ -101,7 +103,7 @@ def execute_with_recovery(
     deaths: deque[float] = deque()
     failed: _Failure | None = None
     given_up: set[str] = set()
-    with folder.locked():
+    with folder.locked(), starting_again():
         with in_one_line(folder.path):
             for left in (*folder.path.glob(f"{WANTED}*"), *folder.path.glob(f"{TOLD}*")):
                 left.unlink(missing_ok=True)
@@ -194,7 +196,7 @@ def _fault_in(said: str) -> tuple[str, ...]:
     """What is the same where the same row is at fault once more: whose code raised, and what kind of error. How far
     others had come then is told besides, and may be anything."""
     found = _FAULT.search(said)
-    return found.groups() if found else (said,)
+    return found.groups() if found else (_WORKER.sub("", said),)
 
 
 def _is_of_the_system(fault: tuple[str, ...]) -> bool:

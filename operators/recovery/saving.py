@@ -105,7 +105,7 @@ class Saving:
         unknown = [
             spec for spec in graph.operators if spec.relay is None and id(spec) not in accounted
         ]
-        if self.of_worker.program:
+        if self.of_worker.program or self.name:  # whoever installs says that nobody could feed it
             unknown = [spec for spec in unknown if spec.manual is None]
         self._require_exits(again)
         self._require_names()

@@ -45,6 +45,8 @@ class OneMore:
 
     def __init__(self, job: Path) -> None:
         self._wanted = Wanted(job)
+        self.error = ""
+        """Why the last one that was asked for could not be taken."""
         self._asked_ns = 0
         self._number = 0
 
@@ -56,6 +58,7 @@ class OneMore:
             self._wanted.forget()
             self._number = told["number"]
         elif not self._number and (told is not None or not self._asked_ns):
+            self.error = "" if told is None else told["error"]
             if monotonic_ns() >= self._asked_ns + _AGAIN_NS:
                 with suppress(OSError):  # the disk is full: none can be taken either, as the launcher says
                     self._wanted.forget()

@@ -166,20 +166,23 @@ def _mount_of(folder: Path) -> tuple[int, str]:
 
 def _require_new(target: Path, name: str, saving: Saving, known: str) -> None:
     """The job knows of no such results of a sink: UsageError where there are some, RecoveryError where it knows of
-    others."""
+    others, or a sink had some there, and the folder is gone."""
     was = saving.resumed
-    of_job = "" if was is None else f"snapshot {was.number} of {saving.folder.path}"
+    of_job = f"the job in {saving.folder.path}" if was is None else f"snapshot {was.number} of {saving.folder.path}"
     if was is not None and known in {*(was.finished_sinks or ()), *[sink["known"] for sink in was.sinks]}:
         raise RecoveryError(
             f"operator {name!r}: {of_job} has sink {known!r} with another commit=: bring that back, or choose another "
             f"folder, or table"
         )
-    if target.is_relative_to(outbox_of(saving.folder.path, known).parent):  # the job's own
+    if saving.folder.had_results_in(target):  # each snapshot would miss it
+        require_there(target, saving.folder.path)
+    job = saving.folder.path
+    if any([target.is_relative_to(own.parent) for own in (outbox_of(job, known), finished_of(job, known))]):
         require_new(target, name, "it is of a sink that was called so before: call this one otherwise, by name=")
-    elif was is None:
+    elif was is None and not saving.name:
         require_new(target, name)
     else:  # a run that goes on makes no results of earlier rows again: whoever removes them has lost them.
-        require_new(target, name, f"{of_job} knows of no results there, so leave them, and choose another folder")
+        require_new(target, name, f"{of_job} has no sink there now, so leave them, and choose another folder")
 
 
 def deliver(
@@ -243,7 +246,9 @@ def deliver_finished(
             f"there twice. Leave commit= out"
         )
     saving.finished[known] = _columns(stream.schema, target, known)
-    if not (of_job := finished_of(saving.folder.path, known)).is_dir():
+    of_job = finished_of(saving.folder.path, known)
+    is_anew = bool(saving.name) and saving.resumed is None  # the program may have died before its first snapshot
+    if is_anew or not of_job.is_dir():
         if saving.resumed is None or known not in (saving.resumed.finished_sinks or ()):
             _require_new(target, name, saving, known)
         elif target.is_relative_to(of_job):

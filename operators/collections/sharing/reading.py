@@ -6,6 +6,7 @@ import numpy as np
 
 from tokenring.engine import (
     Batch,
+    Kind,
     MultiplicityOverflowError,
     NegativeMultiplicityError,
     Schema,
@@ -95,7 +96,8 @@ def words_of(schema: Schema, keys: tuple[str, ...], key: Any) -> np.ndarray:
         raise SchemaError(f"the key is ({', '.join(keys)}), so {key!r} is none: give a value for each, in a tuple")
     kinds = Schema.of({name: str(schema.kind(name)) for name in keys})
     for kind, value in zip(kinds.kinds, values, strict=True):
-        if isinstance(value, bool) and kind.family != "bool":
+        is_beyond = kind.null_is_a_number and is_whole(value) and not _fits(int(value), kind)
+        if is_beyond or (isinstance(value, bool) and kind.family != "bool"):
             raise SchemaError(f"{key!r} is no key: {value} is no {kind}; give a value of that kind")
     try:
         batch = Batch(kinds, {name: [value] for name, value in zip(keys, values, strict=True)})
@@ -103,6 +105,11 @@ def words_of(schema: Schema, keys: tuple[str, ...], key: Any) -> np.ndarray:
         raise SchemaError(f"{key!r} is no key: {error}") from None
     entering = Entering("read", kinds)
     return entering.table_of(batch) if entering.has_all(batch) else np.empty((len(keys), 0), np.int64)
+
+
+def _fits(value: int, kind: Kind) -> bool:
+    bounds = np.iinfo(kind.dtype)
+    return bool(bounds.min <= value <= bounds.max)
 
 
 def latest_of(spine: Spine) -> int:

@@ -14,6 +14,7 @@ import orjson
 from llvmlite import binding
 
 from tokenring.shm.errors import KernelError
+from tokenring.shm.kernels.deferred_signals import ENDING_SIGNALS
 from tokenring.shm.kernels.entry import Entry
 from tokenring.shm.kernels.ingredients import ingredients, references
 from tokenring.shm.kernels.kernel import Kernel
@@ -176,7 +177,8 @@ def _live(
     """A process that compiles one part, from its beginning to its end."""
     status = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in ENDING_SIGNALS:  # of which who started it tells
+            signal.signal(number, signal.SIG_DFL)
         _compile(at, part, kernels, levels, work, lambda: os.write(tell, b"."))
         status = 0
     except BaseException as error:

@@ -16,10 +16,11 @@ import pytest
 from tests.copies import CopyBeside
 from tests.errors import raises
 from tests.imports import ROOT
+from tests.nexmark.helpers import tokenring
 from tokenring.__main__ import main
 from tokenring.engine import UsageError
-from tokenring.engine.ask.ask_hold import hold
-from tokenring.engine.ask.asker import ask
+from tokenring.engine.ask.ask_hold import Held, hold
+from tokenring.engine.ask.asker import Group, ask
 from tokenring.engine.ask.places import private_folder
 
 WATCHDOG_S = 60
@@ -167,11 +168,22 @@ def test_it_can_be_kept_for_a_while(moving: Moving) -> None:
         assert ended(process) == (0, "released\n", "")
 
 
+def test_a_while_has_a_unit(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = tokenring(capsys, "hold", 1, "--operator", "same", "--time", 7, "--for", "1")
+    assert outcome.status == 2 and "--for 1" in outcome.err and "'1h'" in outcome.err
+
+
 def test_a_group_that_ends_is_told(moving: Moving) -> None:
     with held(moving) as process:
         os.kill(moving.launcher, signal.SIGKILL)
         status, _, err = ended(process)
         assert (status, err) == (1, f"tokenring: error: the group of process {moving.launcher} has ended\n")
+
+
+def test_it_ends_with_the_workers_where_their_launcher_starts_others() -> None:
+    worker = subprocess.Popen(["true"])
+    worker.wait()
+    assert not Held(Group(os.getpid(), (worker.pid,), ""), "", (0,)).lasts
 
 
 def test_what_cannot_be_held_is_refused(moving: Moving) -> None:

@@ -27,6 +27,7 @@ import tokenring as tr
 from tests.copies import WATCHDOG_S
 from tests.errors import raises
 from tokenring import Recovery, RecoveryError, UsageError
+from tokenring.engine.ask import group_of
 from tokenring.operators.recovery import JobFolder, Wanted, keeping
 from tokenring.operators.recovery import folder as job_folder
 from tokenring.operators.recovery.installing import INSTALLED
@@ -283,12 +284,30 @@ def test_the_same_error_of_other_rows_that_a_program_feeds_is_tried_again(tmp_pa
     assert failed.read_text() == "xxx"
 
 
+def follow_each_other(folder: Path, launch: Callable[..., Any]) -> None:
+    """Groups of a launcher that are made up."""
+    keeping.execute_with_recovery(launch, Mock(), lambda worker: None, Recovery(folder), 1)
+
+
+def test_what_fails_on_another_worker_is_the_same_fault(tmp_path: Path) -> None:
+    launch = Mock(side_effect=[tr.OperatorError(f"worker {worker}: ValueError: no") for worker in range(9)])
+    with raises(tr.OperatorError, "worker 1"):
+        follow_each_other(tmp_path / "job", launch)
+
+
+def test_who_asks_between_two_groups_is_told_that_another_one_starts(tmp_path: Path) -> None:
+    with raises(UsageError, f"process {os.getpid()}", "starting again", "try again"):
+        follow_each_other(tmp_path / "job", lambda *_, **more: group_of(os.getpid()))
+    with raises(UsageError, "runs no group"):
+        group_of(os.getpid())
+
+
 def test_no_worker_that_has_ended_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run ends while a snapshot is asked for; those who answered were kept from ending until it was given up."""
     ended = subprocess.Popen(["true"])
     ended.wait()
     processes = [os.getpid(), ended.pid]
-    group = SimpleNamespace(launcher=os.getpid(), workers=processes, folder=tmp_path / "private")
+    group = SimpleNamespace(launcher=os.getpid(), workers=processes, folder=tmp_path / "private", lasts=True)
     group.folder.mkdir(mode=0o700)
     monkeypatch.setattr(keeping, "running_groups", lambda _: [group])
     monkeypatch.setattr(import_module("tokenring.engine.ask.requested"), "call_workers", lambda *_: None)

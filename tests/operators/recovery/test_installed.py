@@ -12,12 +12,12 @@ from unittest.mock import patch
 import pytest
 
 from tests.errors import raises
-from tests.operators.recovery.test_instants import Row, rows_of, source
+from tests.operators.recovery.test_instants import ROW, Row, rows_of, source
 from tests.operators.recovery.worlds import Job, Rows, World
 from tokenring.engine import GraphError, RecoveryError, UsageError
 from tokenring.engine.install import Installed, code_of
 from tokenring.engine.install.installing import drop, install_here
-from tokenring.operators import Count, Max, Sum, Tumbling, aggregate, collection, select, to_arrow_files
+from tokenring.operators import Count, Max, Sum, Tumbling, aggregate, collection, select, to_arrow_files, to_database
 from tokenring.operators.collections import import_arrangement
 from tokenring.operators.collections.sharing import Views
 
@@ -61,9 +61,21 @@ def windows(scope: Any) -> None:
     to_arrow_files(select(found, "k", "window_end", "n", "total"), RESULTS[0] / "windows")
 
 
+def finished(scope: Any) -> None:
+    to_arrow_files(source(scope, "own"), RESULTS[0] / "finished", commit="finished")
+
+
+def stored(scope: Any) -> None:
+    to_database(source(scope, "own"), RESULTS[0] / "it.db", "finished", commit="finished")
+
+
 def behind_another(scope: Any) -> Any:
     """What another installed dataflow exports."""
     return import_arrangement(scope, "greatest").aggregate(most=Max("most"))
+
+
+def fed(scope: Any) -> None:
+    scope.new_collection(ROW, "by hand")
 
 
 def raises_when_called(scope: Any) -> None:
@@ -261,6 +273,25 @@ def test_updates_that_come_again_are_not_handed_out_as_they_are(job: Job) -> Non
         install(world, raw)
 
 
+@pytest.mark.parametrize(("function", "cure"), [(finished, "choose another folder"), (stored, "name=")])
+def test_results_of_finished_times_do_not_begin_anew(job: Job, function: Any, cure: str) -> None:
+    """What is earlier than they are would be missing, and changes would tell once more all that is there."""
+    RESULTS[0].mkdir()
+    with job.world(1, Random(1)) as world:
+        install(world, function)
+        world.step(60)
+        (worker,) = world.group.workers
+        with world.group.building(worker):
+            drop(worker, function.__name__)
+        with raises(UsageError, "exists already", cure):
+            install(world, function)
+
+
+def test_inputs_that_nobody_could_feed_are_refused_as_without_recovery(job: Job) -> None:
+    with job.world(1, Random(1)) as world, raises(UsageError, f"{__name__}:fed", "nobody could feed", "'by hand'"):
+        install(world, fed)
+
+
 def test_what_is_installed_before_the_program_declares_anything_waits_for_that(job: Job) -> None:
     with job.world(1, Random(1)) as world:
         (worker,) = world.group.workers
@@ -280,3 +311,24 @@ def test_two_sinks_have_no_folder_in_common(job: Job) -> None:
         with world.group.building(worker):
             drop(worker, "windows")
             install_here(worker, "again", code_of(f"{__name__}:windows"))
+
+
+def test_a_sink_in_the_folder_of_one_that_is_gone_is_refused(job: Job) -> None:
+    """Also where that is gone: each snapshot would miss it."""
+    cut_with(job, windows)
+    with job.world(1, Random(1), keep=9) as world:
+        (worker,) = world.group.workers
+        world.take(copied=True)
+        with world.group.building(worker):
+            drop(worker, "windows")
+        world.take(copied=True)
+        with raises(UsageError, "'to_arrow_files'", str(job.folder.path), "no sink there now", "leave them"):
+            install(world, windows)
+        (RESULTS[0] / "windows").rename(RESULTS[0] / "moved")
+        with raises(RecoveryError, str(RESULTS[0] / "windows"), "is gone", "empty folder"):
+            install(world, windows)
+        (RESULTS[0] / "windows").mkdir()
+        install(world, windows)
+        world.step(40)
+        world.take(copied=True)
+    assert job.rows("windows")

@@ -355,6 +355,18 @@ def test_rows_of_times_to_come_that_cannot_be_saved_are_told_of(tmp_path: Path) 
     assert job.folder.newest() is None
 
 
+def test_a_hold_is_no_state(tmp_path: Path) -> None:
+    job = Job(tmp_path, windows)
+    with job.world(1, Random(1)) as world:
+        (worker,) = world.group.workers
+        with worker.inspection.hold(("aggregate", "input", 0), 9):
+            world.step(60)
+            world.take(checked=True)
+    with job.world(1, Random(1)) as world:
+        world.finish()
+    assert job.rows("windows") == expected_windows(1)
+
+
 def test_a_generator_that_says_where_it_is_goes_on_from_there(tmp_path: Path) -> None:
     """And reads nothing twice but what came after the snapshot."""
     asked: list[tuple[int, Any]] = []

@@ -437,6 +437,20 @@ def test_a_folder_of_other_things_is_no_job_s(tmp_path: Path) -> None:
             (tmp_path / "results").mkdir(exist_ok=True)
 
 
+@pytest.mark.parametrize("left", ["", "there already", "finished"])
+def test_a_folder_that_a_refused_run_has_made_goes_again(tmp_path: Path, left: str) -> None:
+    """Another number of workers may come next, who decide in how many shares sources are read."""
+    job = JobFolder(tmp_path / "job")
+    if left == "there already":
+        job.path.mkdir()
+    with raises(RecoveryError, "refused"), job.locked():
+        job.begun(2)
+        if left == "finished":
+            (job.path / left).mkdir()
+        raise RecoveryError("refused")
+    assert job.path.exists() == bool(left)
+
+
 def test_names_of_results_are_in_their_order() -> None:
     names = [part_name(7, 1, which, ".parquet") for which in range(12)]
     assert names == sorted({*names}) and names[0] == "part-000007-00001.parquet"

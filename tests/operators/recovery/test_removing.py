@@ -12,11 +12,12 @@ import pytest
 from tests.operators.recovery import test_installed as installed
 from tests.operators.recovery.test_databases import MODULE, in_database, of_sqlite, quick  # noqa: F401 - a fixture
 from tests.operators.recovery.worlds import Job, World
+from tokenring.engine.ask import write_whole
 from tokenring.engine.install import Installed
 from tokenring.engine.running import Failure
 from tokenring.operators import Count, Sum, Tumbling, aggregate, select, to_arrow_files, to_database
 from tokenring.operators.recovery import RemovingSaved, outbox_of
-from tokenring.operators.recovery.wanted import WANTED
+from tokenring.operators.recovery.wanted import WANTED, answer_to
 
 _MOST_STEPS = 5_000
 
@@ -148,3 +149,15 @@ def test_what_has_failed_meanwhile_goes_at_once(job: Job, tmp_path: Path) -> Non
         assert removing[0].is_ready()
         assert begun(world, tmp_path / "asked-again")[0].is_ready()
         removing[0].leave()
+
+
+def test_who_asks_is_told_that_no_snapshot_could_be_taken(job: Job, tmp_path: Path) -> None:
+    with job.world(2, Random(1)) as world:
+        installed.install(world, stored)
+        removing = begun(world, tmp_path / "asked-to-remove")
+        assert not removing[0].is_ready()
+        (wanted,) = job.folder.path.glob(f"{WANTED}*")
+        write_whole(answer_to(wanted), {"error": "the disk is full"})
+        assert not removing[0].is_ready() and removing[0].look() == 0
+        (answer,) = (tmp_path / "asked-to-remove").iterdir()
+        assert "'stored' is not removed" in answer.read_text() and "the disk is full" in answer.read_text()

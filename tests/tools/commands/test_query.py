@@ -112,6 +112,8 @@ def test_the_list_says_times_that_can_be_read_whenever_workers_looked(
         (("row",), "did you mean 'rows'"),
         (("rows", "--key", "one"), "'one' is no int64"),
         (("rows", "--key", "1_0"), "'1_0' is no int64"),
+        (("rows", "--key", "9" * 23), f"{'9' * 23} is no int64"),
+        (("rows", "--key", str(2**63)), f"{2**63} is no int64"),
         (("rows", "--key", "1,2"), "the key of 'rows' is (key)"),
         (("rows", "--time", "-7"), "an integer, 0 or more, not -7"),
         (("rows", "--time", "9" * 20), "times are finished up to"),

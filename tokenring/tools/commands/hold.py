@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import time
 
@@ -13,7 +12,6 @@ from tokenring.tools.errors import CommandError, OptionError
 from tokenring.tools.system import Ended, Number, ending_signals_raise
 
 _PAUSE_S = 0.1
-_UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 @click.command()
@@ -30,17 +28,19 @@ def hold(process: int, operator: str, port: str | None, at: str, duration: str |
 
     PROCESS is the number of the process that launched the group, or of one of its workers: `tokenring why` lists them.
     The run goes on meanwhile, up to that time at that place; `tokenring why PROCESS` shows the hold and what waits.
+    Under recovery snapshots are taken meanwhile, and a start after a death is not held.
 
     If this command is killed, the workers notice and let go. The exit status is 0 once the hold was released, 1 if the
-    group ended before.
+    group ended before, or died.
     """
     from tokenring.engine import UsageError, WorkerError
     from tokenring.engine.ask import hold as held_in
+    from tokenring.operators.durations import nanoseconds_of
 
-    seconds = _seconds(duration)
     place = port_of(port, operator)
     number = None
     try:
+        seconds = None if duration is None else nanoseconds_of(duration, f"--for {duration}") / 1e9
         with ending_signals_raise(), held_in(process, operator, place, time_of(at), timeout) as held:
             who = ", ".join(map(str, held.workers))
             click.echo(f"holding {held.place} at {at}, on worker(s) {who}; Ctrl-C releases it")
@@ -60,12 +60,3 @@ def hold(process: int, operator: str, port: str | None, at: str, duration: str |
         raise CommandError(f"the group of process {process} has ended")
     click.echo("released" if number is None else "\nreleased")
     return 0
-
-
-def _seconds(text: str | None) -> float | None:
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(ms|s|min|h|)", text)
-    if match is None:
-        raise OptionError(f"--for {text!r} is no duration; give one such as 10s, 500ms or 2min")
-    return float(match[1]) * _UNITS[match[2]]

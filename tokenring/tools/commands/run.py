@@ -77,6 +77,8 @@ def run_program(
     results appear with snapshots, exactly once. `tokenring snapshots DIR` says what is kept. The program may have
     changed: what it still has goes on, what is new begins empty, and what would be lost is refused without --drop.
 
+    Where the run fails, --json writes nothing: stderr says why, and the status that it did.
+
     A file is imported as if it were run, save that it is not called __main__.
     """
     from tokenring.tools.programs import load, print_returned, run
