@@ -110,6 +110,21 @@ PROGRAMS: dict[str, tuple[Callable[[Collection], Collection], Callable[[Rows], R
             ]
         ),
     ),
+    "key of expressions": (
+        lambda rows: rows.aggregate(["k", (tr.col("v") // 2).alias("half")], n=tr.Count(), m=tr.Mean("v")),
+        lambda rows: Counter(
+            [
+                (k, half, len(of), np.mean(of))
+                for k, values in by_key(rows).items()
+                for half in {v // 2 for v in values}
+                for of in [[v for v in values if v // 2 == half]]
+            ]
+        ),
+    ),
+    "count by an expression": (
+        lambda rows: rows.count((tr.col("v") % 2).alias("odd")),
+        lambda rows: Counter([*Counter([v % 2 for _, v in rows.elements()]).items()]),
+    ),
     "all": (
         lambda rows: rows.aggregate(n=tr.Count(), m=tr.Mean("v")),
         lambda rows: Counter([(rows.total(), np.mean([v for _, v in rows.elements()]))]) if rows else Counter(),
@@ -264,7 +279,9 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: in_loop(rows, -1), ("operator 'enter'", "at_round", "0 or more", "-1")),
         (lambda rows: rows.top("k", ""), ("operator 'top'", "0 columns of order", "name one column")),
         (lambda rows: rows.arrange(None), ("operator 'arrange'", "columns are named", "not by None")),
-        (lambda rows: rows.aggregate(tr.col("k")), ("operator 'aggregate'", "columns of collections are named")),
+        (lambda rows: rows.count(tr.col("k") % 2), ("operator 'count'", "(k % 2)", ".alias('name')")),
+        (lambda rows: rows.top((tr.col("k") % 2).alias("a"), "v"), ("operator 'top'", "(k % 2)", "with_columns")),
+        (lambda rows: rows.top(["k", tr.col("v")], "v"), ("operator 'top'", "v: compute it before, by with_columns")),
         (lambda rows: rows.aggregate("k", n=tr.Sum("w")), ("operator 'aggregate', n", "column 'w'", "are k, v")),
         (lambda rows: rows.aggregate("k", n=tr.ArgMax("v", "w")), ("operator 'aggregate', n", "column 'w'")),
         (lambda rows: rows.enter(5), ("operator 'enter'", "5 is no loop", "scope.loop()")),
