@@ -266,8 +266,9 @@ class Collection(Rows):
         largest: bool | Sequence[bool] = True, name: str = "top",
     ) -> Collection:  # fmt: skip
         """The k rows of each key with the largest values in the columns of `order`, the first one first; with the
-        smallest, or as `largest` says of each. Among equals, those go first whose other columns are so. With "" for a
-        key, of all rows. NaN, and behind it null, come last."""
+        smallest, or as `largest` says of each, but of texts alike. Among equals, those go first whose other columns are
+        so: as `largest` says of a text of `order`, or else of its first column. With "" for a key, of all rows. NaN,
+        and behind it null, come last."""
         k = whole_number(f"operator {name!r}", "k", k, 1)
         columns, downwards = in_order(name, self.schema, names_of(order, name), largest)
         rows = self._of_one_key() if not names_of(key, name) else self

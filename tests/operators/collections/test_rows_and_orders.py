@@ -194,6 +194,23 @@ def test_ways_of_order_at_the_ends_of_kinds(kind: str, largest: bool) -> None:
         assert sorted(found, key=str) == sorted(wanted[:k], key=str)
 
 
+@pytest.mark.parametrize("largest", [True, False])
+def test_a_text_goes_another_way_than_the_column_before_it(largest: bool) -> None:
+    there = [(1, "a"), (1, "b"), (2, "a"), (2, "c"), (None, "b"), (1, None)]
+    rows = tr.Batch(tr.Schema(n="int64?", t="string?"), dict(zip("nt", zip(*there, strict=True), strict=True)))
+
+    def flow(scope: tr.Scope, k: int) -> Any:
+        collection = scope.read_arrow(rows.to_arrow()).collection()
+        return collection.top("", "n t", k, largest=[largest, not largest]).select("n", "t").changes().collect()
+
+    wanted = [(2, "a"), (2, "c"), (1, "a"), (1, "b"), (1, None), (None, "b")]
+    if not largest:
+        wanted = [(1, "b"), (1, "a"), (1, None), (2, "c"), (2, "a"), (None, "b")]
+    for k in range(1, len(wanted) + 1):
+        found = tr.run(lambda scope, k=k: flow(scope, k), workers=1).select(["n", "t"]).to_pylist()
+        assert sorted([(row["n"], row["t"]) for row in found], key=str) == sorted(wanted[:k], key=str)
+
+
 @pytest.mark.parametrize("by", ["two", "each its own", "until"])
 def test_rows_are_there_later(by: str) -> None:
     updates = made_up(5, 50, 4, 5)
@@ -302,8 +319,8 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: rows.top("k", "w"), ("operator 'top'", "column 'w'", "columns are k, v")),
         (lambda rows: rows.top("k", "v", largest=[True, False]), ("operator 'top'", "1 columns", "2 ways")),
         (
-            lambda rows: rows.select("k", t=tr.lit("a")).top("", "k t", largest=[True, False]),
-            ("operator 'top'", "'t' is string"),
+            lambda rows: rows.select(s=tr.lit("b"), t=tr.lit("a")).top("", "s t", largest=[True, False]),
+            ("operator 'top'", "'t' is string", "the same for all texts"),
         ),
         (
             lambda rows: rows.as_schema(tr.Schema("v", k="float64")),
