@@ -297,7 +297,7 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: rows.top("k", ""), ("operator 'top'", "0 columns of order", "name one column")),
         (lambda rows: rows.arrange(None), ("operator 'arrange'", "columns are named", "not by None")),
         (lambda rows: rows.count(tr.col("k") % 2), ("operator 'count'", "(k % 2)", ".alias('name')")),
-        (lambda rows: rows.top((tr.col("k") % 2).alias("a"), "v"), ("operator 'top'", "(k % 2)", "with_columns")),
+        (lambda rows: rows.top((tr.col("k") % 2).alias("a"), "v"), ("'top'", "not (k % 2).alias('a')", "with_columns")),
         (lambda rows: rows.top(["k", tr.col("v")], "v"), ("operator 'top'", "v: compute it before, by with_columns")),
         (lambda rows: rows.aggregate("k", n=tr.Sum("w")), ("operator 'aggregate', n", "column 'w'", "are k, v")),
         (lambda rows: rows.aggregate("k", n=tr.ArgMax("v", "w")), ("operator 'aggregate', n", "column 'w'")),
