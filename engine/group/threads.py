@@ -5,6 +5,7 @@ waits for them for ever, within a call that nothing can end. So there its frames
 hand over their rows.
 """
 
+import ctypes
 import os
 import sys
 import threading
@@ -18,6 +19,8 @@ from tokenring.engine.errors import UsageError
 
 _NEEDED, _PAUSE_S = ("pyarrow", "tokenring"), 0.001
 _ALLOWED = 1  # faulthandler's, which waits for a time-out
+_ARROW_POOLS = ("_ZN5arrow8internal16GetCpuThreadPoolEv", "_ZN5arrow2io8internal15GetIOThreadPoolEv")
+_ARROW_COUNT = "_ZN5arrow8internal10ThreadPool17GetActualCapacityEv"
 _POLARS, _INSIDE = "polars", "polars."
 _POLARS_POOL = ("polars-", "async-executor", "tokio-rt-worker")
 _POLARS_IDLE = "polars-ooc"  # there from the import on; nobody waits for it
@@ -126,11 +129,10 @@ def warn_of_threads() -> None:
     with open("/proc/self/comm", encoding="utf-8", errors="replace") as file:
         own = file.read().strip()
     pythons = threading.active_count() - 1
-    unnamed = max(0, others.count(own) - pythons - _ALLOWED)
-    if "pyarrow" in sys.modules:
-        import pyarrow as pa  # which waits for a thread that does so just now
-
-        unnamed = max(0, unnamed - pa.cpu_count() - pa.io_thread_count())
+    unnamed = others.count(own) - pythons - _ALLOWED
+    if unnamed > 0:
+        unnamed -= _threads_of_arrow()
+    unnamed = max(0, unnamed)
     named = sorted({name for name in others if name != own and not name.startswith(_known_names())})
     pythons -= sum(map(_is_known, threading.enumerate()))
     count = pythons + unnamed + sum([name in named for name in others])
@@ -143,6 +145,22 @@ def warn_of_threads() -> None:
             RuntimeWarning,
             stacklevel=6,  # who called execute
         )
+
+
+def _threads_of_arrow() -> int:
+    """How many threads Arrow has started, which go by no name; at most how many, if its library hides the count."""
+    if "pyarrow" not in sys.modules:
+        return 0
+    import pyarrow as pa  # which waits for a thread that does so just now
+
+    try:
+        library = ctypes.CDLL(pa.lib.__file__)
+        count, *pools = [library[name] for name in (_ARROW_COUNT, *_ARROW_POOLS)]
+    except AttributeError:
+        return int(pa.cpu_count() + pa.io_thread_count())
+    for pool in pools:
+        pool.restype = ctypes.c_void_p
+    return sum([count(ctypes.c_void_p(pool())) for pool in pools])
 
 
 def _known_names() -> tuple[str, ...]:

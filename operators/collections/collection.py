@@ -45,7 +45,8 @@ from tokenring.operators.collections.words import OF_ALL, TIMES, TIMES_ADDED, En
 from tokenring.operators.expressions import Expression, col, lit
 from tokenring.operators.folds import Count, CountDistinct, require_other_names
 from tokenring.operators.migrate import made_again
-from tokenring.operators.rows import computed, require_whole, select
+from tokenring.operators.rows import Columns as KeyColumns
+from tokenring.operators.rows import all_columns, computed, key_columns, require_whole, select
 from tokenring.operators.state import updates_by
 from tokenring.operators.time import require_integer_times
 
@@ -182,26 +183,31 @@ class Collection(Rows):
         """
         return self.concat(Meeting(name, self, other, on, left_on, right_on).met().negate())
 
-    def aggregate(self, /, key: str | Sequence[str] = "", name: str = "aggregate", **folds: Any) -> Collection:
+    def aggregate(self, /, key: KeyColumns = "", name: str = "aggregate", **folds: Any) -> Collection:
         """For each key that is there, one row of it and of totals: Count(), CountDistinct, Sum, Mean, Min, Max,
         Variance, StdDev, ArgMax, ArgMin, ApproxQuantile and those of an OwnAggregate, of columns or expressions, of all
-        rows or of some (where=). Without a key, of all rows, if there are any."""
+        rows or of some (where=). An expression in the key has a name, by `.alias`. Without a key, of all rows, if there
+        are any."""
         if not isinstance(name, str):
             raise SchemaError(
                 "operator 'aggregate': name= is the operator's, as text; call a total otherwise, and then so, by "
                 '.rename(other="name")'
             )
-        if not names_of(key, name):
+        named, expressions = key_columns(self.schema, name, key, shown=True)
+        if expressions:
+            rows = self._computed(f"{name}.key", all_columns(self.schema) | expressions)
+            return rows.aggregate(named, name, **folds)
+        if not named:
             of_all = self._of_one_key().aggregate(OF_ALL, name, **folds)
             return of_all.drop_columns(OF_ALL)
-        keys = self._keys(key, name)
+        keys = self._keys(named, name)
         require_other_names(name, keys, folds)
         require_columns(name, folds)
         if any(isinstance(fold, CountDistinct) for fold in folds.values()):
             return self._with_distinct(keys, name, folds)
         parted = without_means(folds)
         if len(parted) != len(folds):
-            return self.aggregate(key, name, **parted).select(**means_of(keys, folds))
+            return self.aggregate(keys, name, **parted).select(**means_of(keys, folds))
         columns, folds = columns_folded(name, self.schema, keys, folds)
         rows = self._computed(name, columns)
         totals = totals_of(name, rows.schema, folds)
@@ -233,7 +239,7 @@ class Collection(Rows):
         whole = reduce(lambda one, other: one.join(other, keys, f"{name}.joined"), parts)
         return whole.select(*keys, *folds)
 
-    def count(self, key: str | Sequence[str], name: str = "count") -> Collection:
+    def count(self, key: KeyColumns, name: str = "count") -> Collection:
         """How many rows there are of each key that is there, in the column `count`."""
         return self.aggregate(key, name, count=Count())
 
@@ -261,8 +267,9 @@ class Collection(Rows):
         largest: bool | Sequence[bool] = True, name: str = "top",
     ) -> Collection:  # fmt: skip
         """The k rows of each key with the largest values in the columns of `order`, the first one first; with the
-        smallest, or as `largest` says of each. Among equals, those go first whose other columns are so. With "" for a
-        key, of all rows. NaN, and behind it null, come last."""
+        smallest, or as `largest` says of each, but of texts alike. Among equals, those go first whose other columns are
+        so: as `largest` says of a text of `order`, or else of its first column. With "" for a key, of all rows. NaN,
+        and behind it null, come last."""
         k = whole_number(f"operator {name!r}", "k", k, 1)
         columns, downwards = in_order(name, self.schema, names_of(order, name), largest)
         rows = self._of_one_key() if not names_of(key, name) else self

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tokenring.engine import Schema, SchemaError
 from tokenring.engine.arguments import is_text
-from tokenring.engine.columns import names_of as columns_named
 from tokenring.operators.collections.refused import require_one_kind
-from tokenring.operators.expressions import Expression, col
+from tokenring.operators.expressions import Alias, Expression, col
+from tokenring.operators.rows import columns_of
 
 if TYPE_CHECKING:
     from tokenring.operators.collections.arranged import Arranged
@@ -21,11 +21,15 @@ On = Columns | Mapping[str, str]
 
 def names_of(columns: Columns, name: str) -> tuple[str, ...]:
     """The names that words of a text, or a sequence, are. SchemaError, of operator `name`, for what is neither."""
-    if isinstance(columns, Expression):
-        raise SchemaError(
-            f"operator {name!r}: columns of collections are named, not {columns!r}: compute it before, by with_columns"
-        )
-    return columns_named(columns, f"operator {name!r}")
+    names = []
+    for each in columns_of(columns, f"operator {name!r}"):
+        if isinstance(each, Expression | Alias):
+            raise SchemaError(
+                f"operator {name!r}: columns of collections are named here, not {each!r}: compute it before, by "
+                f"with_columns"
+            )
+        names.append(each)
+    return tuple(names)
 
 
 class Meeting:

@@ -154,7 +154,7 @@ def fault_of(compiled: Compiled, line: int, row: int) -> UsageError:
     elif operation >= REAL_TO_INT:
         why = "a value that does not fit the kind; say when(…).then(…) around the cast"
     else:
-        why = "the result does not fit 64 bits; cast numbers to float64 first, leave such times out"
+        why = "the result does not fit 64 bits; cast numbers to float64 first, or leave such rows out"
     return UsageError(f"{text}{_AT_ROW.format(row)}: {why}")
 
 

@@ -60,7 +60,7 @@ def constant(value: Any, beside: str | None) -> tuple[str, Any]:
         value = value.item()
     if value is None:
         if beside is None:
-            raise SchemaError("a null beside nothing that has a kind")
+            raise SchemaError("a null beside nothing that has a kind; say when(False).then(0) for an int64?, and so on")
         return beside, null_word(beside) if beside not in ("string", "bytes") else None
     if isinstance(value, bool):
         return "bool", int(value)

@@ -46,6 +46,9 @@ class Alias:
         if not isinstance(self.name, str):
             raise SchemaError(f"a column is called by a text, such as .alias('price'), not {self.name!r}")
 
+    def __repr__(self) -> str:
+        return f"{self.value!r}.alias({self.name!r})"
+
 
 def with_aliased(operator: str, aliased: tuple[Any, ...], columns: dict[str, Any]) -> dict[str, Any]:
     """The columns by name, those that were given with an alias first. SchemaError for what has no name, and for two of

@@ -292,7 +292,8 @@ class _Typing:
             raise self._refuse(f"{first.text} is {first.kind} and {second.text} is {second.kind}{_cure(first, second)}")
         if kind in TEXTS or kind == "bool":
             if operation not in ("==", "!="):
-                raise self._refuse(f"{kind} has no order here; compare it with == or !=")
+                cure = ", or say .matches('^[a-m]'), or order rows by it in a collection" if kind == "string" else ""
+                raise self._refuse(f"{kind} has no order here; compare it with == or !={cure}")
             if kind in TEXTS:
                 same = self._make(tree, "text==", "bool", (first, second))
                 return same if operation == "==" else self._make(tree, "not", "bool", (same,))

@@ -33,7 +33,7 @@ def with_conditions(
                 is_condition = field == "where"
                 column = None if is_condition else column_named_by(value)
                 if column is None:
-                    column = free_name(f"#{value!r}", stream.schema.positions)
+                    column = free_name(repr(value), stream.schema.positions)
                     made[column] = value
                 if is_condition:
                     conditions.append((column, value))

@@ -31,7 +31,8 @@ def refuse_once(plan: JoinedColumns, how: str, unique: str | None) -> None:
     """SchemaError where a side is said to be unique of which one row a key is looked at anyway."""
     if unique is not None and plan.how.once:
         raise SchemaError(
-            f"operator {plan.operator!r}: how={how!r} keeps one row a key of the right side anyway; leave unique= out"
+            f"operator {plan.operator!r}: how={how!r} sends each row of the left side once at most, and keeps one row "
+            f"a key of the right; leave unique= out"
         )
 
 

@@ -37,7 +37,17 @@ def said_of_aliases(*columns: Columns) -> list[str]:
 def with_key(
     stream: AnyStream, operator: str, by: Columns, shown: bool = False
 ) -> tuple[AnyStream, tuple[str, ...]]:
-    """The rows with a column for each expression among `by`, and the names of all columns of `by`. An expression
+    """The rows with a column for each expression among `by`, and the names of all columns of `by`, as `key_columns`."""
+    names, made = key_columns(stream.schema, operator, by, shown)
+    if made:
+        stream = computed(stream, operator, {**all_columns(stream.schema), **made}, step="key")
+    return stream, names
+
+
+def key_columns(
+    schema: Schema, operator: str, by: Columns, shown: bool = False
+) -> tuple[tuple[str, ...], dict[str, Expression]]:
+    """(The names of all columns of `by`; those of its expressions, and what they are computed of). An expression
     without a name has one that `without_unnamed` takes away again; it is a SchemaError where the key is `shown`, in a
     result of keys."""
     names: list[str] = []
@@ -51,7 +61,7 @@ def with_key(
             raise SchemaError(f"operator {operator!r}: a column is a name or an expression, not {value!r}")
         if isinstance(each, Alias):
             name = each.name
-            if name in stream.schema.positions or name in made:
+            if name in schema.positions or name in made:
                 raise SchemaError(f"operator {operator!r}: there is a column {name!r} already; give another alias")
         elif (column := column_named_by(value)) is not None:
             names.append(column)
@@ -65,9 +75,7 @@ def with_key(
             name = unnamed(repr(value))
         made[name] = value
         names.append(name)
-    if made:
-        stream = computed(stream, operator, {**all_columns(stream.schema), **made}, step="key")
-    return stream, tuple(names)
+    return tuple(names), made
 
 
 def unnamed(what: str) -> str:

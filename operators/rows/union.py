@@ -1,8 +1,9 @@
 """union: several streams of one schema as one."""
 
 
-from tokenring.engine import AnyStream, Notify, SchemaError, Stream
+from tokenring.engine import AnyStream, Notify, Schema, SchemaError, Stream
 from tokenring.engine.declare import require_streams
+from tokenring.operators.expressions import cure_of_keys
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.rows.passed_on import passing_on
 
@@ -14,9 +15,7 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
     require_streams(f"operator {name!r}", *others)
     for stream in others:
         if stream.schema != first.schema:
-            cure = "select and rename what fits"
-            if first.schema.names == stream.schema.names:
-                cure += "; where a column may be null in one only, fill_null there, or say schema= where it is read"
+            cure = _cure(first.schema, stream.schema)
             raise SchemaError(f"operator {name!r}: {first.schema!r} and {stream.schema!r} are not one; {cure}")
     builder = first.operator(name, Notify.NEVER)
     everything: tuple[Stream, ...] = (first, *others)
@@ -30,3 +29,13 @@ def union(first: AnyStream, *others: Stream, name: str = "union") -> AnyStream:
 
     builder.build_compiled(lambda context: passing_on(len(everything)), texts=True, loops=True)
     return output
+
+
+def _cure(one: Schema, other: Schema) -> str:
+    """What to do about two schemas that are not one."""
+    if one.names != other.names:
+        return "select and rename what fits"
+    for name, mine, theirs in zip(one.names, one.kinds, other.kinds, strict=True):
+        if mine.name != theirs.name:
+            return f"{name!r} is {mine} and {theirs}: {cure_of_keys(mine, theirs)}"
+    return "where a column may be null in one only, fill_null there, or say schema= where it is read"

@@ -289,11 +289,19 @@ def latest(stream: Stream, key: str, name: str = "latest") -> Latest:
     a running count, one that comes later may have an earlier time: it is the last to arrive of them; by bins, which
     have that come from several workers, GraphError.
 
+    key: one column. Results by several come once each by emit="final" where they are made.
+
     Under recovery it has each key's row of all rows that were ever read, whatever dies, once the run has ended.
     """
     require_total_order(name, stream.scope)
     given: Any = key
     column: Any = tuple(given) if isinstance(given, list) else given
+    names = given.split() if isinstance(given, str) else column
+    if isinstance(names, list | tuple) and len(names) > 1 and column not in stream.schema.names:
+        raise SchemaError(
+            f"operator {name!r}: {stream.schema.missing(column)}; results by several come once, by emit='final' where "
+            f"they are made; of rows, last_by(..., order=) takes several"
+        )
     position = stream.schema.position(column, f"operator {name!r}")
     require_newest(name, stream, (key,), by_time=has_bins(stream.scope))
     stream.scope.kept(RowsKept).append(repr(name))

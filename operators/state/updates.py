@@ -81,7 +81,8 @@ def require_newest(operator: str, stream: Stream, by: Collection[str], by_time: 
     if updates.by is None or set(updates.by) != set(by):
         raise GraphError(
             f"operator {operator!r} keeps the newest row by {', '.join(by)}, but {found}. What is replaced would stay "
-            f"in the answer. Keep the newest by that key, with all its columns and before rows are left out; or say "
+            f"in the answer. Keep the newest by that key, with all its columns and before rows are left out "
+            f"(last_by and to_database take several, latest one); or say "
             f"as_rows(stream), if every change is to be a row"
         )
     if updates.reordered_by is None and (updates.of_collection or not by_time):

@@ -214,7 +214,7 @@ def test_who_keeps_the_newest(name: str) -> None:
     declare = KEEPS_THE_NEWEST[name]
     declare(updates(), "key")
     declare(rows(), "other")
-    with raises(GraphError, "newest row by other", "'last_by'", "same key", "as_rows(stream)"):
+    with raises(GraphError, "newest row by other", "'last_by'", "same key", "take several", "as_rows(stream)"):
         declare(updates(), "other")
     with raises(GraphError, "newest row by key", "'last_by'", "through 'filter'", "as_rows(stream)"):
         declare(filter(updates(), "value", ">", 3), "key")

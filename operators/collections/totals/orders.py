@@ -13,7 +13,8 @@ def in_order(
     name: str, schema: Schema, order: Sequence[str], largest: bool | Sequence[bool]
 ) -> tuple[dict[str, Expression], bool]:
     """(Columns by which rows are to be in order, the first one first; whether the largest come first): columns that go
-    the other way than the first one are turned round."""
+    the other way than the first text, or where there is none than the first column, are turned round. SchemaError for
+    texts that go both ways."""
     ways: list[bool] = list(largest) if isinstance(largest, list | tuple) else [largest] * len(order)  # type: ignore[list-item]
     for way in ways:
         require_flags(f"operator {name!r}", largest=way)
@@ -22,14 +23,17 @@ def in_order(
             f"operator {name!r}: {len(order)} columns of order, {len(ways)} ways in which they go; name one column at "
             f"least, and say largest= once, or for each"
         )
+    for column in order:
+        schema.position(column, f"operator {name!r}", "to order by")
+    of_texts = [way for column, way in zip(order, ways, strict=True) if schema.kind(column).family == "string"]
+    downwards = (of_texts or ways)[0]
     columns: dict[str, Expression] = {}
     for column, way in zip(order, ways, strict=True):
-        schema.position(column, f"operator {name!r}", "to order by")
-        if way == ways[0]:
+        if way == downwards:
             columns[column] = col(column)
         else:
             columns[f"@turned {column}"] = _turned(name, column, schema.kind(column))
-    return columns, ways[0]
+    return columns, downwards
 
 
 def _turned(name: str, column: str, kind: Kind) -> Expression:
@@ -45,4 +49,7 @@ def _turned(name: str, column: str, kind: Kind) -> Expression:
             return -col(column)
         case "bool":
             return ~col(column)
-    raise SchemaError(f"operator {name!r}: {column!r} is {kind}, which goes the way of the first column of order only")
+    raise SchemaError(
+        f"operator {name!r}: {column!r} is {kind} and goes another way than a text before it; let largest= be the same "
+        f"for all texts of order"
+    )

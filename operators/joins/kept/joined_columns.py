@@ -8,7 +8,7 @@ import numpy as np
 
 from tokenring.engine import Batch, Schema, SchemaError, did_you_mean
 from tokenring.engine.columns import is_one_of, names_of
-from tokenring.operators.expressions import cure_of_keys
+from tokenring.operators.expressions import Alias, Expression, cure_of_keys
 from tokenring.operators.state import RowStore
 from tokenring.operators.time import require_own_time
 
@@ -80,7 +80,10 @@ class JoinedColumns:
         for keys that cannot be equal."""
         pairs = pairs_of(on, operator)
         if not pairs:
-            raise SchemaError(f"operator {operator!r}: nothing to join on; give on='column', of both sides")
+            raise SchemaError(
+                f"operator {operator!r}: nothing to join on; give on='column', of both sides; for all pairs, one that "
+                f"is the same in all rows, by with_columns(all=lit(0)) before"
+            )
         for side, schema, names in ((LEFT, left, pairs.keys()), (RIGHT, right, pairs.values())):
             for name in names:
                 require(operator, schema, name, f"of the {SIDES[side]} side to join on")
@@ -138,7 +141,13 @@ class JoinedColumns:
 
 def pairs_of(on: On, operator: str) -> dict[str, str]:
     """The left side's columns to join on, each with the right's that it is to be equal to."""
-    return dict(on) if isinstance(on, Mapping) else {name: name for name in names_of(on, f"operator {operator!r}: on=")}
+    if isinstance(on, Mapping):
+        return dict(on)
+    if isinstance(on, Expression | Alias):
+        raise SchemaError(
+            f"operator {operator!r}: on= names columns: compute {on!r} before, by with_columns, on both sides"
+        )
+    return {name: name for name in names_of(on, f"operator {operator!r}: on=")}
 
 
 def require(operator: str, schema: Schema, name: str, what: str) -> None:

@@ -236,6 +236,16 @@ def test_other_threads_at_a_fork_are_told_of() -> None:
             time.sleep(0.01)
 
 
+def test_so_are_those_of_duckdb() -> None:
+    """Though they have no name, as Arrow's have none, which has started few of those that it may."""
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        connection.sql("select 1").to_arrow_table()
+        with pytest.warns(RuntimeWarning) as told:
+            execute(failing_not, workers=1)
+    assert_named(told.list[0].message, "start='spawn'")
+
+
 def run_beside_import(folder: Path, module: str, text: str, program: str) -> bytes:
     """What a program prints that begins while a thread imports a module which says `text`; it has an event `done`."""
     (folder / f"{module}.py").write_text(text)

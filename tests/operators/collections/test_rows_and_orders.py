@@ -110,6 +110,21 @@ PROGRAMS: dict[str, tuple[Callable[[Collection], Collection], Callable[[Rows], R
             ]
         ),
     ),
+    "key of expressions": (
+        lambda rows: rows.aggregate(["k", (tr.col("v") // 2).alias("half")], n=tr.Count(), m=tr.Mean("v")),
+        lambda rows: Counter(
+            [
+                (k, half, len(of), np.mean(of))
+                for k, values in by_key(rows).items()
+                for half in {v // 2 for v in values}
+                for of in [[v for v in values if v // 2 == half]]
+            ]
+        ),
+    ),
+    "count by an expression": (
+        lambda rows: rows.count((tr.col("v") % 2).alias("odd")),
+        lambda rows: Counter([*Counter([v % 2 for _, v in rows.elements()]).items()]),
+    ),
     "all": (
         lambda rows: rows.aggregate(n=tr.Count(), m=tr.Mean("v")),
         lambda rows: Counter([(rows.total(), np.mean([v for _, v in rows.elements()]))]) if rows else Counter(),
@@ -177,6 +192,23 @@ def test_ways_of_order_at_the_ends_of_kinds(kind: str, largest: bool) -> None:
         found = tr.run(lambda scope, k=k: flow(scope, k), workers=1)["v"]
         found = (found.cast("int64") if kind == "timestamp?" else found).to_pylist()
         assert sorted(found, key=str) == sorted(wanted[:k], key=str)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_a_text_goes_another_way_than_the_column_before_it(largest: bool) -> None:
+    there = [(1, "a"), (1, "b"), (2, "a"), (2, "c"), (None, "b"), (1, None)]
+    rows = tr.Batch(tr.Schema(n="int64?", t="string?"), dict(zip("nt", zip(*there, strict=True), strict=True)))
+
+    def flow(scope: tr.Scope, k: int) -> Any:
+        collection = scope.read_arrow(rows.to_arrow()).collection()
+        return collection.top("", "n t", k, largest=[largest, not largest]).select("n", "t").changes().collect()
+
+    wanted = [(2, "a"), (2, "c"), (1, "a"), (1, "b"), (1, None), (None, "b")]
+    if not largest:
+        wanted = [(1, "b"), (1, "a"), (1, None), (2, "c"), (2, "a"), (None, "b")]
+    for k in range(1, len(wanted) + 1):
+        found = tr.run(lambda scope, k=k: flow(scope, k), workers=1).select(["n", "t"]).to_pylist()
+        assert sorted([(row["n"], row["t"]) for row in found], key=str) == sorted(wanted[:k], key=str)
 
 
 @pytest.mark.parametrize("by", ["two", "each its own", "until"])
@@ -264,7 +296,9 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: in_loop(rows, -1), ("operator 'enter'", "at_round", "0 or more", "-1")),
         (lambda rows: rows.top("k", ""), ("operator 'top'", "0 columns of order", "name one column")),
         (lambda rows: rows.arrange(None), ("operator 'arrange'", "columns are named", "not by None")),
-        (lambda rows: rows.aggregate(tr.col("k")), ("operator 'aggregate'", "columns of collections are named")),
+        (lambda rows: rows.count(tr.col("k") % 2), ("operator 'count'", "(k % 2)", ".alias('name')")),
+        (lambda rows: rows.top((tr.col("k") % 2).alias("a"), "v"), ("'top'", "not (k % 2).alias('a')", "with_columns")),
+        (lambda rows: rows.top(["k", tr.col("v")], "v"), ("operator 'top'", "v: compute it before, by with_columns")),
         (lambda rows: rows.aggregate("k", n=tr.Sum("w")), ("operator 'aggregate', n", "column 'w'", "are k, v")),
         (lambda rows: rows.aggregate("k", n=tr.ArgMax("v", "w")), ("operator 'aggregate', n", "column 'w'")),
         (lambda rows: rows.enter(5), ("operator 'enter'", "5 is no loop", "scope.loop()")),
@@ -285,8 +319,8 @@ def test_rows_enter_a_loop_at_rounds_that_there_are() -> None:
         (lambda rows: rows.top("k", "w"), ("operator 'top'", "column 'w'", "columns are k, v")),
         (lambda rows: rows.top("k", "v", largest=[True, False]), ("operator 'top'", "1 columns", "2 ways")),
         (
-            lambda rows: rows.select("k", t=tr.lit("a")).top("", "k t", largest=[True, False]),
-            ("operator 'top'", "'t' is string"),
+            lambda rows: rows.select(s=tr.lit("b"), t=tr.lit("a")).top("", "s t", largest=[True, False]),
+            ("operator 'top'", "'t' is string", "the same for all texts"),
         ),
         (
             lambda rows: rows.as_schema(tr.Schema("v", k="float64")),

@@ -26,11 +26,14 @@ from tokenring.operators import (
     join,
     last_by,
     latest,
+    lit,
     look_up,
     running_average,
     select,
     top,
     tumbling_average,
+    union,
+    when,
     word_count,
 )
 from tokenring.operators.state import Keys
@@ -38,15 +41,30 @@ from tokenring.operators.state import Keys
 MISTAKES: dict[str, tuple[Callable[[Any], Any], Fact]] = {
     "a tuple for one": (
         lambda s: latest(s, ("a", "b")),
-        ("('a', 'b')", "tuple", "one column", "as text", "a, b, c"),
+        ("('a', 'b')", "tuple", "one column", "as text", "a, b, c", "emit='final'"),
     ),
     "a tuple for a key": (
         lambda s: running_average(s, ("a", "b"), "c"),
         ("operator 'running_average'", "('a', 'b')", "tuple", "one column"),
     ),
-    "two for one": (lambda s: latest(s, "a b"), ("operator 'latest'", "column 'a b'", "one column", "a, b, c")),
+    "two for one": (lambda s: latest(s, "a b"), ("'latest'", "column 'a b'", "one column", "a, b, c", "emit='final'")),
     "a number for several": (lambda s: distinct(s, 5), ("operator 'distinct'", "'auction bidder'", "not by 5")),
     "a number to join on": (lambda s: join(s, s, on=5), ("operator 'join': on=", "('auction', 'bidder')", "not by 5")),
+    "an expression to join on": (lambda s: join(s, s, on=lit(1)), ("'join': on=", "1 before, by with_columns")),
+    "a null of no kind": (lambda s: select(s, x=lit(None)), ("operator 'select'", "when(False).then(0)")),
+    "texts in order": (
+        lambda s: select(s, x=col("a").cast("string") < "b"),
+        ("operator 'select'", "string has no order", ".matches('^[a-m]')", "in a collection"),
+    ),
+    "decimals of two kinds as one": (
+        lambda s: union(*[select(s, x=col("a").cast(f"decimal(12, {scale})")) for scale in (2, 3)]),
+        ("operator 'union'", "'x' is decimal(12, 2) and decimal(12, 3)", '.cast("decimal(13, 3)") of both'),
+    ),
+    "numbers that may be null as one with others": (
+        lambda s: union(select(s, "a"), select(s, a=when(False).then(0))),
+        ("operator 'union'", "int64?", "fill_null"),
+    ),
+    "other columns as one": (lambda s: union(s, select(s, "a")), ("operator 'union'", "select and rename")),
     "no key of a last row": (lambda s: last_by(s, "", order="a"), ("operator 'last_by'", "by=", "top(order=")),
     "an order that is not there": (
         lambda s: aggregate(s, "a", x=First("b", order="x")),

@@ -270,6 +270,7 @@ def test_keys_of_different_names() -> None:
             ("'b'", "right side", "left side alone", "k, a"),
         ),
         ({"on": "k", "how": "anti", "unique": "right"}, ("how='anti'", "unique=")),
+        ({"on": "k", "how": "semi", "unique": "left"}, ("how='semi'", "each row of the left side once", "unique=")),
         ({"on": "k", "left_on": "k"}, ("on=", "left_on=", "right_on=", "not both")),
         ({"left_on": "k"}, ("nothing to join on", "on=", "left_on=", "right_on=")),
         ({"left_on": "k a", "right_on": "k"}, ("left_on=", "2 columns (k, a)", "right_on= 1 (k)")),

@@ -145,7 +145,7 @@ SIDES = ("at, key, n, name", "at, code, n, text")
     [
         ({"on": "when"}, ("column 'when' of the left side", "at, key, n, name")),
         ({"on": {"key": "at"}}, ("'key' of the left side is string?", "'at' of the right side is int64", "cast")),
-        ({"on": ()}, ("nothing to join on", "on='column'")),
+        ({"on": ()}, ("nothing to join on", "on='column'", "with_columns(all=lit(0))")),
         ({"on": ON}, ("two columns", "called 'at'", *SIDES, "columns={'mine': 'left.at', 'theirs': 'right.at'}")),
         ({"on": ON, "columns": "left.at right.at"}, ("two columns", "called 'at'", *SIDES, "columns={'mine'")),
         ({"on": ON, "columns": "at"}, ("'at'", "both sides", *SIDES, "'left.at' or 'right.at'")),
