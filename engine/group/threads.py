@@ -129,10 +129,11 @@ def warn_of_threads() -> None:
     with open("/proc/self/comm", encoding="utf-8", errors="replace") as file:
         own = file.read().strip()
     pythons = threading.active_count() - 1
-    unnamed = others.count(own) - pythons - _ALLOWED
-    if unnamed > 0:
-        unnamed -= _threads_of_arrow()
-    unnamed = max(0, unnamed)
+    unnamed = max(0, others.count(own) - pythons - _ALLOWED)
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa  # which waits for a thread that does so just now
+
+        unnamed = max(0, unnamed - _threads_of(pa)) if unnamed else 0
     named = sorted({name for name in others if name != own and not name.startswith(_known_names())})
     pythons -= sum(map(_is_known, threading.enumerate()))
     count = pythons + unnamed + sum([name in named for name in others])
@@ -147,17 +148,13 @@ def warn_of_threads() -> None:
         )
 
 
-def _threads_of_arrow() -> int:
+def _threads_of(arrow: Any) -> int:
     """How many threads Arrow has started, which go by no name; at most how many, if its library hides the count."""
-    if "pyarrow" not in sys.modules:
-        return 0
-    import pyarrow as pa  # which waits for a thread that does so just now
-
     try:
-        library = ctypes.CDLL(pa.lib.__file__)
+        library = ctypes.CDLL(arrow.lib.__file__)
         count, *pools = [library[name] for name in (_ARROW_COUNT, *_ARROW_POOLS)]
     except AttributeError:
-        return int(pa.cpu_count() + pa.io_thread_count())
+        return int(arrow.cpu_count() + arrow.io_thread_count())
     for pool in pools:
         pool.restype = ctypes.c_void_p
     return sum([count(ctypes.c_void_p(pool())) for pool in pools])
