@@ -429,6 +429,23 @@ def test_a_text_is_not_many_constants(text: Any) -> None:
         col("n").is_in(text)
 
 
+@pytest.mark.parametrize("name", ["i", "f", "s", "m", "t"])
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.ge])
+def test_a_comparison_with_null_is_refused_since_it_is_true_of_no_row(
+    compare: Callable[[Any, Any], Expression], name: str
+) -> None:
+    stream = Scope("wrong").new_input(SCHEMA)[1]
+    for made in (compare(col(name), None), compare(lit(None), col(name)), when(compare(col(name), None)).then(1)):
+        with raises(SchemaError, "operator 'with_columns', in (", "None", ".is_null() or .is_not_null()"):
+            with_columns(stream, x=made)
+
+
+@pytest.mark.parametrize("values", [[None], [None, "a"], ["a", None]])
+def test_null_is_none_of_the_constants_of_is_in(values: list[str | None]) -> None:
+    with raises(SchemaError, "operator 'filter'", "z.is_in(", 'say | col("…").is_null()'):
+        filter(Scope("wrong").new_input(SCHEMA)[1], col("z").is_in(values))
+
+
 def test_a_constant_of_no_kind_is_refused_where_it_stands_alone() -> None:
     stream = Scope("wrong").new_input(Schema("n"))[1]
     with raises(SchemaError, f"operator 'with_columns': {2**64} does not fit int64"):
