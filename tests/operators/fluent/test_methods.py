@@ -241,6 +241,14 @@ def test_what_is_no_method_of_a_stream_is_not_said_to_be_called() -> None:
     assert "scope(" not in str(told.value)
 
 
+def test_a_worker_says_where_sources_are() -> None:
+    worker = Worker.__new__(Worker)
+    with raises(NoSuchMethodError, "a Worker has no 'read_csv'", "worker.dataflow()", "tokenring.run", "called scope"):
+        _ = worker.read_csv  # type: ignore[attr-defined]
+    assert not hasattr(worker, "_repr_html_")
+    assert not hasattr(worker, "frobnicate")
+
+
 @pytest.mark.parametrize("name", ["read_pandas", "read_polars", "from_pandas", "read_table", "from_arrow"])
 def test_a_source_of_frames_is_read_arrow(name: str) -> None:
     said = (f"'{name}'", "'read_arrow'", "Arrow", "pandas", "Polars")
