@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.errors import raises
 from tests.long_form import examples
 from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.engine.errors import NoSuchMethodError
 from tokenring.operators import Expression, col, filter, greatest, least, lit, select, when, with_columns
 from tokenring.operators.expressions.fuse import Part
 from tokenring.operators.expressions.node import MOST_WITHIN
@@ -427,6 +428,14 @@ def test_a_set_of_constants_is_told_in_one_order() -> None:
 def test_a_text_is_not_many_constants(text: Any) -> None:
     with raises(SchemaError, "is_in", f"is_in([{text!r}])"):
         col("n").is_in(text)
+
+
+def test_a_method_that_is_not_there_is_never_taken_for_a_private_name() -> None:
+    with raises(NoSuchMethodError, "no 'lengt'; did you mean 'length'?"):
+        _ = col("s").lengt
+    with raises(NoSuchMethodError, "no 'slice'") as told:
+        _ = col("s").slice
+    assert "did you mean" not in str(told.value)
 
 
 @pytest.mark.parametrize("name", ["i", "f", "s", "m", "t"])
