@@ -143,6 +143,11 @@ def _cure(given: Any) -> str:
         return "cast it to int64, in the unit you mean, before it comes here, or leave it out"
     if types.is_null(found):
         return "it holds nothing but nulls: say its kind in the schema, or leave it out"
+    if types.is_nested(found):
+        return (
+            "flatten it before it comes here (a list by pyarrow.compute.list_flatten, for whose rows "
+            "list_parent_indices is; a struct by Table.flatten), or leave it out"
+        )
     return "cast it before it comes here, or leave it out"
 
 

@@ -48,7 +48,7 @@ def to_column(name: str, kind: Kind, values: Any, dictionaries: Dictionaries | N
 
 def _require_one_dimension(name: str, values: np.ndarray) -> None:
     if values.ndim != 1:
-        raise SchemaError(f"column {name!r} has shape {values.shape}, expected (rows,)")
+        raise SchemaError(f"column {name!r} has shape {values.shape}, expected (rows,): give one value a row")
 
 
 def _fits(array: np.ndarray, dtype: np.dtype[Any]) -> bool:

@@ -10,7 +10,7 @@ from tokenring.engine.columns.arrow import Column, arrow_type, is_binary, is_str
 from tokenring.engine.columns.exact import as_text, shown
 from tokenring.engine.columns.instants import instants_of
 from tokenring.engine.columns.kinds import TEXT_NULL, Kind, kind_of
-from tokenring.engine.columns.offered import arrow_of, is_masked
+from tokenring.engine.columns.offered import arrow_of, is_masked, is_missing
 from tokenring.engine.columns.text_kernels import NO_HEAP
 from tokenring.engine.errors import SchemaError
 from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
@@ -374,7 +374,8 @@ def text_from(values: Any, is_text: bool) -> tuple[np.ndarray, np.ndarray]:
         if (joined := _joined(values, str if is_text else bytes)) is not None:
             return joined
         try:
-            values = pa.array(values, arrow_type(kind))
+            there = values if is_masked(values) else [None if is_missing(value) else value for value in values]
+            values = pa.array(there, arrow_type(kind))
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, UnicodeError) as error:
             raise SchemaError(
                 f"not all values are {'str' if is_text else 'bytes'} ({error}); convert them, or declare another kind"

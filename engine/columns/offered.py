@@ -11,13 +11,17 @@ import numpy as np
 
 from tokenring.engine.errors import SchemaError
 
+_OF_SEVERAL = "__iter__", "__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__"
+"""What has one of these may be a column."""
+
 
 def arrow_of(values: Any) -> Any:
     """The pyarrow array (chunked or not) that these are or offer to be; None if they are numpy's or Python's.
-    SchemaError for a text, which is one value, and for what has no order."""
+    SchemaError for one value, a text among them, and for what has no order."""
     if isinstance(values, np.ndarray | list | tuple):
         return None
-    if isinstance(values, str | bytes | bytearray | set | frozenset | Mapping):
+    is_one = isinstance(values, str | bytes | bytearray) or not any([hasattr(values, one) for one in _OF_SEVERAL])
+    if is_one or isinstance(values, set | frozenset | Mapping):
         raise SchemaError(f"{values!r:.40} is {type(values).__name__}, and no column: give one value a row, as a list")
     package = type(values).__module__.partition(".")[0]
     if package == "pyarrow":

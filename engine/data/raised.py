@@ -1,10 +1,18 @@
 """What an error says, and where in a user's code it came from, for messages of one line."""
 
+import re
 import sys
 from pathlib import Path
 
 _HOUSE = Path(__file__).parents[2]
 _NOT_THE_USERS = (sys.prefix, sys.base_prefix, "<frozen", f"{_HOUSE / 'engine'}/", f"{_HOUSE / 'operators'}/")
+
+_TIME = r"'(datetime\.(datetime|timedelta)|Timestamp|Timedelta)'"
+_FIELD = "'(year|month|day|hour|minute|second|weekday|date|time|timestamp|strftime|isoformat)'"
+_TIMES = re.compile(
+    f"'int' and {_TIME}|{_TIME} and 'int'|'int' object has no attribute {_FIELD}|DateTime64DType.*PyLong"
+)
+"""What Python and numpy say where an int was taken for a time."""
 
 
 def text_of(error: BaseException) -> str:
@@ -37,4 +45,9 @@ def _raised_at(error: BaseException, text: str, call: str) -> str:
         found += "; columns are read-only, and so is an array that was sent: write to a copy()"
     if isinstance(error, UnicodeDecodeError):
         found += "; where a column's text is not in UTF-8, read the column as bytes (schema=), or mend its file"
+    if _TIMES.search(text):
+        found += (
+            "; timestamps of rows are ints of ns since 1970: datetime(1970, 1, 1) + timedelta(microseconds=ns // 1000) "
+            "is the time"
+        )
     return found

@@ -40,6 +40,8 @@ def require_streams(who: str, *given: object) -> None:
             cure = "give what an input, a source or an operator gave"
             if isinstance(each, tuple):
                 cure = f"unpack it, `{getattr(each, 'names', 'stream, other')} = ...`"
+            elif hasattr(each, "changes"):
+                cure = "collections go with collections: say .collection() of the streams beside it"
             raise GraphError(f"{who}: {shortened(each)} is no stream; {cure}")
 
 

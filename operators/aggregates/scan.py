@@ -37,9 +37,11 @@ def scan(
     row's time. Of all rows, on one worker, if `by` is "".
 
     function(state, row) -> (state, made). row: all its columns by name, in Python's own values: None where null,
-    timestamps as int ns since 1970. state: what the last call for the key returned, any object, or `initial`; None
-    forgets the key, and its next row starts with `initial` again. made: a mapping of the columns of `schema` to values
-    (what is left out is null), several of them in a list, or None for no row.
+    dates as date, decimals as Decimal, timestamps as int ns since 1970: `row["at"] - last <= 20 * MINUTE`, and
+    `datetime(1970, 1, 1) + timedelta(microseconds=row["at"] // 1000)` is the time. state: what the last call for the
+    key returned, any object, or `initial`; None forgets the key, and its next row starts with `initial` again. made: a
+    mapping of the columns of `schema` to values (what is left out is null), several of them in a list, or None for no
+    row.
 
     initial: a value, or a function without arguments that makes one for each key, such as `list`.
 

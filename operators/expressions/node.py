@@ -99,7 +99,8 @@ class Node:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_"):  # tools ask any object for such names
                 raise AttributeError(name)
-            cure = f"; here it is {_MEANT[name]}" if name in _MEANT else did_you_mean(name, dir(type(self)))
+            there = [each for each in dir(type(self)) if not each.startswith("_")]
+            cure = f"; here it is {_MEANT[name]}" if name in _MEANT else did_you_mean(name, there)
             raise NoSuchMethodError(f"an expression has no {name!r}{cure}")
 
     @property

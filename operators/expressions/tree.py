@@ -214,8 +214,10 @@ class Expression(Node):
         return Expression("calendar", (self,), "weekday")
 
     def format_time(self, form: str) -> "Expression":
-        """A timestamp or a date as text, as strftime has it: "%Y-%m-%d %H:%M" (%S with fractions of a second).
-        SchemaError for directives that Arrow, which writes it, does not have, such as %f."""
+        """A timestamp or a date as text, as strftime has it: "%Y-%m-%d %H:%M". %S of a timestamp has nine digits behind
+        the point, which `.split_part(".", 1)` cuts off. SchemaError for directives that Arrow, which writes it, does
+        not have, such as %f.
+        """
         from tokenring.operators.expressions.texts import DIRECTIVES
 
         if not isinstance(form, str):

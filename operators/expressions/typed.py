@@ -55,6 +55,10 @@ def _is_decimal(term: Term) -> bool:
     return kind_named(term.kind).is_decimal
 
 
+def _is_null(term: Term) -> bool:
+    return term.operation == "constant" and term.nullable
+
+
 def _decimals() -> Any:
     """What is special to decimals, which few programs need."""
     from tokenring.operators.expressions import decimals
@@ -286,6 +290,8 @@ class _Typing:
     def _comparison(self, tree: Node, operation: str, first: Term, second: Term) -> Term:
         if operation in _SWAPPED:
             operation, first, second = _SWAPPED[operation], second, first
+        if any(map(_is_null, (first, second))):
+            raise self._refuse("what is compared with null is null, true of no row; say .is_null() or .is_not_null()")
         first, second = self._alike((first, second))
         kind = first.kind
         if kind != second.kind:
@@ -380,9 +386,11 @@ class _Typing:
         self._at = tree
         if not constants:
             return Term("constant", "bool", False, (), 0, "False")
+        if any(map(_is_null, constants)):
+            raise self._refuse('null is equal to nothing: leave it out, and say | col("…").is_null() behind is_in')
         value, *constants = self._alike((value, *constants))
         for term in constants:
-            if term.operation != "constant" or term.kind != value.kind or term.nullable:
+            if term.operation != "constant" or term.kind != value.kind:
                 raise self._refuse(f"{term.text} is no constant of kind {value.kind}, which {value.text} is")
         if value.kind in TEXTS or value.kind in ("float64", "bool"):
             found = [self._comparison(tree, "==", value, term) for term in constants]

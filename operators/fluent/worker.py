@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, overload
 from tokenring import engine
 from tokenring.engine import Config, Probe, RecoveryError, Results, TokenRingError, UsageError
 from tokenring.engine.arguments import require_function, require_name
+from tokenring.engine.errors import NoSuchMethodError
 from tokenring.engine.group import ShortTrace, require_function_of
 from tokenring.engine.worker import FORK
 from tokenring.operators import collections, leaving, mechanisms, migrate
@@ -178,6 +179,17 @@ class Worker(engine.Worker):
                     f"Mend that, or let it go: --drop {name}, or Recovery(..., drop=[{name!r}])"
                 ) from error
         self.saving.has_come_back()
+
+    if not TYPE_CHECKING:  # a checker of types knows better
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or not hasattr(Scope, name):
+                raise AttributeError(f"a Worker has no {name!r}")
+            raise NoSuchMethodError(
+                f"a Worker has no {name!r}, which a scope has: say `with worker.dataflow() as scope`, or "
+                f"tokenring.run(function); `tokenring run` calls a function with a scope if its parameter is called "
+                f"scope, or annotated tokenring.Scope"
+            )
 
     def require_removable(self, dataflow: str) -> None:
         """Raise UsageError if others import what this dataflow exports."""

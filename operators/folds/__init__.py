@@ -31,7 +31,7 @@ with later(__name__):
     )
     from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
     from tokenring.operators.folds.owners import to_owners
-    from tokenring.operators.folds.plan import ALL, Plan, counted_columns, require_other_names
+    from tokenring.operators.folds.plan import ALL, OPTIONS, Plan, counted_columns, require_other_names
 
 __all__ = [
     "require_other_names",
@@ -51,6 +51,7 @@ __all__ = [
     "Max",
     "Mean",
     "Min",
+    "OPTIONS",
     "Plan",
     "Sum",
     "accumulated",

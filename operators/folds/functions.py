@@ -151,13 +151,14 @@ class Aggregate:
 
     def _kind(self, schema: Schema, name: str, *, totals: bool = False, texts: bool = True) -> Kind:
         """The column's kind; SchemaError if there is none, or it has no sums (totals), or is text (not texts)."""
+        cure = "; cast it" if totals else "; of a collection it takes text, too: say .collection().aggregate(...)"
         column = column_of(name, self)
         schema.position(column, name)
         kind = schema.kind(column)
         if (totals and not kind.total) or (kind.is_text and not texts):
             raise SchemaError(
                 f"{name}: {type(self).__name__} of column {column!r}, which is {kind}; it takes "
-                f"{names_of_kinds(totals=totals, texts=texts)}"
+                f"{names_of_kinds(totals=totals, texts=texts)}{cure if kind.is_text else ''}"
             )
         return kind
 

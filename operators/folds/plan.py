@@ -11,7 +11,7 @@ from tokenring.operators.folds.kernels import CALLED, COUNT, DISTINCT, MAX, MIN,
 ALL = "#all"
 """A column that is 0 in every row: what a group of all rows is exchanged by."""
 
-_OPTIONS = ("by", "window", "emit", "late", "lateness", "on_error", "name")
+OPTIONS = ("by", "window", "emit", "late", "lateness", "on_error", "name")
 """What a name that stands where aggregates are named may be meant for."""
 
 
@@ -52,7 +52,7 @@ class Plan:
             if not isinstance(aggregate, Aggregate):
                 raise SchemaError(
                     f"operator {operator!r}: {name}={aggregate!r} is no aggregate; give {name}=Count(), "
-                    f"{name}=Sum('column') or the like{did_you_mean(name, _OPTIONS)}"
+                    f"{name}=Sum('column') or the like{did_you_mean(name, OPTIONS)}"
                 )
             require_other_names(operator, by, [name])
             results.append(aggregate.plan(schema, f"operator {operator!r}, {name}", ask))

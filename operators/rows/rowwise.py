@@ -10,7 +10,8 @@ from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.engine.arguments import require_function, require_name
 
 Row = dict[str, Any]
-"""A row by column names, in Python's own values: None where null, timestamps as int ns since 1970."""
+"""A row by column names, in Python's own values: None where null, dates as date, decimals as Decimal, but timestamps as
+int ns since 1970, which datetime does not hold."""
 
 
 class RowwiseWarning(UserWarning):
@@ -24,6 +25,7 @@ def map_rows(
     stream: AnyStream, schema: Schema, function: Callable[[Row], Mapping[str, Any]], name: str = "map_rows"
 ) -> AnyStream:
     """`function(row)` of each row: a mapping of the columns of `schema` to values, in place of the row.
+    row: as `scan` has it, timestamps as int ns since 1970.
 
     A stateless operator; warns with RowwiseWarning when it is declared. SchemaError (as OperatorError, in the run) for
     values that do not fit the schema. Keeps nothing.

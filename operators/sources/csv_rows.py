@@ -412,7 +412,7 @@ class CsvRows:
     def _no_value(self, text: str, name: str, where: str) -> SchemaError:
         """That a text is no value of its column, and what to do."""
         kind = self._schema.kind(name)
-        cures = []
+        cures = ["make it timestamp"] * (kind.family in ("int64", "uint64") and _is_instant(text))
         if not self._is_staging:
             cures += ["say in time_formats= how it is written"] * (kind.is_instant or kind.is_date)
             cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)

@@ -214,6 +214,8 @@ def _refuse(column: str, kind: Kind, value: Any, is_there: bool, where: str) -> 
     if kind.family in ("int64", "uint64") and type(value) is float and abs(value) >= 1 << 64:
         fault = f"no number of 64 bits ({value})"
     cure = f"; make it {kind}? in the schema, or fill it" if value is None else ""
+    if isinstance(value, list | dict):
+        cure = "; leave it out of the schema, or make rows of it yourself, in a function that from_generator reads"
     if kind.is_instant and type(value) is int:
         cure = f'; make it int64, and say (col("{column}") * 1_000_000).cast("timestamp") if it is of ms'
     raise SchemaError(f"{where}, column {column!r}: must be {_ACCEPTED[kind.family][1]}, but is {fault}{cure}")

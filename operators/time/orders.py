@@ -15,7 +15,7 @@ def check_order(operator: str, schema: Schema, names: tuple[str, ...]) -> None:
         if schema.kind(name).is_text:
             raise SchemaError(
                 f"operator {operator!r}: column {name!r} to order by is {schema.kind(name)}; it must be one of "
-                f"{names_of_kinds()}"
+                f"{names_of_kinds()}; a collection's top may order by text: .collection().top(key, order)"
             )
 
 

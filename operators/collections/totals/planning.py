@@ -27,7 +27,19 @@ from tokenring.operators.collections.updates import (
     width_of,
 )
 from tokenring.operators.expressions import Expression, col, lit, when
-from tokenring.operators.folds import Aggregate, Count, Max, Min, Sum, column_of
+from tokenring.operators.folds import (
+    OPTIONS,
+    Aggregate,
+    Count,
+    CountDistinct,
+    First,
+    Last,
+    Max,
+    Mean,
+    Min,
+    Sum,
+    column_of,
+)
 from tokenring.operators.folds.called import made_also, takes_of
 from tokenring.operators.folds.own import OfFunctions
 
@@ -65,10 +77,7 @@ def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, 
     made = {}
     for result, fold in folds.items():
         if type(fold) not in (Count, Sum, SumOfMean, Min, Max) and not isinstance(fold, OfFunctions):
-            raise SchemaError(
-                f"operator {name!r}: {result} is to be Count(), or Count, Sum, Min or Max of a column, or "
-                f"Variance, StdDev, ArgMax, ArgMin, ApproxQuantile or an OwnAggregate, not {type(fold).__name__}"
-            )
+            raise SchemaError(f"operator {name!r}: {_no_total(result, fold)}")
         columns = fold.column, fold.second if isinstance(fold, OfFunctions) else None
         if any(isinstance(column, Expression) for column in columns) or fold.where is not None:
             raise SchemaError(
@@ -81,6 +90,21 @@ def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, 
         else:
             made[result] = _total_of(name, schema, result, fold)
     return made
+
+
+def _no_total(result: str, fold: Any) -> str:
+    """That collections make no such total, and what to do."""
+    if not isinstance(fold, Aggregate) and result in OPTIONS:
+        return f"collections have no {result}=, since their totals change with rows: say it of the stream before"
+    cure = ""
+    if isinstance(fold, First | Last):
+        cure = "; what is first or last by an order is ArgMin or ArgMax by it"
+    elif isinstance(fold, Mean | CountDistinct):
+        cure = "; say .collection().aggregate(...) of the arrangement"
+    return (
+        f"{result} is to be Count(), or Count, CountDistinct, Sum, Mean, Min, Max, Variance, StdDev, ArgMax, ArgMin or "
+        f"ApproxQuantile of a column, or an OwnAggregate, not {type(fold).__name__}{cure}"
+    )
 
 
 def _total_of(name: str, schema: Schema, result: str, fold: Any) -> Total:

@@ -84,6 +84,7 @@ OFFERED: Final[dict[str, Offered]] = {
     "numpy far": (lambda: np.array(["3000-06-01"], "datetime64[s]"), [datetime(3000, 6, 1, tzinfo=UTC)], ""),
     "list": (lambda: [1, None, BIG], [1, None, BIG], "int64"),
     "list of NA": (lambda: [1, pd.NA], [1, None], "int64"),
+    "list of texts and NA": (lambda: [pd.NA, "a", pd.NaT, None], [None, "a", None, None], "string"),
     "list among fractions": (lambda: [BIG, 0.5], [BIG, 0.5], ""),
     "list among fractions and None": (lambda: [BIG, 0.5, None], [BIG, 0.5, None], ""),
     "list far apart": (lambda: [1, 2**64 - 2], [1, 2**64 - 2], "uint64"),

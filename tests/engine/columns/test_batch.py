@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tests.errors import Fact, raises
@@ -66,7 +70,7 @@ def test_int64_columns_are_not_copied() -> None:
         ({"a": [1], "b": ["x"]}, ("column 'b'", "<U1", "int64", "'string'")),
         ({"a": [[1]], "b": [1]}, ("column 'a'", "(1, 1)", "(rows,)")),
         ({"a": [[1, 2], [3]], "b": [1, 2]}, ("column 'a'", "one value a row")),
-        ({"a": 1, "b": [1]}, ("column 'a'", "()", "(rows,)")),
+        ({"a": np.array(1), "b": [1]}, ("column 'a'", "()", "(rows,)", "one value a row")),
         ({"a": np.array([1], np.uint64), "b": [1]}, ("column 'a'", "uint64", "int64", ".astype")),
     ],
 )
@@ -138,7 +142,11 @@ def test_rows_by_number_and_by_mask(chosen: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["string", "bytes", "int64", "timestamp"])
-@pytest.mark.parametrize("given", ["abc", b"abc", bytearray(b"abc"), {"a", "b"}, frozenset("a"), {"a": 1}])
+@pytest.mark.parametrize(
+    "given",
+    ["abc", b"abc", bytearray(b"abc"), {"a", "b"}, frozenset("a"), {"a": 1}, None, 1, 1.5, Decimal(1), date(2026, 1, 1),
+     pd.Timestamp("2026-01-01"), pd.NA, np.int64(1), np.datetime64("2026-01-01"), pa.scalar(1)],
+)  # fmt: skip
 def test_what_is_one_value_or_has_no_order_is_no_column(kind: str, given: Any) -> None:
     with raises(SchemaError, "column 'x'", type(given).__name__, "one value a row"):
         Batch(Schema(x=kind), {"x": given})

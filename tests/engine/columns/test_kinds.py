@@ -189,7 +189,7 @@ def test_what_does_not_fit(kind: str, values: Any, said: Fact) -> None:
 
 
 def test_arrow_types_without_a_kind_are_named() -> None:
-    with raises(SchemaError, "column 'l'", "list<item: int64>", "cast", "leave it out"):
+    with raises(SchemaError, "column 'l'", "list<item: int64>", "list_flatten", "leave it out"):
         Schema.from_arrow(pa.schema([("l", pa.list_(pa.int64()))]))
     with raises(SchemaError, "column 'z'", "columns are a"):
         Schema.from_arrow(pa.schema([("a", pa.int64())]), nullable="z")

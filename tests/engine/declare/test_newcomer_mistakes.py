@@ -5,6 +5,7 @@ why.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,20 @@ MISTAKES: dict[str, tuple[Callable[..., Any], type[Exception], Fact]] = {
         OperatorError,
         (WORKER, "operator 'map_rows'", "SchemaError", "returned None for a row", "mapping of columns"),
     ),
+    **{
+        f"ns for a time, {said}": (
+            lambda worker, scope, stream, wrong=wrong: map_rows(stream, BID, lambda row: wrong(row["price"])),
+            OperatorError,
+            (WORKER, "operator 'map_rows'", said, "ints of ns since 1970", "timedelta(microseconds=ns // 1000)"),
+        )
+        for said, wrong in {
+            "no attribute 'hour'": lambda ns: ns.hour,
+            "'int' and 'datetime.datetime'": lambda ns: ns > datetime(2026, 1, 1),
+            "'datetime.datetime' and 'int'": lambda ns: datetime(2026, 1, 1) - ns,
+            "'int' and 'datetime.timedelta'": lambda ns: ns + timedelta(1),
+            "DateTime64DType": lambda ns: ns > np.datetime64("2026-01-01"),
+        }.items()
+    },
     "a session without a token": (
         _pass_on(lambda token, reference, batch, output: output.session(None).__enter__()),
         OperatorError,

@@ -252,7 +252,27 @@ def test_an_update_before_its_message_is_told_of() -> None:
         (lambda rows, texts: rows.distinct("k"), ("distinct('k')", "whole rows", "select('k').distinct()")),
         (
             lambda rows, texts: rows.aggregate("k", n=tr.First("v")),
-            ("operator 'aggregate'", "n is to be Count(), or Count, Sum, Min or Max"),
+            ("operator 'aggregate'", "n is to be Count(), or Count, CountDistinct", "ArgMin or ArgMax by it"),
+        ),
+        (
+            lambda rows, texts: rows.arrange("k").aggregate("sums", n=tr.Mean("v")),
+            ("operator 'sums'", "not Mean", ".collection().aggregate(...) of the arrangement"),
+        ),
+        (
+            lambda rows, texts: rows.aggregate("k", n=tr.Count(), emit="final"),
+            ("operator 'aggregate'", "collections have no emit=", "the stream before"),
+        ),
+        (
+            lambda rows, texts: rows.changes().join(rows, on="k"),
+            ("operator 'join'", "is no stream", "say .collection() of the streams"),
+        ),
+        (
+            lambda rows, texts: texts.changes().aggregate("k", n=tr.Max("t")),
+            ("operator 'aggregate', n", "Max of column 't'", "string", ".collection().aggregate("),
+        ),
+        (
+            lambda rows, texts: texts.changes().top("k", order="k", k=1, ties="t"),
+            ("operator 'top'", "'t' to order by is string", ".collection().top(key, order)"),
         ),
     ],
 )

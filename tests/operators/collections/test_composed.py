@@ -217,7 +217,7 @@ def test_joins_take_back_what_was_alone(how: str) -> None:
         ),
         (
             lambda s: s.aggregate("auction", x=tr.Last("price"), changes=True),
-            ("operator 'aggregate'", "x is to be Count(), or Count, Sum, Min or Max"),
+            ("operator 'aggregate'", "x is to be Count(), or Count, CountDistinct"),
         ),
         (
             lambda s: s.aggregate("auction", window=tr.Tumbling("price", 5), late=True, n=tr.Count(), changes=True),

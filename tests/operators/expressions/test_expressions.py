@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.errors import raises
 from tests.long_form import examples
 from tokenring.engine import Batch, Schema, SchemaError, Scope, Stream, UsageError
+from tokenring.engine.errors import NoSuchMethodError
 from tokenring.operators import Expression, col, filter, greatest, least, lit, select, when, with_columns
 from tokenring.operators.expressions.fuse import Part
 from tokenring.operators.expressions.node import MOST_WITHIN
@@ -427,6 +428,31 @@ def test_a_set_of_constants_is_told_in_one_order() -> None:
 def test_a_text_is_not_many_constants(text: Any) -> None:
     with raises(SchemaError, "is_in", f"is_in([{text!r}])"):
         col("n").is_in(text)
+
+
+def test_a_method_that_is_not_there_is_never_taken_for_a_private_name() -> None:
+    with raises(NoSuchMethodError, "no 'lengt'; did you mean 'length'?"):
+        _ = col("s").lengt
+    with raises(NoSuchMethodError, "no 'slice'") as told:
+        _ = col("s").slice
+    assert "did you mean" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["i", "f", "s", "m", "t"])
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.ge])
+def test_a_comparison_with_null_is_refused_since_it_is_true_of_no_row(
+    compare: Callable[[Any, Any], Expression], name: str
+) -> None:
+    stream = Scope("wrong").new_input(SCHEMA)[1]
+    for made in (compare(col(name), None), compare(lit(None), col(name)), when(compare(col(name), None)).then(1)):
+        with raises(SchemaError, "operator 'with_columns', in (", "None", ".is_null() or .is_not_null()"):
+            with_columns(stream, x=made)
+
+
+@pytest.mark.parametrize("values", [[None], [None, "a"], ["a", None]])
+def test_null_is_none_of_the_constants_of_is_in(values: list[str | None]) -> None:
+    with raises(SchemaError, "operator 'filter'", "z.is_in(", 'say | col("…").is_null()'):
+        filter(Scope("wrong").new_input(SCHEMA)[1], col("z").is_in(values))
 
 
 def test_a_constant_of_no_kind_is_refused_where_it_stands_alone() -> None:

@@ -201,6 +201,10 @@ def test_what_is_no_program_is_refused_before_anything_starts(launch: Any, progr
         ("where", ("Stream has no 'where'", "'filter'")),
         ("filtr", ("Stream has no 'filtr'", "did you mean 'filter'")),
         ("key_by", ("'key_by'", "'exchange'")),
+        ("head", ("'head'", "here it is top(order=..., k=...)")),
+        ("limit", ("'limit'", "here it is top(order=..., k=...)")),
+        ("order_by", ("'order_by'", "'top'")),
+        ("explode", ("'explode'", "'flat_map_rows'")),
         ("frobnicate", ("'frobnicate'", "stream.pipe(function, ...)")),
         ("left_join", ("'left_join'", "here it is join(..., how='left')")),
         ("threshold", ("'threshold'", "say .collection().threshold(...)")),
@@ -240,6 +244,14 @@ def test_what_is_no_method_of_a_stream_is_not_said_to_be_called() -> None:
     with raises(NoSuchMethodError, "say .changes().scope") as told:
         _ = rows.scope
     assert "scope(" not in str(told.value)
+
+
+def test_a_worker_says_where_sources_are() -> None:
+    worker = Worker.__new__(Worker)
+    with raises(NoSuchMethodError, "a Worker has no 'read_csv'", "worker.dataflow()", "tokenring.run", "called scope"):
+        _ = worker.read_csv  # type: ignore[attr-defined]
+    assert not hasattr(worker, "_repr_html_")
+    assert not hasattr(worker, "frobnicate")
 
 
 @pytest.mark.parametrize("name", ["read_pandas", "read_polars", "from_pandas", "read_table", "from_arrow"])

@@ -208,6 +208,7 @@ def test_words_for_null_are_no_texts(tmp_path: Path) -> None:
     [
         ("a,b\n\n1,x\n\nq,y\n", {"a": "int64"}, ("line 5", "column 'a'", "'q'", "int64", "nulls=")),
         ("a,b\n1,x\n,y\n", {"a": "int64"}, ("line 3", "column 'a'", "null", "int64?")),
+        ("a\n2026-01-01 00:00:08\n", {"a": "int64"}, ("line 2", "column 'a'", "make it timestamp, or", "nulls=")),
         ("a\n1.5\n", {"a": "int64?"}, ("line 2", "column 'a'", "'1.5'", "int64?")),
         ("a\n9223372036854775808\n", {"a": "int64"}, ("line 2", "'a'", "'9223372036854775808'", "int64", "nulls=")),
         ("a\n1\n-9223372036854775808\n", {"a": "int64?"}, ("line 3", "'a'", "-9223372036854775808", "int64 without ?")),

@@ -98,7 +98,7 @@ def test_live_rows_may_have_times_of_their_own() -> None:
 @pytest.mark.parametrize("values", [None, 3, iter([1]), np.array(3)], ids=str)
 def test_what_is_no_column_of_a_callback_is_named(values: Any, stamp: str | None) -> None:
     rows = {"value": values} if stamp else {"at": [1], "value": values}
-    with raises(OperatorError, "operator 'from_callback'", "column 'value'", "(rows,)"):
+    with raises(OperatorError, "operator 'from_callback'", "column 'value'", "one value a row"):
         run(lambda scope: from_callback(scope, SCHEMA, lambda: rows, stamp=stamp))
 
 

@@ -246,6 +246,12 @@ def test_a_name_may_be_anything() -> None:
     assert {name: batch[name].tolist() for name in names} == {name: [value] for name, value in row.items()}
 
 
+@pytest.mark.parametrize("nested", ["[1]", '{"a": 1}'])
+def test_what_is_nested_is_refused_with_a_way_out(nested: str) -> None:
+    with raises(SchemaError, "line 1, column 'x'", "leave it out of the schema", "from_generator"):
+        JsonRows("read", Schema(x="string")).batch(b'{"x": %s}' % nested.encode(), lambda line: f"line {line + 1}")
+
+
 def test_numbers_beyond_float64_are_left_out_under_any_name() -> None:
     line = orjson.dumps({'a "b"': 1})[:-1] + b', "more": 1e400}'
     with raises(SchemaError, "line 1", "infinity"):  # msgspec does not decode this name, and orjson makes all fields

@@ -77,6 +77,9 @@ def written(scope):
 def viewed(scope):
     return scope.read_csv("sold.csv", SOLD).collection().arrange("shop").export("sold")
 
+def unnamed(s):
+    return written(s)
+
 def unread(scope):
     return scope.read_csv("sold.csv", SOLD).collection()
 
@@ -207,6 +210,7 @@ def test_rows_on_a_terminal_are_a_table(folder: Path, monkeypatch: pytest.Monkey
         ("my.py:zero", 2, "my.py:zero takes nothing"),
         ("my.py:wrong", 1, "my.py:wrong: worker 0: ZeroDivisionError"),
         ("methods.py:unread", 1, "methods.py:unread: worker 0: the function returned Collection, which nobody"),
+        ("methods.py:unnamed", 1, "worker 0: a Worker has no 'read_csv', which a scope has: say `with"),
         ("a-b:c", 2, "'a-b:c' names no program"),
         ("my", 2, "'my' is no query; name one of q0, "),
         ("q99", 2, "'q99' is no query; name one of q0, "),

@@ -64,10 +64,10 @@ def run_program(
 ) -> int:  # fmt: skip
     """Run a function of your own on all cores: FILE.py:FUNCTION, or package.module:FUNCTION.
 
-    It is called on each worker, with the worker, or with the scope of a dataflow if its parameter is annotated or named
-    so; both have the operators as methods. What it returns is printed: rows (of `collect` or `latest`, of a scope's
-    stream, Arrow tables) as a table on a terminal and as JSON lines elsewhere; other values as they are, a worker after
-    the other; None, a sink's probe and a view not at all. ARGUMENTS are what it finds in sys.argv.
+    It is called on each worker, with the worker; or, if its parameter is called `scope` or annotated tokenring.Scope,
+    with the scope of a dataflow, as tokenring.run calls it. What it returns is printed: rows (of `collect` or `latest`,
+    of a scope's stream, Arrow tables) as a table on a terminal and as JSON lines elsewhere; other values as they are, a
+    worker after the other; None, a sink's probe and a view not at all. ARGUMENTS are what it finds in sys.argv.
 
     While live sources are open, the first Ctrl-C finishes the run: they close, and what they sent is finished. The
     first SIGTERM stops it: they end where they are, what is not finished then is dropped, and told, on stderr and by

@@ -18,8 +18,8 @@ def run(name: str, program: Callable[..., Any], config: Config, recovery: Recove
     """What `program` returned on each worker, in their order; an Arrow table in place of what `collect` or `latest`
     gave it, or of a stream of its scope, and None in place of a sink's probe or a view.
 
-    It is called with a scope if its parameter is annotated or named so, else with the worker: those that have the
-    operators as methods. InputError if it takes nothing, or needs more than that.
+    It is called with a scope if its parameter is annotated or named so, else with the worker: those of
+    operators.fluent. InputError if it takes nothing, or needs more than that.
     """
     from tokenring.operators.fluent import execute
 
