@@ -13,7 +13,7 @@ from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.csv_rows import CsvRows
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
-from tokenring.operators.sources.lines import BLOCK_BYTES, Block, blocks_of, taken_at_once
+from tokenring.operators.sources.lines import BLOCK_BYTES, Block, as_cut, blocks_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -110,7 +110,10 @@ def read_csv(
                 batch, place = found
                 yield Piece(read.whole(parts_of(batch), batch.rows), None, place, following)
 
-    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))
+    return feed(
+        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_cut(blocks),
+        rows=rows_at_a_guess(files),
+    )  # fmt: skip
 
 
 def _require_readable(name: str, schema: Schema, form: str) -> None:

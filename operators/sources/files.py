@@ -1,9 +1,11 @@
 """Which files a path, a folder, a pattern or a list of them names, and whether they are still the same."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tokenring.engine import UsageError
 
@@ -108,3 +110,8 @@ def facts_of(name: str, files: Iterable[str | Path], **cut: int) -> dict[str, An
     except OSError as error:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error}") from None
     return {"files": found, **cut}
+
+
+def as_found(facts: Mapping[str, Any]) -> list[str]:
+    """The files of such facts, each with its bytes and when it was changed."""
+    return [f"{path!r} ({size:,} bytes, of {np.datetime64(ns, 'ns')} UTC)" for path, size, ns in facts["files"]]

@@ -10,7 +10,7 @@ from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
-from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, taken_at_once
+from tokenring.operators.sources.lines import BLOCK_BYTES, as_cut, blocks_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -74,4 +74,7 @@ def read_json_lines(
             batch, place = rows.read(taken)
             yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, following)
 
-    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))
+    return feed(
+        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_cut(blocks),
+        rows=rows_at_a_guess(files),
+    )  # fmt: skip

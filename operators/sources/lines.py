@@ -1,6 +1,7 @@
 """Files of lines, cut into blocks of bytes that workers read side by side."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -64,6 +65,11 @@ def blocks_of(files: Sequence[str], block_bytes: int) -> list[Block]:
         for file_bytes in [Path(file).stat().st_size]
         for start in range(0, file_bytes, block_bytes)
     ]
+
+
+def as_cut(blocks: Sequence[Block]) -> list[str]:
+    """The files, each with how many blocks it has: what is appended to one changes nothing before there is one more."""
+    return [f"{file!r} (blocks: {many})" for file, many in Counter([block.file for block in blocks]).items()]
 
 
 class Lines(NamedTuple):

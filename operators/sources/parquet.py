@@ -23,7 +23,7 @@ from tokenring.operators.sources.feeder import (
     rows_a_message,
     rows_may_pass,
 )
-from tokenring.operators.sources.files import Paths, facts_of, files_of, mapped
+from tokenring.operators.sources.files import Paths, as_found, facts_of, files_of, mapped
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
 
@@ -148,7 +148,7 @@ def read_parquet(
                 raise UsageError(f"source {name!r}: {what}: {said}") from None
 
     rows = sum([group.rows for group in groups])
-    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=rows)
+    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, reads=as_found(facts), rows=rows)
 
 
 def _read(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -24,7 +25,7 @@ from tests.copies import in_a_copy
 from tests.engine.helpers import build, simulated
 from tests.errors import raises
 from tests.long_form import examples
-from tokenring.engine import MAX_TIME, Schema, SchemaError, UsageError
+from tokenring.engine import MAX_TIME, GraphMismatchError, Schema, SchemaError, UsageError, Worker, execute
 from tokenring.operators import (
     from_generator,
     read_arrow,
@@ -383,6 +384,31 @@ def test_contents_are_equal_until_what_is_read_changes(tmp_path: Path) -> None:
     table = arrow_table(MANY)
     assert told(table) == {"columns": ["id", "at", "name"], "rows": 80, "batch_rows": 3}
     assert told(generator(MANY))["function"].endswith("generator.<locals>.items")
+
+
+@pytest.mark.parametrize("change", ["another path", "other rows"])
+@pytest.mark.parametrize("write", [parquet, arrow_files, raw_columns, json_lines, csv, staged])
+def test_workers_that_find_other_files_do_not_share_them(
+    write: Callable[[Drawn], Case], change: str, tmp_path: Path
+) -> None:
+    """Each would leave out for the others what these do not know of."""
+    one, other = tmp_path / "one", tmp_path / ("other" if change == "another path" else "one")
+    one.mkdir()
+    case = write(MANY._replace(folder=one))
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow("files") as scope:
+            if worker.index == 0:
+                case.read(scope, *case.arguments, **case.options).sink("all", _nothing)
+            worker.barrier()
+            if worker.index == 1:
+                rmtree(other, ignore_errors=True)
+                other.mkdir()
+                found = write(MANY._replace(folder=other, files=[ROWS, ROWS[40:]]))
+                found.read(scope, *found.arguments, **found.options).sink("all", _nothing)
+
+    with raises(GraphMismatchError, "number 2", str(one), str(other), f"of '{case.read.__name__}'", "the same files"):
+        execute(program, workers=2)
 
 
 def _paths(case: Case) -> list[Path]:
