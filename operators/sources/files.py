@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LINE_BYTES = 64
+UNTIL_READ: Final = "leave files as they are until they have been read"
+REPLACED: Final = f"was replaced, or changed, while it was read; {UNTIL_READ}, and give new ones other names"
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -106,10 +108,16 @@ def facts_of(name: str, files: Iterable[str | Path], **cut: int) -> dict[str, An
     same later. UsageError for a file that is not there.
     """
     try:
-        found = [[str(path), stat.st_size, stat.st_mtime_ns] for path in files for stat in [os.stat(path)]]
+        found = [[str(path), *size_and_change(path)] for path in files]
     except OSError as error:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error}") from None
     return {"files": found, **cut}
+
+
+def size_and_change(path: str | Path) -> tuple[int, int]:
+    """A file's bytes, and when it was changed, in ns."""
+    stat = os.stat(path)
+    return stat.st_size, stat.st_mtime_ns
 
 
 def as_found(facts: Mapping[str, Any]) -> list[str]:

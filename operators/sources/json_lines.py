@@ -56,7 +56,7 @@ def read_json_lines(
     returned besides, instead of ending the run.
 
     Raises SchemaError for what is no JSON object or does not fit the schema, naming file, line and column; UsageError
-    for a file that is missing, or shorter when it is read than it was when it was declared.
+    for a file that is missing, or another or shorter when it is read than when it was declared.
     """
     require_schema(f"source {name!r}", schema)
     require_positive(name, block_bytes=block_bytes)

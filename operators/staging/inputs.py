@@ -154,7 +154,7 @@ def _with_nulls(schema: Schema, file: str) -> Schema:
 def _blocks(file: str, quoted_newlines: bool) -> list[Block]:
     """What is read one after the other."""
     is_whole = quoted_newlines and Path(file).suffix.lower() in _CSV
-    return blocks_of([file], max(1, Path(file).stat().st_size) if is_whole else BLOCK_BYTES)
+    return blocks_of([file], None if is_whole else BLOCK_BYTES)
 
 
 def _reader(
