@@ -30,11 +30,11 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     if not all(map(str, listed)):
         raise UsageError(f"source {name!r}: a path is empty; say '.' for the current folder")
     found: list[str] = []
-    folders: list[str] = []
+    folders: dict[str, bool] = {}
     for each in listed:
         path = Path(each)
         if path.is_dir():
-            folders.append(str(path))
+            folders[str(path)] = True
             here = sorted(entry for entry in path.iterdir() if _is_shown(entry.name, suffixes))
             found += [str(entry) for entry in here if not entry.is_dir()]
         elif path.exists():
@@ -45,7 +45,7 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
             matches = sorted(glob.glob(str(each), recursive=True))
             if not matches:
                 raise UsageError(f"source {name!r}: there is no file {each}")
-            folders += [match for match in matches if os.path.isdir(match)]
+            folders = {match: False for match in matches if os.path.isdir(match)} | folders
             found += [match for match in matches if not os.path.isdir(match)]
     _require_all(name, folders, found, suffixes)
     for file in found:
@@ -63,12 +63,16 @@ def _is_shown(name: str, suffixes: tuple[str, ...]) -> bool:
     return name[0] not in "._" and name.endswith(suffixes)
 
 
-def _require_all(name: str, folders: Sequence[str], found: Sequence[str], suffixes: tuple[str, ...]) -> None:
-    """UsageError for a file deeper in one of the folders that is not among those found: nobody said to leave it out."""
+def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], suffixes: tuple[str, ...]) -> None:
+    """UsageError for a file in one of the folders that is not among those found: nobody said to leave it out. folders:
+    each with whether all was read that was right in it; what has come since then is for the next run.
+    """
     known = {os.path.abspath(file) for file in found} if folders else set()
-    for top in folders:
+    for top, is_read in folders.items():
         for folder, inner, names in os.walk(os.path.abspath(top)):
             inner[:] = sorted([each for each in inner if each[0] not in "._"])
+            if is_read and folder == os.path.abspath(top):
+                continue
             for each in sorted(names):
                 if _is_shown(each, suffixes) and (file := os.path.join(folder, each)) not in known:
                     pattern = f"*{Path(each).suffix}"

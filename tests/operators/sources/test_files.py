@@ -77,6 +77,19 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
     assert found("in") == ["in/f.csv", "in/g.csv"], "what is in no file is no loss"
 
 
+def test_what_comes_into_a_folder_meanwhile_is_not_called_deeper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk(top: str) -> Any:
+        (tmp_path / "b.csv").touch()
+        return walked(top)
+
+    walked = os.walk
+    monkeypatch.setattr(os, "walk", walk)
+    (tmp_path / "a.csv").touch()
+    assert files_of("read", tmp_path, (".csv",)) == [str(tmp_path / "a.csv")]
+
+
 @pytest.mark.parametrize("how", ["given", "in a folder", "by a pattern"])
 def test_what_is_read_once_is_no_file(how: str, tmp_path: Path) -> None:
     """Before anything is opened: nobody writes into this one, so who opens it waits for ever."""
