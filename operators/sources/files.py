@@ -29,6 +29,24 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
         raise UsageError(f"source {name!r}: a path is text or a Path, or a list of them, not {type(paths).__name__}")
     if not all(map(str, listed)):
         raise UsageError(f"source {name!r}: a path is empty; say '.' for the current folder")
+    try:
+        found, folders = _listed(name, listed, suffixes)
+    except OSError as error:
+        raise UsageError(f"source {name!r}: cannot read {error.filename}: {error.strerror}") from None
+    _require_all(name, folders, found, suffixes)
+    for file in found:
+        if os.path.exists(file) and not os.path.isfile(file):
+            raise UsageError(
+                f"source {name!r}: {file} is no regular file (a pipe, say), and files are read at several places at "
+                f"once: write it to a file, or read it by a function (from_generator)"
+            )
+    if not found:
+        raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
+    return found
+
+
+def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) -> tuple[list[str], dict[str, bool]]:
+    """The files, and the folders (see `_require_all`). OSError for a path at which nobody may look."""
     found: list[str] = []
     folders: dict[str, bool] = {}
     for each in listed:
@@ -47,16 +65,7 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
                 raise UsageError(f"source {name!r}: there is no file {each}")
             folders = {match: False for match in matches if os.path.isdir(match)} | folders
             found += [match for match in matches if not os.path.isdir(match)]
-    _require_all(name, folders, found, suffixes)
-    for file in found:
-        if os.path.exists(file) and not os.path.isfile(file):
-            raise UsageError(
-                f"source {name!r}: {file} is no regular file (a pipe, say), and files are read at several places at "
-                f"once: write it to a file, or read it by a function (from_generator)"
-            )
-    if not found:
-        raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
-    return found
+    return found, folders
 
 
 def _is_shown(name: str, suffixes: tuple[str, ...]) -> bool:

@@ -73,6 +73,8 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
     (tmp_path / "of/city=Oslo/day=1/i.csv").touch()
     with raises(UsageError, "source 'read'", "**/*.csv", "city=Oslo", ".with_columns(city=lit('Oslo'))"):
         found("of")
+    with raises(UsageError, "source 'read'", "cannot read", "x" * 300, "name too long"):
+        found("x" * 300)
     (tmp_path / "in/x.csv/h.csv").unlink()
     assert found("in") == ["in/f.csv", "in/g.csv"], "what is in no file is no loss"
 
