@@ -149,7 +149,7 @@ class Graph:
 
     def digest(self) -> int:
         """63 bits that all workers must agree on: how it runs, names, ports, schemas, pacts, summaries, policies,
-        edges, signals, probes, stages, and what is said of operators.
+        edges, signals, probes, stages, and what is said of operators and read by them.
         """
         text = [self.name, self.about]
         for operator in self.operators:
@@ -161,6 +161,7 @@ class Graph:
                 f"{spec.origin!r}|{spec.stage and spec.stage.number}|{spec.pact!r}|{spec.schema!r}"
                 for spec in operator.inputs
             )
+            text.extend(operator.reads)
             text.extend(f"signal|{origin!r}|{signal.everywhere}" for origin, signal in operator.signals)
         text.append(repr(self.taps))
         text.extend([stage.digest_text() for stage in self.stages])
@@ -176,6 +177,7 @@ class Graph:
             ports += [f"output {at}: {schema!r}" for at, schema in enumerate(operator.outputs)]
             ports += [operator.about] if operator.about else []
             found.append(f"operator {operator.name!r} ({'; '.join([*ports, f'notify {operator.notify.name}'])})")
+            found += [f"{file} of {operator.name!r}" for file in operator.reads]
         for stage in self.stages:
             what = f" ({stage.function!r})" if hasattr(stage.function, "fused") else ""
             found.append(f"stateless operator {stage.label!r}{what} with {stage.schema!r}")

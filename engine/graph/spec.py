@@ -1,6 +1,6 @@
 """What an operator is to the graph: its ports, pacts, path summaries, notify policy and constructor."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,8 @@ class OperatorSpec:
     """The same at its inputs, which differs where a scope is entered or left."""
     about: str = ""
     """What else is said of it, on which workers must agree."""
+    reads: Sequence[str] = ()
+    """The files that a source is cut from, each with how it was found, on which workers must agree."""
 
     @property
     def paths(self) -> Paths:

@@ -78,7 +78,10 @@ class Together:
             assent.refuse(number)
         elif proposal["digest"] != self.digest:
             assent.refuse(number)
-            self.fail(f"worker {self.worker.index} declares {self.name!r} otherwise than worker 0: declare the same")
+            self.fail(
+                f"worker {self.worker.index} declares {self.name!r} otherwise than worker 0: declare the same, of the "
+                f"same files"
+            )
         else:
             assent.promise(number, self._do)
         return _SOON_NS

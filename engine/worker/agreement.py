@@ -80,7 +80,8 @@ class Agreement:
                 raise GraphMismatchError(
                     f"worker {self._me} and worker {peer} built different dataflows (worker {self._me} has: "
                     f"{operators}); "
-                    "every worker must declare the same operators, schemas, pacts and probes in the same order",
+                    "every worker must declare the same operators, schemas, pacts and probes in the same order, of the "
+                    "same files (let none come or change while a run begins, or give a list that was found before it)",
                     graph.declared()[:_COMPARED],
                 )
         if not self.peers:

@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from struct import pack, unpack
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,8 @@ def _whole(value: int, beside: str | None) -> tuple[str, int]:
         return _exact(Decimal(value))
     if beside == "float64":
         if abs(value) > 2**53:
-            raise SchemaError(f"{value} is no float without loss; write {float(value)!r}")
+            near = repr(float(value)) if abs(value) <= float_info.max else f"float('{'-' * (value < 0)}inf')"
+            raise SchemaError(f"{value} is no float without loss; write {near}")
         return "float64", bits(float(value))
     if beside == "uint64" or (beside is None and 2**63 <= value < 2**64):
         if not 0 <= value < 2**64:

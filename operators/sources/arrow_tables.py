@@ -11,7 +11,7 @@ from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Tim
 from tokenring.engine.columns import require_schema, require_sound
 from tokenring.operators.sources.arguments import chosen_columns, named_rows, require_positive
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
-from tokenring.operators.sources.files import Paths, facts_of, files_of, mapped
+from tokenring.operators.sources.files import Paths, as_found, facts_of, files_of, mapped
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import RowOrigin, Timing, block_minima, floors_after
 
@@ -95,7 +95,8 @@ def read_arrow(
                 read.whole(parts_of(batch), batch.rows), floor, _behind(start, place), start + batch_rows * shares
             )
 
-    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=whole.rows)
+    reads = as_found(facts) if is_file else ()
+    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, reads=reads, rows=whole.rows)
 
 
 def _behind(start: int, place: RowOrigin) -> RowOrigin:

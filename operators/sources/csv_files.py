@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import Final, Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
@@ -13,7 +12,7 @@ from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.csv_rows import CsvRows
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
-from tokenring.operators.sources.lines import BLOCK_BYTES, Block, blocks_of, taken_at_once
+from tokenring.operators.sources.lines import BLOCK_BYTES, as_cut, blocks_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -74,7 +73,7 @@ def read_csv(
     returned besides, instead of ending the run.
 
     Raises SchemaError for what does not fit the schema, naming file, line and column; UsageError for a file that is
-    missing, or shorter when it is read than it was when it was declared.
+    missing, or another or shorter when it is read than when it was declared.
     """
     require_schema(f"source {name!r}", schema)
     require_flags(f"source {name!r}", header=header, quoted_newlines=quoted_newlines)
@@ -93,11 +92,8 @@ def read_csv(
     lines = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
     files = files_of(name, path, (".csv", ".tsv"))
     facts = facts_of(name, files, block_bytes=block_bytes, quoted_newlines=quoted_newlines)
+    blocks = blocks_of(files, None if quoted_newlines else block_bytes)
     columns = {file: lines.columns(file, header) for file in files}
-    if quoted_newlines:
-        blocks = [Block(file, 0, size, size) for file in files for size in [Path(file).stat().st_size]]
-    else:
-        blocks = blocks_of(files, block_bytes)
 
     wanted = columns_wanted(scope, name)
 
@@ -110,7 +106,10 @@ def read_csv(
                 batch, place = found
                 yield Piece(read.whole(parts_of(batch), batch.rows), None, place, following)
 
-    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))
+    return feed(
+        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_cut(blocks),
+        rows=rows_at_a_guess(files),
+    )  # fmt: skip
 
 
 def _require_readable(name: str, schema: Schema, form: str) -> None:

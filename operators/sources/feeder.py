@@ -65,6 +65,7 @@ def feed(
     live: bool = False,
     *,
     contents: Callable[[], Any] | None = None,
+    reads: Sequence[str] = (),
     rows: int | None = None,
     partitions: Sequence[str] | None = None,
     idle_ns: int | None = None,
@@ -73,8 +74,8 @@ def feed(
     or, where `timing.late`, that and the one of late rows.
 
     contents: what is read, in plain values, alike as long as it is the same; None: it cannot be read again from a
-    position. rows: see `has_end`. partitions: the names of the shares; None: there is one for each worker. idle_ns: how
-    long one has nothing before it holds nobody.
+    position. reads: see `OperatorSpec`. rows: see `has_end`. partitions: the names of the shares; None: there is one
+    for each worker. idle_ns: how long one has nothing before it holds nobody.
     """
     require_root(scope, f"source {timing.name!r}")
     if not isinstance(throttle, Throttle | None):
@@ -97,6 +98,7 @@ def feed(
     number = len(scope.graph.operators)
     streams = declare(scope, timing.name, schema, construct, timing)
     first = streams[0] if timing.late else streams
+    scope.graph.operators[number].reads = reads
     if partitions is not None:
         scope.graph.operators[number].about = f"partitions {', '.join(partitions)}"
     if reading.promises is not None:

@@ -1,9 +1,11 @@
 """Which files a path, a folder, a pattern or a list of them names, and whether they are still the same."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from tokenring.engine import UsageError
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LINE_BYTES = 64
+UNTIL_READ: Final = "leave files as they are until they have been read"
+REPLACED: Final = f"was replaced, or changed, while it was read; {UNTIL_READ}, and give new ones other names"
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -25,24 +29,10 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
         raise UsageError(f"source {name!r}: a path is text or a Path, or a list of them, not {type(paths).__name__}")
     if not all(map(str, listed)):
         raise UsageError(f"source {name!r}: a path is empty; say '.' for the current folder")
-    found: list[str] = []
-    folders: list[str] = []
-    for each in listed:
-        path = Path(each)
-        if path.is_dir():
-            folders.append(str(path))
-            here = sorted(entry for entry in path.iterdir() if _is_shown(entry.name, suffixes))
-            found += [str(entry) for entry in here if not entry.is_dir()]
-        elif path.exists():
-            found.append(str(path))
-        else:
-            import glob
-
-            matches = sorted(glob.glob(str(each), recursive=True))
-            if not matches:
-                raise UsageError(f"source {name!r}: there is no file {each}")
-            folders += [match for match in matches if os.path.isdir(match)]
-            found += [match for match in matches if not os.path.isdir(match)]
+    try:
+        found, folders = _listed(name, listed, suffixes)
+    except OSError as error:
+        raise UsageError(f"source {name!r}: cannot read {error.filename}: {error.strerror}") from None
     _require_all(name, folders, found, suffixes)
     for file in found:
         if os.path.exists(file) and not os.path.isfile(file):
@@ -55,16 +45,43 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     return found
 
 
+def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) -> tuple[list[str], dict[str, bool]]:
+    """The files, and the folders (see `_require_all`). OSError for a path at which nobody may look."""
+    found: list[str] = []
+    folders: dict[str, bool] = {}
+    for each in listed:
+        path = Path(each)
+        if path.is_dir():
+            folders[str(path)] = True
+            here = sorted(entry for entry in path.iterdir() if _is_shown(entry.name, suffixes))
+            found += [str(entry) for entry in here if not entry.is_dir()]
+        elif path.exists():
+            found.append(str(path))
+        else:
+            import glob
+
+            matches = sorted(glob.glob(str(each), recursive=True))
+            if not matches:
+                raise UsageError(f"source {name!r}: there is no file {each}")
+            folders = {match: False for match in matches if os.path.isdir(match)} | folders
+            found += [match for match in matches if not os.path.isdir(match)]
+    return found, folders
+
+
 def _is_shown(name: str, suffixes: tuple[str, ...]) -> bool:
     return name[0] not in "._" and name.endswith(suffixes)
 
 
-def _require_all(name: str, folders: Sequence[str], found: Sequence[str], suffixes: tuple[str, ...]) -> None:
-    """UsageError for a file deeper in one of the folders that is not among those found: nobody said to leave it out."""
+def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], suffixes: tuple[str, ...]) -> None:
+    """UsageError for a file in one of the folders that is not among those found: nobody said to leave it out. folders:
+    each with whether all was read that was right in it; what has come since then is for the next run.
+    """
     known = {os.path.abspath(file) for file in found} if folders else set()
-    for top in folders:
+    for top, is_read in folders.items():
         for folder, inner, names in os.walk(os.path.abspath(top)):
             inner[:] = sorted([each for each in inner if each[0] not in "._"])
+            if is_read and folder == os.path.abspath(top):
+                continue
             for each in sorted(names):
                 if _is_shown(each, suffixes) and (file := os.path.join(folder, each)) not in known:
                     pattern = f"*{Path(each).suffix}"
@@ -104,7 +121,18 @@ def facts_of(name: str, files: Iterable[str | Path], **cut: int) -> dict[str, An
     same later. UsageError for a file that is not there.
     """
     try:
-        found = [[str(path), stat.st_size, stat.st_mtime_ns] for path in files for stat in [os.stat(path)]]
+        found = [[str(path), *size_and_change(path)] for path in files]
     except OSError as error:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error}") from None
     return {"files": found, **cut}
+
+
+def size_and_change(path: str | Path) -> tuple[int, int]:
+    """A file's bytes, and when it was changed, in ns."""
+    stat = os.stat(path)
+    return stat.st_size, stat.st_mtime_ns
+
+
+def as_found(facts: Mapping[str, Any]) -> list[str]:
+    """The files of such facts, each with its bytes and when it was changed."""
+    return [f"{path!r} ({size:,} bytes, of {np.datetime64(ns, 'ns')} UTC)" for path, size, ns in facts["files"]]

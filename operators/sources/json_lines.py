@@ -10,7 +10,7 @@ from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
-from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, taken_at_once
+from tokenring.operators.sources.lines import BLOCK_BYTES, as_cut, blocks_of, taken_at_once
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -56,7 +56,7 @@ def read_json_lines(
     returned besides, instead of ending the run.
 
     Raises SchemaError for what is no JSON object or does not fit the schema, naming file, line and column; UsageError
-    for a file that is missing, or shorter when it is read than it was when it was declared.
+    for a file that is missing, or another or shorter when it is read than when it was declared.
     """
     require_schema(f"source {name!r}", schema)
     require_positive(name, block_bytes=block_bytes)
@@ -74,4 +74,7 @@ def read_json_lines(
             batch, place = rows.read(taken)
             yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, following)
 
-    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows_at_a_guess(files))
+    return feed(
+        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_cut(blocks),
+        rows=rows_at_a_guess(files),
+    )  # fmt: skip

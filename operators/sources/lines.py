@@ -1,12 +1,13 @@
 """Files of lines, cut into blocks of bytes that workers read side by side."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from tokenring.engine import UsageError
+from tokenring.operators.sources.files import REPLACED, UNTIL_READ
 
 MARK: Final = b"\xef\xbb\xbf"
 """What some programs begin a file in UTF-8 with, and is no part of its first line."""
@@ -17,7 +18,6 @@ _AT_ONCE: Final = 1 << 20
 asks for smaller blocks asks for small messages."""
 
 
-_AGAIN: Final = "leave files as they are until they have been read"
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&": "bzip2", b"\xfd7zXZ": "xz"}
 
 
@@ -43,12 +43,12 @@ def not_utf_8(path: str) -> str:
 
 
 class Block(NamedTuple):
-    """Bytes of a file; the lines that begin in them belong to it. file_bytes: what the file had when it was cut."""
+    """Bytes of a file; the lines that begin in them belong to it. was: the file when it was cut."""
 
     file: str
     start: int
     stop: int
-    file_bytes: int
+    was: os.stat_result
 
     @property
     def size(self) -> int:
@@ -56,14 +56,20 @@ class Block(NamedTuple):
         return self.stop - self.start
 
 
-def blocks_of(files: Sequence[str], block_bytes: int) -> list[Block]:
-    """Blocks of so many bytes of each file, in order."""
+def blocks_of(files: Sequence[str], block_bytes: int | None) -> list[Block]:
+    """Blocks of so many bytes of each file, in order; None: of all that it has."""
     return [
-        Block(file, start, start + block_bytes, file_bytes)
+        Block(file, start, start + size, was)
         for file in files
-        for file_bytes in [Path(file).stat().st_size]
-        for start in range(0, file_bytes, block_bytes)
+        for was in [os.stat(file)]
+        for size in [block_bytes or was.st_size or 1]
+        for start in range(0, was.st_size, size)
     ]
+
+
+def as_cut(blocks: Sequence[Block]) -> list[str]:
+    """The files, each with how many blocks it has: what is appended to one changes nothing before there is one more."""
+    return [f"{file!r} (blocks: {many})" for file, many in Counter([block.file for block in blocks]).items()]
 
 
 class Lines(NamedTuple):
@@ -85,16 +91,22 @@ def taken_at_once(blocks: Sequence[Block], first: int, shares: int) -> Iterator[
 
 
 def lines_of(block: Block) -> Lines:
-    """The lines that belong to a block. UsageError for a file that is gone, or shorter than when it was cut."""
+    """The lines that belong to a block. UsageError for a file that is gone, is another one, or shorter than when it
+    was cut."""
     try:
         with open(block.file, "rb") as file:
             lines = _lines_in(file, block)
-            file_bytes = os.fstat(file.fileno()).st_size
+            now = os.fstat(file.fileno())
     except OSError as error:
-        raise UsageError(f"cannot read {block.file}: {error.strerror}; {_AGAIN}") from None
-    if file_bytes < block.file_bytes:
+        raise UsageError(f"cannot read {block.file}: {error.strerror}; {UNTIL_READ}") from None
+    was = block.was
+    # Some file systems (FUSE) give a file a new number now and then, and so it has to look like another one, too.
+    if not os.path.samestat(now, was) and (now.st_size, now.st_mtime_ns) != (was.st_size, was.st_mtime_ns):
+        raise UsageError(f"{block.file} {REPLACED}")
+    if now.st_size < was.st_size:
         raise UsageError(
-            f"{block.file} had {block.file_bytes} bytes when it was cut into blocks, and has {file_bytes} now; {_AGAIN}"
+            f"{block.file} had {was.st_size} bytes when it was cut into blocks, and has {now.st_size} now; "
+            f"{UNTIL_READ}"
         )
     return lines
 

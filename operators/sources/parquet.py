@@ -23,7 +23,7 @@ from tokenring.operators.sources.feeder import (
     rows_a_message,
     rows_may_pass,
 )
-from tokenring.operators.sources.files import Paths, facts_of, files_of, mapped
+from tokenring.operators.sources.files import REPLACED, Paths, as_found, facts_of, files_of, mapped, size_and_change
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
 
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 
 
 class _RowGroup(NamedTuple):
-    """One row group: where it is, its first row's number in its file, the least time in it, if that is known, the
-    columns of which each different value is there once, and those of INT96, which are times."""
+    """One row group: where it is, what its file was (see `size_and_change`), its first row's number in that, the least
+    time in it, if that is known, the columns of which each different value is there once, and those of INT96, which are
+    times."""
 
     file: str
+    was: tuple[int, int]
     number: int
     first_row: int
     rows: int
@@ -91,11 +93,12 @@ def read_parquet(
     returned besides, instead of ending the run.
 
     Raises SchemaError for columns that no kind holds or that do not fit, and for rows that come too late, naming file
-    and row; UsageError for a file that is missing or not Parquet.
+    and row; UsageError for a file that is missing, not Parquet, or another when it is read.
     """
     require_positive(name, batch_rows=1 if batch_rows is None else batch_rows)
     files = files_of(name, path, (".parquet", ".pq"))
     facts = facts_of(name, files, batch_rows=batch_rows or 0)
+    was = {file: (size, changed_ns) for file, size, changed_ns in facts["files"]}
     footers = [_footer(name, file) for file in files]
     columns_of = {file: _flat_columns(footer) for file, footer in zip(files, footers, strict=True)}
     nullable = {
@@ -110,7 +113,7 @@ def read_parquet(
     groups = [
         group
         for file, footer in zip(files, footers, strict=True)
-        for group in _row_groups(file, footer, columns_of[file], timing.column)
+        for group in _row_groups(file, was[file], footer, columns_of[file], timing.column)
     ]
     if timing.disorder is None and any(group.least is None for group in groups):
         timing.disorder = 0
@@ -148,7 +151,7 @@ def read_parquet(
                 raise UsageError(f"source {name!r}: {what}: {said}") from None
 
     rows = sum([group.rows for group in groups])
-    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, rows=rows)
+    return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, reads=as_found(facts), rows=rows)
 
 
 def _read(
@@ -202,12 +205,14 @@ def _read(
 
 
 def _opened(group: _RowGroup, footer: "pq.FileMetaData", **more: Any) -> "pq.ParquetFile":
-    """The group's file. Its footer is not read once more, which tells of all row groups."""
+    """The group's file. Its footer is not read once more, which tells of all row groups. UsageError for another one, of
+    which it would tell what is not so."""
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(
-        mapped(group.file), metadata=footer, pre_buffer=False, page_checksum_verification=True, **more
-    )
+    octets = mapped(group.file)
+    if size_and_change(group.file) != group.was:
+        raise UsageError(f"{group.file} {REPLACED}")
+    return pq.ParquetFile(octets, metadata=footer, pre_buffer=False, page_checksum_verification=True, **more)
 
 
 def _require_instants(group: _RowGroup, footer: "pq.FileMetaData", name: str) -> None:
@@ -268,7 +273,7 @@ def _nullable(footer: "pq.FileMetaData", columns: Mapping[str, int]) -> Iterator
 
 
 def _row_groups(
-    file: str, footer: "pq.FileMetaData", columns: Mapping[str, int], time: str | None
+    file: str, was: tuple[int, int], footer: "pq.FileMetaData", columns: Mapping[str, int], time: str | None
 ) -> Iterator[_RowGroup]:
     of_96_bits = [name for name, at in columns.items() if footer.schema.column(at).physical_type == "INT96"]
     first_row = 0
@@ -276,7 +281,7 @@ def _row_groups(
         group = footer.row_group(number)
         least = None if time is None else _least(group.column(columns[time]).statistics)
         dictionaries = [name for name, at in columns.items() if _has_dictionary(group.column(at))]
-        yield _RowGroup(file, number, first_row, group.num_rows, least, dictionaries, of_96_bits)
+        yield _RowGroup(file, was, number, first_row, group.num_rows, least, dictionaries, of_96_bits)
         first_row += group.num_rows
 
 

@@ -12,7 +12,7 @@ from tokenring.engine.columns import require_schema
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, feed
-from tokenring.operators.sources.files import facts_of
+from tokenring.operators.sources.files import as_found, facts_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import NOTHING, Timing
 
@@ -103,7 +103,7 @@ def read_columns(
                 for column in mapped:
                     column.release_before(start)
 
-    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=rows)
+    return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_found(facts), rows=rows)
 
 
 class _Mapped:

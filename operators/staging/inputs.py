@@ -30,7 +30,12 @@ from tokenring.operators.sources import (
     schema_of,
     taken_at_once,
 )
-from tokenring.operators.staging.kinds_found import kind_of_column, names_in_csv, names_in_json
+from tokenring.operators.staging.kinds_found import (
+    kind_of_column,
+    names_in_csv,
+    names_in_json,
+    require_kinds_for_numbers,
+)
 from tokenring.operators.time import RowOrigin
 
 _PARQUET: Final = (".parquet", ".pq")
@@ -122,6 +127,8 @@ def _kinds_of(file: str, columns: list[str] | None, quoted_newlines: bool) -> Sc
     data = lines_of(blocks[0]).data.removeprefix(MARK) if blocks else b""
     names = names_in_json(data) if delimiter is None else names_in_csv(data, delimiter)
     chosen = names if columns is None or not names else chosen_columns("stage", columns, names, file)
+    if delimiter is None:
+        require_kinds_for_numbers(data, chosen, file)
 
     def read(schema: Schema) -> Batch:
         found = _reader(file, schema, quoted_newlines)(blocks) if blocks else None
@@ -154,7 +161,7 @@ def _with_nulls(schema: Schema, file: str) -> Schema:
 def _blocks(file: str, quoted_newlines: bool) -> list[Block]:
     """What is read one after the other."""
     is_whole = quoted_newlines and Path(file).suffix.lower() in _CSV
-    return blocks_of([file], max(1, Path(file).stat().st_size) if is_whole else BLOCK_BYTES)
+    return blocks_of([file], None if is_whole else BLOCK_BYTES)
 
 
 def _reader(

@@ -4,6 +4,7 @@ and lose nothing."""
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -70,6 +71,27 @@ def names_in_json(data: bytes) -> list[str]:
             there = orjson.loads(line)
             found |= there if isinstance(there, dict) else {}
     return [*found]
+
+
+def require_kinds_for_numbers(data: bytes, names: Sequence[str], file: str) -> None:
+    """SchemaError for a whole number of these fields that no kind holds, in the first lines of a file of JSON: who
+    reads them rounds it."""
+    for number, line in enumerate(data.split(b"\n"), 1):
+        with suppress(ValueError, RecursionError):  # what is no JSON is for who reads it
+            there = json.loads(line)
+            for name in names if isinstance(there, dict) else ():
+                if type(value := there.get(name)) is int and not _is_held(value):
+                    raise SchemaError(
+                        f"{file} line {number}, column {name!r}: {value} is a whole number that no kind holds; write "
+                        f"it as a text, in quotes, or leave the column out (columns=)"
+                    )
+
+
+def _is_held(value: int) -> bool:
+    """Whether a whole number is a value of int64, uint64 or float64, of which the first two have one for null."""
+    with suppress(OverflowError):
+        return -(2**63) < value < 2**64 - 1 or float(value) == value
+    return False
 
 
 def names_in_csv(data: bytes, delimiter: str) -> list[str]:

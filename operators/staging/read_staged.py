@@ -109,6 +109,9 @@ def read_staged(
 
     # The manifest's checksum is one of the columns' checksums, against which those are held whenever they are read.
     facts = {"folder": str(staged.folder), "checksum": staged.manifest["checksum"], "batch_rows": batch_rows}
-    rows: AnyStream = feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, rows=staged.rows)
+    reads = [f"{str(staged.folder)!r} (checksum {facts['checksum']})"]
+    rows: AnyStream = feed(
+        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=reads, rows=staged.rows
+    )
     has_unique(rows, staged.unique)
     return select(rows, *chosen) if is_extra else rows

@@ -461,6 +461,16 @@ def test_a_constant_of_no_kind_is_refused_where_it_stands_alone() -> None:
         with_columns(stream, x=lit(2**64))
 
 
+@pytest.mark.parametrize(
+    ("value", "near"), [(2**53 + 1, 2.0**53), (10**308 + 1, 1e308), (10**400, "inf"), (-(10**400), "-inf")]
+)
+def test_a_whole_number_that_no_float_holds_is_refused_with_one_that_is_near(value: int, near: Any) -> None:
+    stream = Scope("wrong").new_input(Schema(f="float64"))[1]
+    for made in (col("f") == value, col("f").is_in([value])):
+        with raises(SchemaError, str(value), f"write {near}" if isinstance(near, float) else f"write float('{near}')"):
+            filter(stream, made)
+
+
 @pytest.mark.parametrize("sign", ["|", "+"])
 def test_hundreds_of_operations_may_stand_within_each_other_and_more_are_refused(sign: str) -> None:
     """Python's stack would end, who knows where."""

@@ -88,9 +88,17 @@ def _put_folder(path: Path) -> None:
     path.mkdir()
 
 
+def _put_another(path: Path) -> None:
+    """It is longer, as one to which rows were appended."""
+    other = path.with_name("other")
+    other.write_bytes(2 * path.read_bytes())
+    other.replace(path)
+
+
 CHANGES: dict[str, tuple[Callable[[Path], Any], tuple[str, ...]]] = {
     "shorter, within a row": (lambda path: os.truncate(path, 50), ("had 288 bytes", "has 50 now")),
     "shorter, after a row": (lambda path: os.truncate(path, 288 - 9), ("had 288 bytes", "has 279 now")),
+    "another one": (_put_another, ("rows was replaced", "other names")),
     "gone": (Path.unlink, ("cannot read", "No such file")),
     "a folder": (_put_folder, ("cannot read", "Is a directory")),
 }

@@ -73,8 +73,23 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
     (tmp_path / "of/city=Oslo/day=1/i.csv").touch()
     with raises(UsageError, "source 'read'", "**/*.csv", "city=Oslo", ".with_columns(city=lit('Oslo'))"):
         found("of")
+    with raises(UsageError, "source 'read'", "cannot read", "x" * 300, "name too long"):
+        found("x" * 300)
     (tmp_path / "in/x.csv/h.csv").unlink()
     assert found("in") == ["in/f.csv", "in/g.csv"], "what is in no file is no loss"
+
+
+def test_what_comes_into_a_folder_meanwhile_is_not_called_deeper(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk(top: str) -> Any:
+        (tmp_path / "b.csv").touch()
+        return walked(top)
+
+    walked = os.walk
+    monkeypatch.setattr(os, "walk", walk)
+    (tmp_path / "a.csv").touch()
+    assert files_of("read", tmp_path, (".csv",)) == [str(tmp_path / "a.csv")]
 
 
 @pytest.mark.parametrize("how", ["given", "in a folder", "by a pattern"])
@@ -386,19 +401,36 @@ def test_arrow_files_whose_buffers_are_too_short_are_no_sources(tmp_path: Path) 
         run(lambda scope: read_arrow(scope, file, time="at"))
 
 
-@pytest.mark.parametrize("becomes", ["none", "a folder"])
-def test_a_parquet_file_that_is_gone_is_not_called_damaged(becomes: str, tmp_path: Path) -> None:
-    file = tmp_path / "events.parquet"
+@pytest.mark.parametrize(
+    ("becomes", "said"),
+    [
+        ("none", ("source 'read_parquet'", "is gone")),
+        ("a folder", ("source 'read_parquet'", "is gone")),
+        ("another file", ("replaced", "other names")),
+        ("other bytes", ("replaced, or changed", "leave files as they are")),
+    ],
+)
+def test_a_parquet_file_that_is_another_or_gone_is_not_read_or_called_damaged(
+    becomes: str, said: Fact, tmp_path: Path
+) -> None:
+    """Its footer would tell of rows that are not in there."""
+    file, other = tmp_path / "events.parquet", tmp_path / "other"
     pq.write_table(TABLE, file)
+    pq.write_table(TABLE.slice(1), other)
 
     def declare(scope: Scope) -> Stream:
         rows = read_parquet(scope, file)
-        file.unlink()
-        if becomes == "a folder":
-            file.mkdir()
+        if becomes == "another file":
+            other.replace(file)
+        elif becomes == "other bytes":
+            file.write_bytes(other.read_bytes())
+        else:
+            file.unlink()
+            if becomes == "a folder":
+                file.mkdir()
         return rows
 
-    with raises(OperatorError, "source 'read_parquet'", f"{file} is gone"):
+    with raises(OperatorError, str(file), said):
         run(declare)
 
 

@@ -55,8 +55,10 @@ def _arrow(scope: Any, folder: Path) -> Any:
 
 
 def _parquet(scope: Any, folder: Path) -> Any:
-    pyarrow.parquet.write_table(TABLE, folder / "rows.parquet", row_group_size=40)
-    return read_parquet(scope, folder / "rows.parquet", time="at", batch_rows=16)
+    file = folder / "rows.parquet"
+    if not file.exists():  # on the first worker
+        pyarrow.parquet.write_table(TABLE, file, row_group_size=40)
+    return read_parquet(scope, file, time="at", batch_rows=16)
 
 
 def _lines(scope: Any, folder: Path) -> Any:

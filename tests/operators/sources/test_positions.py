@@ -4,10 +4,12 @@ and places that they had. What must come is what the tests have written.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -24,7 +26,7 @@ from tests.copies import in_a_copy
 from tests.engine.helpers import build, simulated
 from tests.errors import raises
 from tests.long_form import examples
-from tokenring.engine import MAX_TIME, Schema, SchemaError, UsageError
+from tokenring.engine import MAX_TIME, GraphMismatchError, Schema, SchemaError, UsageError, Worker, execute
 from tokenring.operators import (
     from_generator,
     read_arrow,
@@ -305,11 +307,12 @@ MANY = Drawn([ROWS[:40], ROWS[40:]], batch_rows=3, group_rows=10, block_bytes=64
 
 def test_parquet_goes_on_within_what_was_one_batch(tmp_path: Path) -> None:
     """A position is a row's, however large batches are."""
-    of = MANY._replace(folder=tmp_path)
-    fine, coarse = declared(parquet(of)).pieces, declared(parquet(of._replace(batch_rows=7))).pieces
+    case = parquet(MANY._replace(folder=tmp_path))
+    fine, coarse = [
+        declared(case._replace(options=case.options | {"batch_rows": rows})).pieces for rows in (MANY.batch_rows, 7)
+    ]
     for piece in fine(0, 1, None):
         rest = [row for one in fine(0, 1, piece.position) for row in _rows(one)]
-        case = parquet(of)
         assert [row for one in coarse(0, 1, piece.position) for row in _rows(one)] == rest
         _told([*coarse(0, 1, piece.position)], case)
 
@@ -337,7 +340,7 @@ def test_what_lies_before_a_position_is_not_read_again(write: Callable[[Drawn], 
 def _damage_before(place: str) -> None:
     """All files before that of the place, and that one's rows before it, of Parquet the row groups."""
     path, what, number = place.rsplit(" ", 2)
-    file = Path(path)
+    file, was = Path(path), os.stat(path)
     octets = bytearray(file.read_bytes())
     if what == "line":
         end = sum(map(len, bytes(octets).splitlines(keepends=True)[: int(number) - 1]))
@@ -347,6 +350,7 @@ def _damage_before(place: str) -> None:
         end, kept = (column.dictionary_page_offset or column.data_page_offset), 4
     octets[kept:end] = _damaged(octets[kept:end])
     file.write_bytes(octets)
+    os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
     for other in file.parent.glob(f"*{file.suffix}"):
         if other.name < file.name and what == "line":
             other.write_bytes(_damaged(other.read_bytes()))
@@ -383,6 +387,31 @@ def test_contents_are_equal_until_what_is_read_changes(tmp_path: Path) -> None:
     table = arrow_table(MANY)
     assert told(table) == {"columns": ["id", "at", "name"], "rows": 80, "batch_rows": 3}
     assert told(generator(MANY))["function"].endswith("generator.<locals>.items")
+
+
+@pytest.mark.parametrize("change", ["another path", "other rows"])
+@pytest.mark.parametrize("write", [parquet, arrow_files, raw_columns, json_lines, csv, staged])
+def test_workers_that_find_other_files_do_not_share_them(
+    write: Callable[[Drawn], Case], change: str, tmp_path: Path
+) -> None:
+    """Each would leave out for the others what these do not know of."""
+    one, other = tmp_path / "one", tmp_path / ("other" if change == "another path" else "one")
+    one.mkdir()
+    case = write(MANY._replace(folder=one))
+
+    def program(worker: Worker) -> None:
+        with worker.dataflow("files") as scope:
+            if worker.index == 0:
+                case.read(scope, *case.arguments, **case.options).sink("all", _nothing)
+            worker.barrier()
+            if worker.index == 1:
+                rmtree(other, ignore_errors=True)
+                other.mkdir()
+                found = write(MANY._replace(folder=other, files=[ROWS, ROWS[40:]]))
+                found.read(scope, *found.arguments, **found.options).sink("all", _nothing)
+
+    with raises(GraphMismatchError, "number 2", str(one), str(other), f"of '{case.read.__name__}'", "the same files"):
+        execute(program, workers=2)
 
 
 def _paths(case: Case) -> list[Path]:

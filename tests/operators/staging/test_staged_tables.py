@@ -240,6 +240,7 @@ def test_a_value_of_csv_stays_the_value(tmp_path: Path, values: list[str], kind:
     [
         (["12345678901234567891"], "uint64", [12345678901234567891]),
         (["1", "1.5"], "float64", [1, 1.5]),
+        ([str(-(2**63)), str(2**64)], "float64", [-(2.0**63), 2.0**64]),
         (["null"], "string?", [None]),
         (['"01234"', "null"], "string?", ["01234", None]),
         (["true"], "bool", [True]),
@@ -265,6 +266,10 @@ def test_a_value_of_json_stays_the_value(tmp_path: Path, values: list[str], kind
         ("j.jsonl", '{"at":1}\n{"at":\n', None, ("line 2", "bad JSON")),
         ("j.jsonl", '{"at":1,"v":[1]}\n', None, ("line 1", "column 'v'", "a list", "schema=", "columns=")),
         ("j.jsonl", '{"at":1,"v":9007199254740993}\n{"at":2,"v":1.5}\n', None, ("line 1", "'v'", "9007199254740993")),
+        *[
+            ("j.jsonl", f'{{"at":1}}\n{{"at":2,"v":{number}}}\n', None, ("line 2", "'v'", str(number), "in quotes"))
+            for number in (2**64 - 1, 2**64 + 1, -(2**63) - 1)
+        ],
         ("c.csv", "at,v\n1,7\n2,\n", Schema("at v"), ("line 3", "column 'v'", "null", "int64?")),
         ("j.jsonl", '{"at":1}\n{"at":"1"}\n', Schema("at"), ("line 2", "column 'at'", "a string (1)")),
         ("c.csv", "at,v\n1,7\n", Schema("at w"), ("no column 'w'",)),
