@@ -4,8 +4,9 @@
         from tokenring.engine.columns import Batch, Schema
 
 Checkers, editors and whoever reads sources see imports. At run time each statement only notes where its names are: the
-face gives a name when it is asked for it, and imports that file then. Where the statement stands above a class, what is
-taken from its names in the class's body becomes methods that are found when they are first looked at.
+face gives a name when it is asked for it, and imports that file then. They are its `__all__`; a face lists them itself
+where users' checkers read them (`from face import *`). Where the statement stands above a class, what is taken from its
+names in the class's body becomes methods that are found when they are first looked at.
 """
 
 import builtins
@@ -108,4 +109,5 @@ def later(module: str, keep: bool = False) -> Iterator[None]:
         within["_later"] = {name: found for name, found in within.items() if isinstance(found, _Later)}
         for name in within["_later"]:
             del within[name]
+        within.setdefault("__all__", sorted(within["_later"]))
         sys.modules[module].__class__ = _Face

@@ -4,5 +4,3 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.engine.background.started import ANSWER_S, RunningGroup, start
-
-__all__ = ["ANSWER_S", "RunningGroup", "start"]

@@ -5,8 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.engine.bridge.compiled_part import CompiledPart
     from tokenring.engine.bridge.labels import LABEL_BYTES
-
-__all__ = [
-    "CompiledPart",
-    "LABEL_BYTES",
-]

@@ -9,20 +9,3 @@ with later(__name__):
     from tokenring.engine.budget.sizes import bytes_of, in_words
     from tokenring.engine.budget.watching import LOOK_S, BudgetWatch, require_budget
     from tokenring.engine.budget.weights import Weight, weigh, weights
-
-__all__ = [
-    "BudgetWatch",
-    "LOOK_S",
-    "Pressure",
-    "Relief",
-    "Verdict",
-    "Weight",
-    "anonymous_bytes",
-    "bytes_of",
-    "in_words",
-    "require_budget",
-    "require_memory",
-    "trim_allocators",
-    "weigh",
-    "weights",
-]

@@ -6,5 +6,3 @@ with later(__name__):
     from tokenring.engine.cores.claims import Claims
     from tokenring.engine.cores.placement import Placement, place
     from tokenring.engine.cores.quota import cpu_quota, within_quota
-
-__all__ = ["Claims", "Placement", "cpu_quota", "place", "within_quota"]

@@ -19,38 +19,3 @@ with later(__name__):
     from tokenring.engine.data.stage_run import StageRun, compile_stages
     from tokenring.engine.data.text_rows import TextRows, needs_text_rows
     from tokenring.engine.data.word_rows import WordRows
-
-__all__ = [
-    "Burst",
-    "BurstEnd",
-    "Channel",
-    "CheckedChannel",
-    "DataPlane",
-    "Edge",
-    "FarSignal",
-    "FeedbackChannel",
-    "Inbox",
-    "InputPort",
-    "NO_MESSAGES",
-    "NearSignal",
-    "NestedInputPort",
-    "Operator",
-    "OutputPort",
-    "Receiver",
-    "RelayChannel",
-    "RemoteChannel",
-    "Runtime",
-    "Schedule",
-    "SelectChannel",
-    "SendSession",
-    "StageRun",
-    "TextRows",
-    "WordRows",
-    "compile_stages",
-    "in_words",
-    "made_of_good",
-    "messages_of",
-    "needs_queues",
-    "needs_text_rows",
-    "text_of",
-]

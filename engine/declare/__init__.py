@@ -9,17 +9,3 @@ with later(__name__):
     from tokenring.engine.declare.scope import Loop, Scope, frame_in_program, one_of
     from tokenring.engine.declare.scope_of import ScopeOf
     from tokenring.engine.declare.stream import AnyStream, Stream, require_streams
-
-__all__ = [
-    "AnyStream",
-    "Feedback",
-    "Loop",
-    "OperatorBuilder",
-    "Part",
-    "Scope",
-    "ScopeOf",
-    "Stream",
-    "frame_in_program",
-    "one_of",
-    "require_streams",
-]

@@ -22,32 +22,3 @@ with later(__name__):
     from tokenring.engine.explain.place import Named, Place, is_called, of_port, of_probes
     from tokenring.engine.explain.stall import StallWatch
     from tokenring.engine.explain.why import explain, live_tokens
-
-__all__ = [
-    "Dataflow",
-    "Explanation",
-    "Hold",
-    "Holder",
-    "Inspection",
-    "Named",
-    "OpenOperator",
-    "Place",
-    "ActivePointstamp",
-    "StallWatch",
-    "Stopped",
-    "StoppedDataflow",
-    "as_plain",
-    "ending_with",
-    "explain",
-    "from_plain",
-    "keep_times",
-    "left_open",
-    "let_go",
-    "is_called",
-    "live_tokens",
-    "merge",
-    "of_port",
-    "of_probes",
-    "stop",
-    "together",
-]

@@ -14,38 +14,3 @@ with later(__name__):
     from tokenring.engine.graph.spec import Constructor, InputSpec, OperatorSpec, arriving_schema
     from tokenring.engine.graph.stage import BatchFunction, Fusable, Rejects, Stage
     from tokenring.engine.graph.updates import Updates
-
-__all__ = [
-    "BatchFunction",
-    "Broadcast",
-    "Compiled",
-    "CompiledStage",
-    "Constructor",
-    "Exchange",
-    "Fusable",
-    "Graph",
-    "InputSpec",
-    "Location",
-    "NOTIFY_CODES",
-    "Notify",
-    "OperatorSpec",
-    "Pact",
-    "Paths",
-    "Pipeline",
-    "Reachability",
-    "Rejects",
-    "Route",
-    "Signal",
-    "Source",
-    "Stage",
-    "Target",
-    "Updates",
-    "arriving_schema",
-    "columns_read",
-    "functions_behind",
-    "rows_cross",
-    "identity_paths",
-    "require_usable",
-    "shared",
-    "stage_of",
-]

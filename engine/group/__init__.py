@@ -21,29 +21,3 @@ with later(__name__):
     )
     from tokenring.engine.group.traces import TRACE, ShortTrace
     from tokenring.engine.group.warm_up import warm_up
-
-__all__ = [
-    "DeferredSignals",
-    "ENDED",
-    "Group",
-    "Interrupted",
-    "Interrupts",
-    "Program",
-    "Results",
-    "ShortTrace",
-    "TRACE",
-    "die_with_parent",
-    "execute",
-    "import_program",
-    "launched",
-    "group_folder",
-    "new_group_file",
-    "owned_file",
-    "owned_folder",
-    "owned_name",
-    "remove_leftovers",
-    "require_function_of",
-    "scratch_folder",
-    "starting",
-    "warm_up",
-]

@@ -9,22 +9,3 @@ with later(__name__):
     from tokenring.engine.install.installed import Installed
     from tokenring.engine.install.installing import Installing, Removing, install_here
     from tokenring.engine.install.together import Together
-
-__all__ = [
-    "IMPORTING",
-    "SAVED",
-    "Code",
-    "Failing",
-    "Installed",
-    "Installing",
-    "Removing",
-    "Together",
-    "code_of",
-    "file_of",
-    "importing",
-    "install",
-    "install_here",
-    "module_of",
-    "remove",
-    "taken_by",
-]

@@ -17,27 +17,3 @@ with later(__name__):
     from tokenring.engine.running.schedule import Schedule
     from tokenring.engine.running.stepper import refuse_step
     from tokenring.engine.running.under_way import UnderWay
-
-__all__ = [
-    "Dataflows",
-    "EventLog",
-    "Failure",
-    "Garbage",
-    "InputGroup",
-    "InputHandle",
-    "NOT_DUE",
-    "OperatorContext",
-    "Phase",
-    "Probe",
-    "ProbeGroup",
-    "Publication",
-    "Room",
-    "RunningDataflow",
-    "RunningOperator",
-    "Schedule",
-    "SendingWarning",
-    "UnderWay",
-    "WhenStopped",
-    "put_in_place",
-    "refuse_step",
-]

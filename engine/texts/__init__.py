@@ -12,17 +12,3 @@ with later(__name__):
         in_text_space,
     )
     from tokenring.engine.texts.private import find_octet, is_all_common, move_private, moved_bytes, private_bytes
-
-__all__ = [
-    "as_common",
-    "can_have_texts",
-    "constant_text",
-    "find_octet",
-    "first_private_word",
-    "heap_of_words",
-    "in_text_space",
-    "is_all_common",
-    "move_private",
-    "moved_bytes",
-    "private_bytes",
-]

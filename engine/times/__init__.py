@@ -28,27 +28,3 @@ with later(__name__):
         representable,
         time_from_plain,
     )
-
-__all__ = [
-    "Antichain",
-    "AnyTime",
-    "COMPLETE",
-    "IDENTITY",
-    "Intervals",
-    "MAX_TIME",
-    "MOST_COORDINATES",
-    "NestedTime",
-    "PathSummary",
-    "Time",
-    "as_time",
-    "coordinates",
-    "enter_summary",
-    "feedback_summary",
-    "first_time",
-    "from_coordinates",
-    "identity",
-    "leave_summary",
-    "less_equal",
-    "representable",
-    "time_from_plain",
-]

@@ -6,11 +6,3 @@ with later(__name__):
     from tokenring.engine.tokens.lost import LostTokens
     from tokenring.engine.tokens.token import GRANTED, Token, refuse_thread
     from tokenring.engine.tokens.token_ref import TokenRef
-
-__all__ = [
-    "GRANTED",
-    "LostTokens",
-    "Token",
-    "TokenRef",
-    "refuse_thread",
-]

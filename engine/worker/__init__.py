@@ -6,15 +6,3 @@ with later(__name__):
     from tokenring.engine.worker.agreement import first_difference
     from tokenring.engine.worker.config import FORK, FORKSERVER, SPAWN, Config, default_workers, note, usable_cores
     from tokenring.engine.worker.worker import Worker
-
-__all__ = [
-    "Config",
-    "FORK",
-    "FORKSERVER",
-    "SPAWN",
-    "Worker",
-    "default_workers",
-    "first_difference",
-    "note",
-    "usable_cores",
-]

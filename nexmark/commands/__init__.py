@@ -5,13 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.nexmark.commands.cli import SETTINGS, LazyGroup, main
     from tokenring.nexmark.commands.run import MAX_DURATION_S, MAX_RATE, MAX_WORKERS, MECHANISMS
-
-__all__ = [
-    "LazyGroup",
-    "MAX_DURATION_S",
-    "MAX_RATE",
-    "MAX_WORKERS",
-    "MECHANISMS",
-    "SETTINGS",
-    "main",
-]

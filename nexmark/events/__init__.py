@@ -8,19 +8,3 @@ with later(__name__):
     from tokenring.nexmark.events.generator import Generator, GeneratorConfig
     from tokenring.nexmark.events.schema import AUCTION, BID, EVENT, FLOOR, STREAMS, TIME_LIMIT_NS, Column, Stream
     from tokenring.nexmark.events.texts import string_columns
-
-__all__ = [
-    "AUCTION",
-    "BID",
-    "Column",
-    "EVENT",
-    "FLOOR",
-    "Generator",
-    "GeneratorConfig",
-    "I64",
-    "STREAMS",
-    "Stream",
-    "TIME_LIMIT_NS",
-    "string_columns",
-    "write_edge_events",
-]

@@ -9,25 +9,3 @@ with later(__name__):
     from tokenring.nexmark.run.report import add_rows, count, in_ms, print_report
     from tokenring.nexmark.run.result_files import require_known, write_rows
     from tokenring.nexmark.run.runner import Plan, declare, prepare, run_query
-
-__all__ = [
-    "Measured",
-    "Measurements",
-    "NOT_YET",
-    "Pace",
-    "Plan",
-    "SPIN_NS",
-    "add_rows",
-    "count",
-    "declare",
-    "execute_plan",
-    "executed",
-    "in_ms",
-    "prepare",
-    "print_report",
-    "repeat_query",
-    "require_known",
-    "run_query",
-    "verify",
-    "write_rows",
-]

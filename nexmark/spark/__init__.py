@@ -4,9 +4,3 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.nexmark.spark.process import plain_path, require_spark, run_spark_job
-
-__all__ = [
-    "plain_path",
-    "require_spark",
-    "run_spark_job",
-]

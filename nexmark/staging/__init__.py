@@ -5,10 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.nexmark.staging.staged import StagedEvents, StagedStream
     from tokenring.nexmark.staging.staging import stage_foreign, stage_generated
-
-__all__ = [
-    "StagedEvents",
-    "StagedStream",
-    "stage_foreign",
-    "stage_generated",
-]

@@ -9,5 +9,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.capture.capture import capture
     from tokenring.operators.capture.replay import replay
-
-__all__ = ["capture", "replay"]

@@ -34,30 +34,3 @@ with later(__name__):
         words_as,
     )
     from tokenring.operators.expressions.typed import typed
-
-__all__ = [
-    "Alias",
-    "Computation",
-    "Condition",
-    "Expression",
-    "Part",
-    "Range",
-    "RangeOf",
-    "Step",
-    "Term",
-    "When",
-    "col",
-    "column_named_by",
-    "column_term",
-    "cure_of_keys",
-    "greatest",
-    "least",
-    "lit",
-    "may_pass",
-    "not_null_word",
-    "said_of_row",
-    "typed",
-    "when",
-    "with_aliased",
-    "words_as",
-]

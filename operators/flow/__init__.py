@@ -4,7 +4,3 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.flow.limited import limited
-
-__all__ = [
-    "limited",
-]

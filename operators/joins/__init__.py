@@ -8,11 +8,3 @@ with later(__name__):
     from tokenring.operators.joins.join import join
     from tokenring.operators.joins.look_up import look_up
     from tokenring.operators.joins.temporal_join import temporal_join
-
-__all__ = [
-    "enrich",
-    "interval_join",
-    "join",
-    "look_up",
-    "temporal_join",
-]

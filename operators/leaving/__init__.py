@@ -5,5 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.leaving.answering import Leaving
     from tokenring.operators.leaving.asking import end_worker
-
-__all__ = ["Leaving", "end_worker"]

@@ -10,14 +10,3 @@ with later(__name__):
     from tokenring.operators.paper.running_average import running_average
     from tokenring.operators.paper.tumbling_average import tumbling_average
     from tokenring.operators.paper.word_count import word_count
-
-__all__ = [
-    "Arrangement",
-    "arrange",
-    "average_of_last",
-    "best_offers",
-    "no_op",
-    "running_average",
-    "tumbling_average",
-    "word_count",
-]

@@ -9,5 +9,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.ranking.last_by import last_by
     from tokenring.operators.ranking.top import top
-
-__all__ = ["last_by", "top"]

@@ -28,37 +28,3 @@ with later(__name__):
     from tokenring.operators.recovery.saving import Saving
     from tokenring.operators.recovery.taking import Taking
     from tokenring.operators.recovery.wanted import OneMore, Wanted
-
-__all__ = [
-    "InstallingSaved",
-    "JobFolder",
-    "OneMore",
-    "Recovery",
-    "RemovingSaved",
-    "SavedRows",
-    "SavedSink",
-    "SavedSource",
-    "Saving",
-    "Snapshot",
-    "Taking",
-    "Wanted",
-    "WorkerSaving",
-    "dead_letters_in",
-    "dead_letters_of",
-    "execute_with_recovery",
-    "finished_of",
-    "gives_up",
-    "have_folder",
-    "inserted_until",
-    "number_of",
-    "operators_of",
-    "outbox_of",
-    "part_number",
-    "refused_to",
-    "require_operator",
-    "require_there",
-    "say_inserted",
-    "take_now",
-    "tell_last",
-    "write_state",
-]

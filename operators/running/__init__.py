@@ -5,5 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.running.running import compiled_firsts, running
     from tokenring.operators.running.running_state import moved_keys
-
-__all__ = ["compiled_firsts", "moved_keys", "running"]

@@ -5,5 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.sessions.moving_sessions import session_tables
     from tokenring.operators.sessions.sessions import compiled_sessions
-
-__all__ = ["compiled_sessions", "session_tables"]

@@ -21,24 +21,3 @@ with later(__name__):
     from tokenring.operators.sinks.rolling import Roll
     from tokenring.operators.sinks.to_database import to_database
     from tokenring.operators.sinks.to_delta import to_delta
-
-__all__ = [
-    "DeadLetters",
-    "Collected",
-    "Latest",
-    "Roll",
-    "RowsKept",
-    "collect",
-    "for_each",
-    "Kept",
-    "gather",
-    "gathered",
-    "rows_kept",
-    "latest",
-    "publish",
-    "to_arrow_files",
-    "to_database",
-    "to_delta",
-    "to_json_lines",
-    "to_parquet",
-]

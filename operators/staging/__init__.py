@@ -15,20 +15,3 @@ with later(__name__):
     from tokenring.operators.staging.read_staged import read_staged
     from tokenring.operators.staging.stage import stage_files, stage_rows
     from tokenring.operators.staging.staged_table import StagedTable
-
-__all__ = [
-    "CODE",
-    "COLUMNS",
-    "ColumnFiles",
-    "LONG",
-    "Rows",
-    "StagedTable",
-    "TextWriter",
-    "WORD",
-    "WordWriter",
-    "read_staged",
-    "stage_files",
-    "stage_rows",
-    "staging_folder",
-    "table_named",
-]

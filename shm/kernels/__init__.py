@@ -1,6 +1,6 @@
 """Kernels: functions that numba compiles, declared, kept on disk, made ready; and what a word of text is."""
 
-from tokenring.shm.kernels import native_libraries  # noqa: F401 - before all that follows
+from tokenring.shm.kernels import native_libraries  # before all that follows
 from tokenring.shm.kernels.deferred_signals import ENDING_SIGNALS, DeferredSignals
 from tokenring.shm.kernels.entry import LOGIC, RAISED, Entry, entry
 from tokenring.shm.kernels.kernel import (

@@ -8,5 +8,3 @@ with later(__name__):
     from tokenring.nexmark.bench.collections.measured import COLLECTIONS
     from tokenring.nexmark.bench.collections.records import records
     from tokenring.nexmark.bench.collections.workloads import WORKLOADS, Workload, sized
-
-__all__ = ["COLLECTIONS", "IMPORT", "INTERACTIVE", "WORKLOADS", "Workload", "records", "sized"]

@@ -12,19 +12,3 @@ with later(__name__):
     from tokenring.nexmark.bench.experiments.word_source import WordMeasurements
     from tokenring.nexmark.bench.experiments.word_source import word_source as offered_words
     from tokenring.nexmark.bench.experiments.wordcount import SCALING, WORDCOUNT
-
-__all__ = [
-    "BOUNDS",
-    "CHAIN",
-    "FLOW",
-    "IDLE",
-    "NEXMARK",
-    "SCALING",
-    "SOURCES",
-    "Schedule",
-    "WORDCOUNT",
-    "WordMeasurements",
-    "offered_words",
-    "require_events",
-    "staged_events",
-]

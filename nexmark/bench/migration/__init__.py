@@ -4,5 +4,3 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.nexmark.bench.migration.experiment import MIGRATION, measured_key_count
-
-__all__ = ["MIGRATION", "measured_key_count"]

@@ -10,38 +10,3 @@ with later(__name__):
     from tokenring.nexmark.bench.parts.rounds import hiccup_row, in_turns, median_of, paired, spread, take_turns, worst
     from tokenring.nexmark.bench.parts.sweep import Experiment, Row, Sweep, measure_all, points
     from tokenring.nexmark.bench.parts.tables import Column, cell_text, figure, ranged, rate_text, table, workers_text
-
-__all__ = [
-    "Column",
-    "Draw",
-    "Experiment",
-    "ExperimentCommand",
-    "ListCommand",
-    "Panels",
-    "Row",
-    "Sweep",
-    "by_experiment",
-    "cell_text",
-    "figure",
-    "hiccup_row",
-    "in_turns",
-    "machine",
-    "measure_all",
-    "median_of",
-    "option",
-    "paired",
-    "points",
-    "ranged",
-    "rate_text",
-    "record",
-    "render",
-    "spread",
-    "table",
-    "take_turns",
-    "ticks",
-    "with_options",
-    "workers_text",
-    "worst",
-    "write_beside",
-    "write_plots",
-]

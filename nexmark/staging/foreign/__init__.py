@@ -5,9 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.nexmark.staging.foreign.foreign import find_source, normalise
     from tokenring.nexmark.staging.foreign.ordering import write_in_order
-
-__all__ = [
-    "find_source",
-    "normalise",
-    "write_in_order",
-]

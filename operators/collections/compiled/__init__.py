@@ -10,5 +10,3 @@ with later(__name__):
     from tokenring.operators.collections.compiled.rounds import going_round
     from tokenring.operators.collections.compiled.stamping import stamping
     from tokenring.operators.collections.compiled.totaling import totaling
-
-__all__ = ["arranging", "going_round", "joining", "pending_of", "reducing", "stamping", "totaling"]

@@ -5,11 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.collections.refused.arguments import as_null, became_nullable, require_one_kind, span_back
     from tokenring.operators.collections.refused.elsewhere import no_method
-
-__all__ = [
-    "as_null",
-    "became_nullable",
-    "no_method",
-    "require_one_kind",
-    "span_back",
-]

@@ -5,5 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from tokenring.operators.collections.saved.coming_in import KeptRows, imported_once, with_those_saved
     from tokenring.operators.collections.saved.handed_out import exported, handed_out_once
-
-__all__ = ["KeptRows", "exported", "handed_out_once", "imported_once", "with_those_saved"]

@@ -10,23 +10,3 @@ with later(__name__):
     from tokenring.operators.collections.sharing.rejected import Rejected, complaint
     from tokenring.operators.collections.sharing.subscription import Subscription
     from tokenring.operators.collections.sharing.view import Kept, Trace, View, Views
-
-__all__ = [
-    "Answer",
-    "Following",
-    "Kept",
-    "Listing",
-    "Query",
-    "Rejected",
-    "Shared",
-    "Subscription",
-    "Trace",
-    "View",
-    "Views",
-    "complaint",
-    "exporting",
-    "listing_of",
-    "query",
-    "subscribe",
-    "views_of",
-]

@@ -13,15 +13,3 @@ with later(__name__):
         tables_of_parts,
         totals_of,
     )
-
-__all__ = [
-    "columns_folded",
-    "in_order",
-    "means_of",
-    "require_columns",
-    "said_of",
-    "table_of_rows",
-    "tables_of_parts",
-    "totals_of",
-    "without_means",
-]

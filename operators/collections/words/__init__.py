@@ -21,26 +21,3 @@ with later(__name__):
         with_keys,
     )
     from tokenring.operators.collections.words.ordering import by_value, comes_before
-
-__all__ = [
-    "Entering",
-    "Heaps",
-    "Interned",
-    "KIND_WORDS",
-    "KindRow",
-    "OF_ALL",
-    "TIMES",
-    "TIMES_ADDED",
-    "by_value",
-    "comes_before",
-    "enter_columns",
-    "heaps_of",
-    "interned_texts",
-    "is_null",
-    "key_in_words",
-    "kinds_table",
-    "nulls_of",
-    "rows_in_words",
-    "table_of",
-    "with_keys",
-]

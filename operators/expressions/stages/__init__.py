@@ -15,16 +15,3 @@ with later(__name__):
         number_words,
     )
     from tokenring.operators.expressions.stages.made_columns import MadeColumns
-
-__all__ = [
-    "CELLS",
-    "LEAST_USES",
-    "MOST_KEYS",
-    "ROWS_AT_ONCE",
-    "MadeColumns",
-    "chained",
-    "computing",
-    "look_up",
-    "number_words",
-    "projecting",
-]

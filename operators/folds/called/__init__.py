@@ -15,22 +15,3 @@ with later(__name__):
     from tokenring.operators.folds.called.functions import Function, Functions, functions_of
     from tokenring.operators.folds.called.job import FoldJob, gave_no, made_also
     from tokenring.operators.folds.called.takes import TAKES, take_argument, takes_of
-
-__all__ = [
-    "Call",
-    "FoldJob",
-    "Function",
-    "Functions",
-    "SCRATCH_ROWS",
-    "TAKES",
-    "combine_rows",
-    "combine_slots",
-    "finish_slots",
-    "functions_of",
-    "gave_no",
-    "is_updated",
-    "made_also",
-    "take_argument",
-    "takes_of",
-    "update_rows",
-]

@@ -4,5 +4,3 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.folds.moving.kept_folds import KeptFolds, fold_kinds
-
-__all__ = ["KeptFolds", "fold_kinds"]

@@ -7,5 +7,3 @@ with later(__name__):
     from tokenring.operators.folds.own.own_aggregate import ByColumn, OfFunctions, OwnAggregate
     from tokenring.operators.folds.own.quantile import ApproxQuantile
     from tokenring.operators.folds.own.variance import StdDev, Variance
-
-__all__ = ["ApproxQuantile", "ArgMax", "ArgMin", "ByColumn", "OfFunctions", "OwnAggregate", "StdDev", "Variance"]

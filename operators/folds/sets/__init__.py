@@ -7,18 +7,3 @@ with later(__name__):
     from tokenring.operators.folds.sets.moving import ask_before, flags_before, move_some
     from tokenring.operators.folds.sets.value_sets import ValueSets
     from tokenring.operators.folds.sets.words import GONE, MOST_FLAGS, ValueSet
-
-__all__ = [
-    "GONE",
-    "MOST_FLAGS",
-    "ValueSet",
-    "ValueSets",
-    "ask_before",
-    "flags_before",
-    "forget_links",
-    "has_room_for_links",
-    "last_links",
-    "link_value",
-    "links_of",
-    "move_some",
-]

@@ -7,5 +7,3 @@ with later(__name__):
     from tokenring.operators.joins.compiled.look_up import compiled_look_up
     from tokenring.operators.joins.compiled.versions import compiled_versioned
     from tokenring.operators.joins.compiled.windows import expanding
-
-__all__ = ["compiled_join", "compiled_look_up", "compiled_versioned", "expanding"]

@@ -23,28 +23,3 @@ with later(__name__):
     )
     from tokenring.operators.state.moving.rows_by_time import RowsByTime, sent_by_time, sent_in_order, times_table
     from tokenring.operators.state.moving.waiting import RowsThatWait, Waiting, WaitingMoves
-
-__all__ = [
-    "KeptWords",
-    "RowsThatWait",
-    "Waiting",
-    "WaitingMoves",
-    "word_tables",
-    "Kept",
-    "KeySlots",
-    "KeyedMoves",
-    "MovingKeyWords",
-    "MovingKeys",
-    "OneKey",
-    "Rows",
-    "RowsByTime",
-    "leaving_slots",
-    "live_slots",
-    "no_more",
-    "rows_out",
-    "sent_by_time",
-    "sent_in_order",
-    "slots_by_table",
-    "tables_of",
-    "times_table",
-]

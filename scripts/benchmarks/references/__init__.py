@@ -5,12 +5,3 @@ from tokenring.faces import later
 with later(__name__):
     from scripts.benchmarks.references.answers import Case, fingerprint, require_equal, require_equal_results
     from scripts.benchmarks.references.reference import Reference, require_installed
-
-__all__ = [
-    "Case",
-    "Reference",
-    "fingerprint",
-    "require_equal",
-    "require_equal_results",
-    "require_installed",
-]

@@ -6,5 +6,3 @@ with later(__name__):
     from tokenring.tools.commands.arguments import first_argument
     from tokenring.tools.commands.profile import profile_function, profile_program
     from tokenring.tools.commands.run import run_program
-
-__all__ = ["first_argument", "profile_function", "profile_program", "run_program"]

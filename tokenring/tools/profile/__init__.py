@@ -8,15 +8,3 @@ with later(__name__):
     from tokenring.tools.profile.py_spy import Recorder, Recorders
     from tokenring.tools.profile.stacks import Recording, read_recording
     from tokenring.tools.profile.watch import watch
-
-__all__ = [
-    "Recorder",
-    "Recorders",
-    "Recording",
-    "output_folder",
-    "print_profile",
-    "read_recording",
-    "wait_at_gate",
-    "watch",
-    "write_profile",
-]

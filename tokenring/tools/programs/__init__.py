@@ -6,12 +6,3 @@ with later(__name__):
     from tokenring.tools.programs.named import Target, is_named, load
     from tokenring.tools.programs.returned import print_returned, told
     from tokenring.tools.programs.run import run
-
-__all__ = [
-    "Target",
-    "is_named",
-    "load",
-    "print_returned",
-    "run",
-    "told",
-]

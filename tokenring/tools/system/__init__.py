@@ -27,32 +27,3 @@ with later(__name__):
     )
     from tokenring.tools.system.tables import console_of, print_table
     from tokenring.tools.system.verbose import verbose_option
-
-__all__ = [
-    "Advance",
-    "Ended",
-    "Number",
-    "PathOption",
-    "STANDARD_OUTPUT",
-    "at_work",
-    "console_of",
-    "ending_signals_come_late",
-    "ending_signals_exit",
-    "ending_signals_raise",
-    "in_one_line",
-    "is_special",
-    "json_lines",
-    "json_option",
-    "lose_output",
-    "memory_option",
-    "print_table",
-    "progress_bar",
-    "progress_line",
-    "put_back",
-    "replace",
-    "replace_by",
-    "require_writable",
-    "silent",
-    "verbose_option",
-    "write_json",
-]
