@@ -95,10 +95,10 @@ def words_of(schema: Schema, keys: tuple[str, ...], key: Any) -> np.ndarray:
     if len(values) != len(keys):
         raise SchemaError(f"the key is ({', '.join(keys)}), so {key!r} is none: give a value for each, in a tuple")
     kinds = Schema.of({name: str(schema.kind(name)) for name in keys})
-    for kind, value in zip(kinds.kinds, values, strict=True):
+    for name, kind, value in zip(keys, kinds.kinds, values, strict=True):
         is_beyond = kind.null_is_a_number and is_whole(value) and not _fits(int(value), kind)
         if is_beyond or (isinstance(value, bool) and kind.family != "bool"):
-            raise SchemaError(f"{key!r} is no key: {value} is no {kind}; give a value of that kind")
+            raise SchemaError(f"{key!r} is no key: column {name!r}: {value} is no {kind}; give a value of that kind")
     try:
         batch = Batch(kinds, {name: [value] for name, value in zip(keys, values, strict=True)})
     except SchemaError as error:

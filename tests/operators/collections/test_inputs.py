@@ -389,7 +389,7 @@ def test_a_key_of_several_rows_is_no_upsert() -> None:
         (lambda stream: stream.collection().changes("q", "q"), ("operator 'changes'", "time= and times=", "'q'")),
         (lambda stream: stream.collection(time="v", times="v"), ("operator 'updates'", "time= and times=", "'v'")),
         (lambda stream: stream.collection().top("k", tr.col("v") * 2), ("(v * 2)", "with_columns")),
-        (lambda stream: stream.collection().aggregate(tr.col("v") * 2, n=tr.Count()), ("(v * 2)", "with_columns")),
+        (lambda stream: stream.collection().aggregate(tr.col("v") * 2, n=tr.Count()), ("(v * 2)", ".alias")),
         (lambda stream: stream.collection().concat(stream), ("'concat'", "no collection", ".collection()")),
         (lambda stream: stream.collection().join(stream, "k"), ("'join'", "no collection", ".collection()")),
         (
