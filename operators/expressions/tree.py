@@ -231,15 +231,15 @@ class Expression(Node):
 
     def starts_with(self, text: str | bytes) -> "Expression":
         """Whether text begins so: bool."""
-        return _two("starts_with", self, text)
+        return _two("starts_with", self, _there("starts_with", text))
 
     def ends_with(self, text: str | bytes) -> "Expression":
         """Whether text ends so: bool."""
-        return _two("ends_with", self, text)
+        return _two("ends_with", self, _there("ends_with", text))
 
     def contains(self, text: str | bytes) -> "Expression":
         """Whether text has this in it, literally: bool. For patterns see `matches`."""
-        return _two("contains", self, text)
+        return _two("contains", self, _there("contains", text))
 
     def length(self) -> "Expression":
         """Of a string, its characters (code points); of bytes, the bytes: int64."""
@@ -257,14 +257,14 @@ class Expression(Node):
 
     def matches(self, pattern: str) -> "Expression":
         """Whether a regular expression (RE2) is found in the string: bool."""
-        return _text("matches", self, pattern)
+        return _text("matches", self, _written("matches", pattern))
 
     def extract(self, pattern: str, group: int = 1) -> "Expression":
         """What a group of a regular expression (RE2) found in the string, from group 1: "" of a group that had no part
         in it, as `extract("(a)|(b)", 2)` of "a"; null where the expression was not found. SchemaError for one that RE2
         does not read, or that has no such group.
         """
-        return _text("extract", self, pattern, group)
+        return _text("extract", self, _written("extract", pattern), group)
 
     def split_part(self, separator: str, index: int) -> "Expression":
         """The part of that number between separators, from 1 as in SQL; null where there are fewer parts. SchemaError
@@ -363,6 +363,11 @@ def _written(function: str, text: Any) -> str:
     if not isinstance(text, str):
         raise SchemaError(f"{function} takes a text, not {text!r}")
     return text
+
+
+def _there(function: str, text: Any) -> Any:
+    """What a function is given, but for None, which would make it null; a SchemaError."""
+    return _written(function, text) if text is None else text
 
 
 def _text(name: str, argument: Expression, *parameters: Any) -> Expression:

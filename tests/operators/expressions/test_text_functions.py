@@ -29,6 +29,13 @@ def results(texts: list[str | None], **columns: Expression) -> list[tuple[Any, .
     return list(zip(*[made[name].tolist() for name in columns], strict=True)) if made is not None else []
 
 
+@pytest.mark.parametrize("function", ["starts_with", "ends_with", "contains", "matches", "extract", "count_of"])
+def test_what_is_looked_for_is_a_text(function: str) -> None:
+    """Of None it would be null, in all rows."""
+    with raises(SchemaError, f"{function} takes a text, not None"):
+        getattr(col("text"), function)(None)
+
+
 @pytest.mark.parametrize("function", ["lower", "upper", "format_time"])
 def test_bytes_become_text_where_they_are_read(function: str) -> None:
     given = ("%Y",) if function == "format_time" else ()
