@@ -20,6 +20,7 @@ from tokenring.engine.errors import UsageError
 _NEEDED, _PAUSE_S = ("pyarrow", "tokenring"), 0.001
 _ALLOWED = 1  # faulthandler's, which waits for a time-out
 _ARROW_POOLS = ("_ZN5arrow8internal16GetCpuThreadPoolEv", "_ZN5arrow2io8internal15GetIOThreadPoolEv")
+_ARROW_BESIDES = 4
 _ARROW_COUNT = "_ZN5arrow8internal10ThreadPool17GetActualCapacityEv"
 _POLARS, _INSIDE = "polars", "polars."
 _POLARS_POOL = ("polars-", "async-executor", "tokio-rt-worker")
@@ -149,15 +150,17 @@ def warn_of_threads() -> None:
 
 
 def _threads_of(arrow: Any) -> int:
-    """How many threads Arrow has started, which go by no name; at most how many, if its library hides the count."""
+    """How many threads Arrow may have started, which go by no name: those that its pools have and some besides, by
+    which it reads ahead; if its library hides their number, as many as they may have."""
+    most = int(arrow.cpu_count() + arrow.io_thread_count())
     try:
         library = ctypes.CDLL(arrow.lib.__file__)
         count, *pools = [library[name] for name in (_ARROW_COUNT, *_ARROW_POOLS)]
     except AttributeError:
-        return int(arrow.cpu_count() + arrow.io_thread_count())
+        return most
     for pool in pools:
         pool.restype = ctypes.c_void_p
-    return sum([count(ctypes.c_void_p(pool())) for pool in pools])
+    return min(most, _ARROW_BESIDES + sum([count(ctypes.c_void_p(pool())) for pool in pools]))
 
 
 def _known_names() -> tuple[str, ...]:

@@ -49,7 +49,9 @@ def scan(
     those of one sender in the order in which they were sent; those of several, and of times that are not finished,
     mixed, as those of a file that several workers read are. With `order`, the column of the rows' own times that its
     source goes by (time=), they come in order of it, each once no earlier one can, and those of one time as they
-    arrive. A row that comes later than that raises TimeRegressionError (as OperatorError). Memory: the rows that wait.
+    arrive; results that are sent at the end all then. A row that comes later than that raises TimeRegressionError (as
+    OperatorError). What is made of rows that wait together is sent at the first one's time, or at each one's own where
+    somebody goes by messages' times. Memory: the rows that wait.
     Some two microseconds a row and what the function takes: `aggregate`, `top` and `last_by` are a hundred times
     quicker and more, where they can do it. Memory: each key that is not forgotten, and its state. In a loop the state
     is each epoch's own, and rows wait until their round is finished. Where keyed state moves (`bins=`), states are

@@ -12,7 +12,7 @@ from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.csv_rows import CsvRows
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
-from tokenring.operators.sources.lines import BLOCK_BYTES, as_cut, blocks_of, taken_at_once
+from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, paths_of, taken_at_once, turns_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -91,7 +91,7 @@ def read_csv(
     timing = Timing(name, schema, time, disorder, late)
     lines = CsvRows(name, schema, delimiter, nulls, time_formats, quoted_newlines)
     files = files_of(name, path, (".csv", ".tsv"))
-    facts = facts_of(name, files, block_bytes=block_bytes, quoted_newlines=quoted_newlines)
+    facts = facts_of(name, files, block_bytes=block_bytes, quoted_newlines=quoted_newlines, **turns_of(files))
     blocks = blocks_of(files, None if quoted_newlines else block_bytes)
     columns = {file: lines.columns(file, header) for file in files}
 
@@ -100,14 +100,14 @@ def read_csv(
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         read = ReadColumns(schema, wanted(), timing.column)
         rows = lines.only(read.least)
-        for taken, following in taken_at_once(blocks, share if position is None else position, shares):
+        for taken, following in taken_at_once(blocks, share, shares, position or 0):
             found = rows.read(columns[taken[0].file], taken, header)
             if found is not None:
                 batch, place = found
                 yield Piece(read.whole(parts_of(batch), batch.rows), None, place, following)
 
     return feed(
-        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_cut(blocks),
+        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=paths_of(files),
         rows=rows_at_a_guess(files),
     )  # fmt: skip
 

@@ -31,15 +31,18 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
         raise UsageError(f"source {name!r}: a path is empty; say '.' for the current folder")
     try:
         found, folders = _listed(name, listed, suffixes)
+        _require_all(name, folders, found, suffixes)
     except OSError as error:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error.strerror}") from None
-    _require_all(name, folders, found, suffixes)
     for file in found:
         if os.path.exists(file) and not os.path.isfile(file):
             raise UsageError(
                 f"source {name!r}: {file} is no regular file (a pipe, say), and files are read at several places at "
                 f"once: write it to a file, or read it by a function (from_generator)"
             )
+        if not os.access(file, os.R_OK):
+            said = "permission denied" if os.path.exists(file) else "it has gone"
+            raise UsageError(f"source {name!r}: cannot read {file}: {said}")
     if not found:
         raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
     return found
@@ -78,8 +81,9 @@ def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], s
     """
     known = {os.path.abspath(file) for file in found} if folders else set()
     for top, is_read in folders.items():
-        for folder, inner, names in os.walk(os.path.abspath(top)):
-            inner[:] = sorted([each for each in inner if each[0] not in "._"])
+        seen: set[str] = set()  # a link may lead back
+        for folder, inner, names in os.walk(os.path.abspath(top), onerror=_raise, followlinks=True):
+            inner[:] = sorted([each for each in inner if each[0] not in "._" and _is_new(folder, each, seen)])
             if is_read and folder == os.path.abspath(top):
                 continue
             for each in sorted(names):
@@ -90,6 +94,18 @@ def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], s
                         f"read: give {Path(top, '**', pattern)} for all, or {Path(top, pattern)} for those alone"
                         f"{_of_partitions(os.path.relpath(folder, top))}"
                     )
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _is_new(folder: str, name: str, seen: set[str]) -> bool:
+    """Whether a folder in one was not seen by whatever way; it is now."""
+    path = os.path.realpath(os.path.join(folder, name))
+    is_new = path not in seen
+    seen.add(path)
+    return is_new
 
 
 def _of_partitions(inside: str) -> str:
@@ -115,7 +131,7 @@ def rows_at_a_guess(files: Iterable[str | Path]) -> int:
     return sum([os.stat(path).st_size for path in files]) // _LINE_BYTES
 
 
-def facts_of(name: str, files: Iterable[str | Path], **cut: int) -> dict[str, Any]:
+def facts_of(name: str, files: Iterable[str | Path], **cut: int | str) -> dict[str, Any]:
     """What a source says of its contents: [path, bytes, mtime_ns] of the files in order, and by what they are cut into
     pieces. Asked for before anything else is of the files, so that those that change in between are not taken for the
     same later. UsageError for a file that is not there.
@@ -135,4 +151,7 @@ def size_and_change(path: str | Path) -> tuple[int, int]:
 
 def as_found(facts: Mapping[str, Any]) -> list[str]:
     """The files of such facts, each with its bytes and when it was changed."""
-    return [f"{path!r} ({size:,} bytes, of {np.datetime64(ns, 'ns')} UTC)" for path, size, ns in facts["files"]]
+    return [
+        f"{path!r} ({size:,} bytes, of {np.datetime64(ns // 10**9, 's')}.{ns % 10**9:09} UTC)"
+        for path, size, ns in facts["files"]
+    ]

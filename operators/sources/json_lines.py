@@ -10,7 +10,7 @@ from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
-from tokenring.operators.sources.lines import BLOCK_BYTES, as_cut, blocks_of, taken_at_once
+from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, paths_of, taken_at_once, turns_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -63,18 +63,18 @@ def read_json_lines(
     timing = Timing(name, schema, time, disorder, late)
     lines = JsonRows(name, schema)
     files = files_of(name, path, (".jsonl", ".ndjson", ".json"))
-    facts = facts_of(name, files, block_bytes=block_bytes)
+    facts = facts_of(name, files, block_bytes=block_bytes, **turns_of(files))
     blocks = blocks_of(files, block_bytes)
     wanted = columns_wanted(scope, name)
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         columns = ReadColumns(schema, wanted(), timing.column)
         rows = lines.only(columns.least)
-        for taken, following in taken_at_once(blocks, share if position is None else position, shares):
+        for taken, following in taken_at_once(blocks, share, shares, position or 0):
             batch, place = rows.read(taken)
             yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, following)
 
     return feed(
-        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_cut(blocks),
+        scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=paths_of(files),
         rows=rows_at_a_guess(files),
     )  # fmt: skip

@@ -1,7 +1,6 @@
 """Files of lines, cut into blocks of bytes that workers read side by side."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import BinaryIO, Final, NamedTuple
@@ -18,6 +17,7 @@ _AT_ONCE: Final = 1 << 20
 asks for smaller blocks asks for small messages."""
 
 
+_END_BYTES: Final = 256
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&": "bzip2", b"\xfd7zXZ": "xz"}
 
 
@@ -42,13 +42,23 @@ def not_utf_8(path: str) -> str:
     return no_text(path) or "this is not in UTF-8: convert the file (from latin-1: iconv -f LATIN1 -t UTF-8)"
 
 
+class _Seen(NamedTuple):
+    """What a file was when it was cut. end: its last bytes, by which another one is told that has its number."""
+
+    stat: os.stat_result
+    end: bytes
+
+
 class Block(NamedTuple):
-    """Bytes of a file; the lines that begin in them belong to it. was: the file when it was cut."""
+    """Bytes of a file; the lines that begin in them belong to it. was: the file when it was cut. turn: whose it is, of
+    those who read the files: which of its file's it is, from the file's number on, so that what is appended to one file
+    changes nothing in others."""
 
     file: str
     start: int
     stop: int
-    was: os.stat_result
+    was: _Seen
+    turn: int
 
     @property
     def size(self) -> int:
@@ -57,19 +67,40 @@ class Block(NamedTuple):
 
 
 def blocks_of(files: Sequence[str], block_bytes: int | None) -> list[Block]:
-    """Blocks of so many bytes of each file, in order; None: of all that it has."""
+    """Blocks of so many bytes of each file, in order; None: of all that it has. UsageError for a file that cannot be
+    read."""
     return [
-        Block(file, start, start + size, was)
-        for file in files
-        for was in [os.stat(file)]
-        for size in [block_bytes or was.st_size or 1]
-        for start in range(0, was.st_size, size)
+        Block(file, start, start + size, was, number + at)
+        for number, file in enumerate(files)
+        for was in [_seen(file)]
+        for size in [block_bytes or was.stat.st_size or 1]
+        for at, start in enumerate(range(0, was.stat.st_size, size))
     ]
 
 
-def as_cut(blocks: Sequence[Block]) -> list[str]:
-    """The files, each with how many blocks it has: what is appended to one changes nothing before there is one more."""
-    return [f"{file!r} (blocks: {many})" for file, many in Counter([block.file for block in blocks]).items()]
+def _seen(path: str) -> _Seen:
+    try:
+        with open(path, "rb") as file:
+            stat = os.fstat(file.fileno())
+            return _Seen(stat, _end_of(file, stat.st_size))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _end_of(file: BinaryIO, size: int) -> bytes:
+    """The last bytes of the first so many."""
+    file.seek(max(0, size - _END_BYTES))
+    return file.read(min(size, _END_BYTES))
+
+
+def turns_of(files: Sequence[str]) -> dict[str, str]:
+    """What a source says of how several files are dealt: a run that dealt them block by block has read other rows."""
+    return {"turns": "by file"} if len(files) > 1 else {}
+
+
+def paths_of(files: Sequence[str]) -> list[str]:
+    """Where the files are, whatever is appended to them."""
+    return [repr(os.path.abspath(file)) for file in files]
 
 
 class Lines(NamedTuple):
@@ -79,15 +110,18 @@ class Lines(NamedTuple):
     data: bytes
 
 
-def taken_at_once(blocks: Sequence[Block], first: int, shares: int) -> Iterator[tuple[list[Block], int]]:
-    """Every `shares`-th block from one on, some of one file at once, and the number at which the next ones begin."""
-    for _, numbers in groupby(range(first, len(blocks), shares), lambda number: blocks[number].file):
+def taken_at_once(
+    blocks: Sequence[Block], share: int, shares: int, first: int = 0
+) -> Iterator[tuple[list[Block], int]]:
+    """One share's blocks from number `first` of all on, some of one file at once, and the number behind them."""
+    mine = [number for number in range(first, len(blocks)) if blocks[number].turn % shares == share]
+    for _, numbers in groupby(mine, lambda number: blocks[number].file):
         waiting = list(numbers)
         size = blocks[waiting[0]].size
         many = max(1, _AT_ONCE // size) if size >= BLOCK_BYTES else 1
         for start in range(0, len(waiting), many):
             taken = waiting[start : start + many]
-            yield [blocks[number] for number in taken], taken[-1] + shares
+            yield [blocks[number] for number in taken], taken[-1] + 1
 
 
 def lines_of(block: Block) -> Lines:
@@ -96,10 +130,10 @@ def lines_of(block: Block) -> Lines:
     try:
         with open(block.file, "rb") as file:
             lines = _lines_in(file, block)
-            now = os.fstat(file.fileno())
+            now, was = os.fstat(file.fileno()), block.was.stat
+            is_other = _end_of(file, was.st_size) != block.was.end
     except OSError as error:
         raise UsageError(f"cannot read {block.file}: {error.strerror}; {UNTIL_READ}") from None
-    was = block.was
     # Some file systems (FUSE) give a file a new number now and then, and so it has to look like another one, too.
     if not os.path.samestat(now, was) and (now.st_size, now.st_mtime_ns) != (was.st_size, was.st_mtime_ns):
         raise UsageError(f"{block.file} {REPLACED}")
@@ -108,6 +142,8 @@ def lines_of(block: Block) -> Lines:
             f"{block.file} had {was.st_size} bytes when it was cut into blocks, and has {now.st_size} now; "
             f"{UNTIL_READ}"
         )
+    if is_other:
+        raise UsageError(f"{block.file} {REPLACED}")
     return lines
 
 

@@ -198,6 +198,7 @@ def _read(
                 if ahead is not None and floor is not None and start < len(ahead):
                     behind = min(int(ahead[start]), floor)
                 yield Piece(some, behind, place, [number, start])
+        _require_as_it_was(group)  # else some of its rows may be another one's
         if start != group.rows:
             raise SchemaError(
                 f"{group.file} is damaged in row group {group.number}: {start} rows where {group.rows} are promised"
@@ -210,9 +211,13 @@ def _opened(group: _RowGroup, footer: "pq.FileMetaData", **more: Any) -> "pq.Par
     import pyarrow.parquet as pq
 
     octets = mapped(group.file)
+    _require_as_it_was(group)
+    return pq.ParquetFile(octets, metadata=footer, pre_buffer=False, page_checksum_verification=True, **more)
+
+
+def _require_as_it_was(group: _RowGroup) -> None:
     if size_and_change(group.file) != group.was:
         raise UsageError(f"{group.file} {REPLACED}")
-    return pq.ParquetFile(octets, metadata=footer, pre_buffer=False, page_checksum_verification=True, **more)
 
 
 def _require_instants(group: _RowGroup, footer: "pq.FileMetaData", name: str) -> None:

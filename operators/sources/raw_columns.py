@@ -1,6 +1,7 @@
 """read_columns: columns that lie in files as raw 8-byte words, mapped into memory and sent without being copied."""
 
 import mmap
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -114,6 +115,8 @@ class _Mapped:
         self._released = 0
         self._mapping: mmap.mmap | None = None
         try:
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise UsageError(f"source {name!r}: {path} is no regular file (a pipe, say)")
             if str(path).endswith(".npy"):
                 words = np.load(path, mmap_mode="r")
             elif size := Path(path).stat().st_size:

@@ -25,7 +25,7 @@ from tokenring.engine import (
     Token,
     WhenStopped,
 )
-from tokenring.operators.migrate import Leaving, Staying, Table, offer, state_moves
+from tokenring.operators.migrate import GoneBy, Leaving, Staying, Table, offer, sends_in_groups, state_moves
 
 _TIME = "time"
 
@@ -121,17 +121,27 @@ def sent_by_time(
 
 def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]) -> AnyStream:
     """The rows, all of a key from the same worker, in order of a column of their own times and, of one, as they came:
-    once no earlier ones can come. TimeRegressionError, as OperatorError, for a row before its message's time."""
+    once no earlier ones can come. They are sent at these times where somebody goes by messages' times, else together.
+    TimeRegressionError, as OperatorError, for a row before its message's time, if not all come at the last one there
+    is, as results do that are sent at the end."""
+    gone_by = stream.scope.kept(GoneBy)
+    least_of: dict[bool, Time] = {}  # of rows that came at the last time, and of others
 
     def check(time: Time, batch: Batch) -> None:
+        is_last = time == MAX_TIME
         least = int(batch.words(order).min(initial=MAX_TIME))
-        if 0 < time > least:  # nothing is before time 0, so that rows of before it may come then
+        least_of[is_last] = min(least, least_of.get(is_last, MAX_TIME))
+        is_mixed = len(least_of) == 2 and least_of[True] < MAX_TIME
+        if is_mixed or (0 < time > least and not is_last):  # nothing is before time 0: such rows may come then
             shown = batch.schema.kind(order).is_instant
-            row, came = [np.datetime64(each, "ns") if shown else each for each in (least, time)]
+            row, came = [
+                np.datetime64(each, "ns") if shown else each for each in (least_of[True] if is_mixed else least, time)
+            ]
             raise TimeRegressionError(
-                f"operator {name!r}: column {order!r}: a row of {row} came when those before {came} had been taken: "
-                f"let its source send it at that time or an earlier one (time={order!r}, disorder=, or late=True for "
-                f"a stream of such rows)"
+                f"operator {name!r}: column {order!r}: a row of {row} came "
+                f"{'at the end, and others before' if is_mixed else f'when those before {came} had been taken'}: let "
+                f"its source send it at that time or an earlier one (time={order!r}, disorder=, or late=True for a "
+                f"stream of such rows); results that are sent at the end are put in order if all are"
             )
 
     def send(waiting: RowsByTime, held: dict[Time, Token], frontier: Time, output: OutputPort) -> None:
@@ -147,7 +157,11 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         token, rows = held.pop(first), Batch.concatenate(came)
         by_time = np.argsort(rows.words(order), kind="stable")
         due = int(np.searchsorted(rows.words(order)[by_time], frontier))
-        output.give(token, rows.take(by_time[:due]))
+        in_order = rows.take(by_time[:due])
+        if gone_by.times:
+            output.give_each(token, in_order, np.clip(in_order.words(order), token.time, MAX_TIME))
+        else:
+            output.give(token, in_order)
         if due < rows.rows:
             waiting.add(frontier, rows.take(by_time[due:]))
             if frontier not in held:
@@ -157,6 +171,7 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         token.drop()
 
     output, _ = _waited_for(stream, name, 0, key, partial(_construct, send, (), None, check=check))
+    sends_in_groups(stream.scope)
     return output
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.errors import Fact, raises
 from tests.operators.helpers import bench
-from tokenring.engine import OperatorError, Schema, SchemaError, Stream, UsageError
-from tokenring.operators import scan, select
+from tokenring.engine import OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
+from tokenring.operators import collect, collection, last_by, scan, select, union
 from tokenring.operators.state import Keys
 
 ROWS = Schema("key value", name="string?", at="timestamp")
@@ -112,6 +112,50 @@ def test_rows_in_order_of_their_times(workers: int, by: str) -> None:
         wanted = [number for number in range(600) if not by or given[by][number] == key]
         assert [(at, before) for at, _, before in found] == [(given["at"][n], at) for at, n in enumerate(wanted)]
         assert sorted(value for _, value, _ in found) == wanted
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_who_goes_by_times_of_messages_has_rows_at_their_own(steps: bool) -> None:
+    """However many are found together."""
+
+    def note(before: Any, row: Any) -> Any:
+        return None, {"seen": row["value"]}
+
+    def program(worker: Worker) -> Any:
+        with worker.dataflow("told") as scope:
+            given, stream = scope.new_input(Schema("at value"))
+            told = collect(collection(scan(stream, "value", note, Schema("seen"), order="at")).changes())
+        for at in range(4):
+            given.advance_to(at)
+            given.send({"at": [at], "value": [at]})
+            for _ in range(5 * steps):
+                worker.step()
+        given.close()
+        worker.run()
+        return told.to_arrow().to_pylist()
+
+    (made,) = execute(program, workers=1)
+    assert sorted((row["time"], row["seen"]) for row in made) == [(at, at) for at in range(4)]
+
+
+def test_results_that_come_at_the_end_are_put_in_order() -> None:
+    def note(before: Any, row: Any) -> Any:
+        return None, {"n": row["value"]}
+
+    def declare(stream: Stream) -> Stream:
+        last = last_by(stream, "key value", order="at", emit="final")
+        return scan(last if alone else union(last, stream), "", note, Schema("n"), order="at")
+
+    given = rows(100, 5) | {"at": list(range(100, 0, -1)), "value": list(range(100, 0, -1))}
+    for alone in (True, False):
+        with bench([ROWS], declare) as made:
+            made.send(given)
+            if alone:
+                made.close()
+                assert [row[-1] for row in made.rows] == sorted(given["value"])
+            else:
+                with raises(OperatorError, "TimeRegressionError", "at the end, and others before"):
+                    made.close()
 
 
 def test_times_before_all_times_and_late_ones() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -26,8 +27,9 @@ from tests.copies import in_a_copy
 from tests.engine.helpers import build, simulated
 from tests.errors import raises
 from tests.long_form import examples
-from tokenring.engine import MAX_TIME, GraphMismatchError, Schema, SchemaError, UsageError, Worker, execute
+from tokenring.engine import MAX_TIME, GraphMismatchError, Schema, SchemaError, Scope, UsageError, Worker, execute
 from tokenring.operators import (
+    collect,
     from_generator,
     read_arrow,
     read_columns,
@@ -36,6 +38,7 @@ from tokenring.operators import (
     read_parquet,
     read_staged,
 )
+from tokenring.operators.sources import lines
 from tokenring.operators.sources.feeder import Piece, Pieces, feed
 from tokenring.operators.staging import stage_files
 
@@ -322,6 +325,7 @@ def test_what_lies_before_a_position_is_not_read_again(write: Callable[[Drawn], 
     """It could not be: there is damage now."""
 
     def try_all() -> None:
+        lines._END_BYTES = 1  # type: ignore[misc]  # by the last ones a file is told from another
         case = write(MANY._replace(folder=tmp_path))
         pieces = declared(case).pieces
         whole = [*pieces(0, 1, None)]
@@ -389,8 +393,16 @@ def test_contents_are_equal_until_what_is_read_changes(tmp_path: Path) -> None:
     assert told(generator(MANY))["function"].endswith("generator.<locals>.items")
 
 
-@pytest.mark.parametrize("change", ["another path", "other rows"])
-@pytest.mark.parametrize("write", [parquet, arrow_files, raw_columns, json_lines, csv, staged])
+OF_LINES = (json_lines, csv)
+
+
+@pytest.mark.parametrize(
+    ("write", "change"),
+    [
+        *((write, "another path") for write in (parquet, arrow_files, raw_columns, staged, *OF_LINES)),
+        *((write, "other rows") for write in (parquet, arrow_files, raw_columns, staged)),
+    ],
+)
 def test_workers_that_find_other_files_do_not_share_them(
     write: Callable[[Drawn], Case], change: str, tmp_path: Path
 ) -> None:
@@ -412,6 +424,65 @@ def test_workers_that_find_other_files_do_not_share_them(
 
     with raises(GraphMismatchError, "number 2", str(one), str(other), f"of '{case.read.__name__}'", "the same files"):
         execute(program, workers=2)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_files_that_grow_while_workers_begin(form: str, tmp_path: Path) -> None:
+    """All that was in them is read once, what is appended at most once, also where one worker finds more blocks of them
+    than another."""
+    paths, schema = [tmp_path / f"{number}.log" for number in range(2)], Schema("id")
+    line = '{"id": %d}\n' if form == "json" else "%d\n"
+
+    def append(first: int, last: int) -> None:
+        for path in paths:
+            with path.open("a") as file:
+                file.write("".join([line % number for number in range(first, last)]))
+
+    append(0, 100)
+
+    def program(worker: Worker) -> Any:
+        with worker.dataflow("files") as scope:
+            for turn in range(3):
+                if turn == worker.index:
+                    options: dict[str, Any] = {"time": 0, "block_bytes": 64}
+                    if form == "json":
+                        rows = collect(read_json_lines(scope, paths, schema, **options))
+                    else:
+                        rows = collect(read_csv(scope, paths, schema, header=False, **options))
+                    append(100 * turn + 100, 100 * turn + 200)
+                worker.barrier()
+        worker.run()
+        return rows.to_arrow().to_pylist()
+
+    found = Counter(row["id"] for rows in execute(program, workers=3) for row in rows)
+    assert all(found[number] == 2 for number in range(100))
+    assert max(found.values()) == 2
+
+
+@pytest.mark.parametrize("how", ["written anew", "shortened and grown", "put in its place"])
+def test_a_file_of_lines_that_is_another_now(how: str, tmp_path: Path) -> None:
+    """By its bytes, where the system gives it the number, the size and the time that it had."""
+    path, other = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path.write_text("".join([f'{{"id": {number}}}\n' for number in range(100, 900)]))
+    scope = Scope("files")
+    with patch(f"{feed.__module__}.{feed.__name__}"), patch("tokenring.operators.sources.json_lines.feed") as fed:
+        read_json_lines(scope, path, Schema("id"))
+    pieces = [*fed.call_args.args[3](0, 1, None)]
+    assert sum(piece.batch.rows for piece in pieces) == 800
+    was = os.stat(path)
+    changed = path.read_text().replace("9", "8")
+    if how == "put in its place":
+        other.write_text(changed)
+        os.replace(other, path)
+    elif how == "written anew":
+        path.unlink()
+        path.write_text(changed)
+    else:
+        os.truncate(path, 10)
+        path.write_text(changed)
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+    with raises(UsageError, str(path), "was replaced, or changed"):
+        [*fed.call_args.args[3](0, 1, None)]
 
 
 def _paths(case: Case) -> list[Path]:
