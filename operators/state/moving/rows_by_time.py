@@ -25,7 +25,7 @@ from tokenring.engine import (
     Token,
     WhenStopped,
 )
-from tokenring.operators.migrate import GoneBy, Leaving, Staying, Table, offer, sends_in_groups, state_moves
+from tokenring.operators.migrate import GoneBy, Leaving, Staying, Table, offer, saving_of, state_moves
 
 _TIME = "time"
 
@@ -124,7 +124,7 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
     once no earlier ones can come. They are sent at these times where somebody goes by messages' times, else together.
     TimeRegressionError, as OperatorError, for a row before its message's time, if not all come at the last one there
     is, as results do that are sent at the end."""
-    gone_by = stream.scope.kept(GoneBy)
+    gone_by, saved = stream.scope.kept(GoneBy), saving_of(stream.scope)
     least_of: dict[bool, Time] = {}  # of rows that came at the last time, and of others
 
     def check(time: Time, batch: Batch) -> None:
@@ -158,7 +158,7 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         by_time = np.argsort(rows.words(order), kind="stable")
         due = int(np.searchsorted(rows.words(order)[by_time], frontier))
         in_order = rows.take(by_time[:due])
-        if gone_by.times:
+        if gone_by.times or (saved is not None and saved.finished):
             output.give_each(token, in_order, np.clip(in_order.words(order), token.time, MAX_TIME))
         else:
             output.give(token, in_order)
@@ -171,7 +171,6 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         token.drop()
 
     output, _ = _waited_for(stream, name, 0, key, partial(_construct, send, (), None, check=check))
-    sends_in_groups(stream.scope)
     return output
 
 

@@ -31,6 +31,7 @@ from tokenring.operators import (
     collection,
     filter,
     interval_join,
+    scan,
     select,
     temporal_join,
     to_arrow_files,
@@ -157,6 +158,20 @@ def expected_changes(shares: int) -> Rows:
 @pytest.mark.parametrize("seed", range(24))
 def test_changes_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int) -> None:
     cut_often(Job(tmp_path, changes), seed, ["changes"], expected_changes(2))
+
+
+def in_order(scope: Any, results: Path) -> None:
+    def same(state: Any, row: Any) -> Any:
+        return None, {"at": row["at"], "v": row["v"]}
+
+    rows = scan(source(scope, at_once=5, disorder=3), "k", same, tr.Schema("at v"), order="at")
+    to_arrow_files(select(rows, "at", "k", "v"), results / "rows", commit="finished")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_in_order_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int) -> None:
+    """They come together where frontiers pass many times, and are sent at their own."""
+    cut_often(Job(tmp_path, in_order), seed, ["rows"], expected_rows(2))
 
 
 def test_what_is_sent_at_others_times_is_refused(tmp_path: Path) -> None:
