@@ -31,9 +31,9 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
         raise UsageError(f"source {name!r}: a path is empty; say '.' for the current folder")
     try:
         found, folders = _listed(name, listed, suffixes)
-        _require_all(name, folders, found, suffixes)
     except OSError as error:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error.strerror}") from None
+    _require_all(name, folders, found, suffixes)
     for file in found:
         if os.path.exists(file) and not os.path.isfile(file):
             raise UsageError(
@@ -81,9 +81,8 @@ def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], s
     """
     known = {os.path.abspath(file) for file in found} if folders else set()
     for top, is_read in folders.items():
-        seen: set[str] = set()  # a link may lead back
-        for folder, inner, names in os.walk(os.path.abspath(top), onerror=_raise, followlinks=True):
-            inner[:] = sorted([each for each in inner if each[0] not in "._" and _is_new(folder, each, seen)])
+        for folder, inner, names in os.walk(os.path.abspath(top)):
+            inner[:] = sorted([each for each in inner if each[0] not in "._"])
             if is_read and folder == os.path.abspath(top):
                 continue
             for each in sorted(names):
@@ -94,18 +93,6 @@ def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], s
                         f"read: give {Path(top, '**', pattern)} for all, or {Path(top, pattern)} for those alone"
                         f"{_of_partitions(os.path.relpath(folder, top))}"
                     )
-
-
-def _raise(error: OSError) -> None:
-    raise error
-
-
-def _is_new(folder: str, name: str, seen: set[str]) -> bool:
-    """Whether a folder in one was not seen by whatever way; it is now."""
-    path = os.path.realpath(os.path.join(folder, name))
-    is_new = path not in seen
-    seen.add(path)
-    return is_new
 
 
 def _of_partitions(inside: str) -> str:
