@@ -20,7 +20,7 @@ with later(__name__):
         kind_of,
         names_of_kinds,
     )
-    from tokenring.engine.columns.offered import columns_of, is_masked, table_of
+    from tokenring.engine.columns.offered import columns_of, is_masked, is_missing, table_of
     from tokenring.engine.columns.schema import Schema, did_you_mean, free_name, is_one_of, names_of, require_schema
     from tokenring.engine.columns.strings import Strings, lasts, let_last
     from tokenring.engine.columns.text_kernels import (

@@ -9,6 +9,7 @@ import numpy as np
 
 from tokenring.engine import Batch, SchemaError, UsageError
 from tokenring.engine.arguments import is_whole
+from tokenring.engine.columns import is_missing
 from tokenring.engine.errors import NoSuchMethodError
 from tokenring.operators.durations import Span, nanoseconds_of
 from tokenring.operators.expressions.fuse import Masks
@@ -321,11 +322,13 @@ def col(name: str) -> Expression:
 
 
 def lit(value: Any) -> Expression:
-    """A constant: int, float, bool, str, bytes, None (null), a datetime, a date, a decimal.Decimal, a timedelta (as ns,
-    beside a date as days). Expressions stay as they are. Needed only where Python sees no expression beside it, as in
-    `select(stream, one=lit(1))`.
+    """A constant: int, float, bool, str, bytes, None (null; so are pandas' NA and NaT), a datetime, a date, a
+    decimal.Decimal, a timedelta (as ns, beside a date as days). Expressions stay as they are. Needed only where Python
+    sees no expression beside it, as in `select(stream, one=lit(1))`.
     """
-    return value if isinstance(value, Expression) else Expression("constant", (), value)
+    if isinstance(value, Expression):
+        return value
+    return Expression("constant", (), None if is_missing(value) else value)
 
 
 def when(condition: Any) -> Condition:

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -444,7 +445,8 @@ def test_a_comparison_with_null_is_refused_since_it_is_true_of_no_row(
     compare: Callable[[Any, Any], Expression], name: str
 ) -> None:
     stream = Scope("wrong").new_input(SCHEMA)[1]
-    for made in (compare(col(name), None), compare(lit(None), col(name)), when(compare(col(name), None)).then(1)):
+    missing = [compare(col(name), none) for none in (None, pd.NaT, pd.NA, np.datetime64("NaT"))]
+    for made in (*missing, compare(lit(None), col(name)), when(compare(col(name), None)).then(1)):
         with raises(SchemaError, "operator 'with_columns', in (", "None", ".is_null() or .is_not_null()"):
             with_columns(stream, x=made)
 
