@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
-from tokenring.engine.columns import require_schema
+from tokenring.engine.columns import Kind, require_schema
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, feed
@@ -94,6 +94,9 @@ def read_columns(
             stop, ahead = min(start + batch_rows, rows), start + step
             least = None if floors is None else int(floors.words[ahead]) if ahead < rows else NOTHING
             batch = Batch.wrap(schema, tuple([column.words[start:stop] for column in columns]), stop - start)
+            for column, kind, words in zip(columns, schema.kinds, batch.columns, strict=True):
+                if kind.family == "bool":
+                    _require_booleans(f"source {name!r}: {column.path}", kind, words, start)
 
             def place(row: int, start: int = start) -> str:
                 return f"{columns[0].path if timing.column is None else files[timing.column]} row {start + row}"
@@ -105,6 +108,17 @@ def read_columns(
                     column.release_before(start)
 
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_found(facts), rows=rows)
+
+
+def _require_booleans(what: str, kind: Kind, words: np.ndarray, start: int) -> None:
+    """SchemaError for words that stand for none, row `start` the first: others would be neither true nor equal."""
+    known, null = ((0, 1, kind.null), f", or {kind.null} where it is null") if kind.nullable else ((0, 1), "")
+    others = np.flatnonzero(~np.isin(words, known))
+    if len(others):
+        raise SchemaError(
+            f"{what} row {start + others[0]}: {words[others[0]]} is no boolean, which is 0 or 1{null}; write 1 for "
+            f"what is true, or read int64 and compare it"
+        )
 
 
 class _Mapped:

@@ -298,6 +298,10 @@ def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:
     refused(OperatorError, nulls, lambda scope: read_arrow(scope, TABLE, schema=Schema(name="string")))
     short = ("source 'read_columns'", "short.i64", "3 bytes", "words of 8")
     refused(UsageError, short, lambda scope: read_columns(scope, Schema("id at"), columns))
+    for kind, row in (("bool", 2), ("bool?", 3)):
+        np.array([0, 1, 2, 5]).tofile(tmp_path / "some.b")
+        words, some = ("source 'read_columns'", f"some.b row {row}", "is no boolean"), {"a": tmp_path / "some.b"}
+        refused(OperatorError, words, lambda scope, kind=kind, some=some: read_columns(scope, Schema(a=kind), some))
     negative = (of_arrow, "time", f"0 to {MAX_TIME}", "not -1")
     refused(UsageError, negative, lambda scope: arrow(scope, files, time=-1))
 
