@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tokenring.engine.columns import Batch
 
+
 @dataclass(frozen=True)
 class Pipeline:
     """Rows stay with the worker that made them; batches pass by reference."""

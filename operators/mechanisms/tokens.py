@@ -41,7 +41,7 @@ from tokenring.operators.mechanisms.interface import (
     taken_by,
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
-from tokenring.operators.migrate import GoneBy, Table, saving_of, state_moves
+from tokenring.operators.migrate import Table, is_by_times, saving_of, state_moves
 from tokenring.operators.time import position_of, require_total_order
 
 
@@ -160,15 +160,13 @@ class Tokens(Mechanism):
         for stream, pact in inputs:
             builder.input(stream, pact)
         brings_due = moves is not None and state_moves(builder, moves, pends=True)
-        saved, gone_by = saving_of(scope), scope.kept(GoneBy)
-        saving = saved if moves is not None and not moves else None
+        saving = saving_of(scope) if moves is not None and not moves else None
         output = builder.output(schema)
         if compiled is not None:
 
             def construct(context: OperatorContext) -> Compiled:
                 made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
-                finished = saved is not None and bool(saved.finished)
-                Driven(made.state).is_by_times = finished or gone_by.times
+                Driven(made.state).is_by_times = is_by_times(scope)
                 if saving is not None:
                     saving.rests_empty(Driven(made.state).empties.data, context.activate)
                 return made

@@ -35,6 +35,7 @@ with later(__name__):
         METER,
         GoneBy,
         has_bins,
+        is_by_times,
         made_again,
         saving_of,
         sends_in_groups,

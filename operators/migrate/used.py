@@ -84,6 +84,13 @@ class GoneBy:
     times = False
 
 
+def is_by_times(scope: Any) -> bool:
+    """Whether rows that are due at different times are sent at their own, as where somebody goes by messages' times, or
+    results are committed as these are finished. To be asked once all is declared."""
+    saving = saving_of(scope)
+    return bool(scope.kept(GoneBy).times or (saving is not None and saving.finished))
+
+
 def made_again(scope: Any, *says: object) -> None:
     """Say of the operator that was declared last that where the run goes on from a snapshot it is sent all that it ever
     was, and so has again what it keeps. Where nothing is saved it means nothing. says: what it makes of its rows, where

@@ -35,17 +35,22 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error.strerror}") from None
     _require_all(name, folders, found, suffixes)
     for file in found:
-        if os.path.exists(file) and not os.path.isfile(file):
-            raise UsageError(
-                f"source {name!r}: {file} is no regular file (a pipe, say), and files are read at several places at "
-                f"once: write it to a file, or read it by a function (from_generator)"
-            )
-        if not os.access(file, os.R_OK):
-            said = "permission denied" if os.path.exists(file) else "it has gone"
-            raise UsageError(f"source {name!r}: cannot read {file}: {said}")
+        require_readable(name, file)
     if not found:
         raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
     return found
+
+
+def require_readable(name: str, file: str | Path) -> None:
+    """UsageError for what is no file, or may not be read."""
+    if not os.access(file, os.R_OK):
+        said = "permission denied" if os.path.exists(file) else "it has gone"
+        raise UsageError(f"source {name!r}: cannot read {file}: {said}")
+    if not os.path.isfile(file):
+        raise UsageError(
+            f"source {name!r}: {file} is no regular file (a pipe, say), and files are read at several places at once: "
+            f"write it to a file, or read it by a function (from_generator)"
+        )
 
 
 def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) -> tuple[list[str], dict[str, bool]]:

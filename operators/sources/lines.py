@@ -17,7 +17,7 @@ _AT_ONCE: Final = 1 << 20
 asks for smaller blocks asks for small messages."""
 
 
-_END_BYTES: Final = 256
+_END_BYTES: Final = 256  # of what a file was
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&": "bzip2", b"\xfd7zXZ": "xz"}
 
 
@@ -131,19 +131,18 @@ def lines_of(block: Block) -> Lines:
         with open(block.file, "rb") as file:
             lines = _lines_in(file, block)
             now, was = os.fstat(file.fileno()), block.was.stat
-            is_other = _end_of(file, was.st_size) != block.was.end
+            end = _end_of(file, was.st_size)
     except OSError as error:
         raise UsageError(f"cannot read {block.file}: {error.strerror}; {UNTIL_READ}") from None
     # Some file systems (FUSE) give a file a new number now and then, and so it has to look like another one, too.
-    if not os.path.samestat(now, was) and (now.st_size, now.st_mtime_ns) != (was.st_size, was.st_mtime_ns):
+    is_other = not os.path.samestat(now, was) and (now.st_size, now.st_mtime_ns) != (was.st_size, was.st_mtime_ns)
+    if is_other or (now.st_size >= was.st_size and end != block.was.end):
         raise UsageError(f"{block.file} {REPLACED}")
     if now.st_size < was.st_size:
         raise UsageError(
             f"{block.file} had {was.st_size} bytes when it was cut into blocks, and has {now.st_size} now; "
             f"{UNTIL_READ}"
         )
-    if is_other:
-        raise UsageError(f"{block.file} {REPLACED}")
     return lines
 
 

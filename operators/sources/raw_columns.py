@@ -1,7 +1,6 @@
 """read_columns: columns that lie in files as raw 8-byte words, mapped into memory and sent without being copied."""
 
 import mmap
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -13,7 +12,7 @@ from tokenring.engine.columns import Kind, require_schema
 from tokenring.operators.durations import Span
 from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, feed
-from tokenring.operators.sources.files import as_found, facts_of
+from tokenring.operators.sources.files import as_found, facts_of, require_readable
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import NOTHING, Timing
 
@@ -128,9 +127,8 @@ class _Mapped:
         self.path = path
         self._released = 0
         self._mapping: mmap.mmap | None = None
+        require_readable(name, path)
         try:
-            if os.path.exists(path) and not os.path.isfile(path):
-                raise UsageError(f"source {name!r}: {path} is no regular file (a pipe, say)")
             if str(path).endswith(".npy"):
                 words = np.load(path, mmap_mode="r")
             elif size := Path(path).stat().st_size:

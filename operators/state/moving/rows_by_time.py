@@ -25,7 +25,7 @@ from tokenring.engine import (
     Token,
     WhenStopped,
 )
-from tokenring.operators.migrate import GoneBy, Leaving, Staying, Table, offer, saving_of, state_moves
+from tokenring.operators.migrate import Leaving, Staying, Table, is_by_times, offer, state_moves
 
 _TIME = "time"
 
@@ -124,7 +124,6 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
     once no earlier ones can come. They are sent at these times where somebody goes by messages' times, else together.
     TimeRegressionError, as OperatorError, for a row before its message's time, if not all come at the last one there
     is, as results do that are sent at the end."""
-    gone_by, saved = stream.scope.kept(GoneBy), saving_of(stream.scope)
     least_of: dict[bool, Time] = {}  # of rows that came at the last time, and of others
 
     def check(time: Time, batch: Batch) -> None:
@@ -133,10 +132,9 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         least_of[is_last] = min(least, least_of.get(is_last, MAX_TIME))
         is_mixed = len(least_of) == 2 and least_of[True] < MAX_TIME
         if is_mixed or (0 < time > least and not is_last):  # nothing is before time 0: such rows may come then
-            shown = batch.schema.kind(order).is_instant
-            row, came = [
-                np.datetime64(each, "ns") if shown else each for each in (least_of[True] if is_mixed else least, time)
-            ]
+            early = least_of[True] if is_mixed else least
+            is_instant = batch.schema.kind(order).is_instant
+            row, came = [np.datetime64(each, "ns") if is_instant else each for each in (early, time)]
             raise TimeRegressionError(
                 f"operator {name!r}: column {order!r}: a row of {row} came "
                 f"{'at the end, and others before' if is_mixed else f'when those before {came} had been taken'}: let "
@@ -158,7 +156,7 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         by_time = np.argsort(rows.words(order), kind="stable")
         due = int(np.searchsorted(rows.words(order)[by_time], frontier))
         in_order = rows.take(by_time[:due])
-        if gone_by.times or (saved is not None and saved.finished):
+        if is_by_times(stream.scope):
             output.give_each(token, in_order, np.clip(in_order.words(order), token.time, MAX_TIME))
         else:
             output.give(token, in_order)
