@@ -52,6 +52,7 @@ from tokenring.operators.folds import (
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.migrate import Table
 from tokenring.operators.state import (
+    FIRST_SLOTS,
     SOURCE_WORDS,
     Keys,
     forget_slots,
@@ -246,7 +247,7 @@ class _Sliding:
         self.panes = CompiledPanes(plan, panes, partial, self.table, merges=True)
         self.groups = Keys(Schema.of(self.panes.key_words.spec), plan.by) if plan.by else None
         self._state = FoldState(plan)  # of groups: its texts are where the panes' are, until the next window
-        self._group_of, self._uses, self._behind = (np.zeros(64, np.int64) for _ in range(3))
+        self._group_of, self._uses, self._behind = (np.zeros(FIRST_SLOTS, np.int64) for _ in range(3))
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self.explain = self.panes.explain
         table.sliding_scratch, table.moves = address_of(self._scratch), self._state.reversible

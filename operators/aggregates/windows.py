@@ -42,6 +42,7 @@ from tokenring.operators.folds.moving import KeptFolds
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, own_record
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import (
+    FIRST_SLOTS,
     LEAST,
     KeyMap,
     Keys,
@@ -164,8 +165,8 @@ class CompiledPanes:
         self.keys, self.open = Keys(schema, schema.names), Keys(schema, schema.names[:1])
         self.state = FoldState(plan, merges)
         self._scratch = shared_scratch(__name__, SCRATCH_ROWS, SCRATCH_WORDS)
-        self._first, self._last, self._members = (np.zeros(64, np.int64) for _ in range(3))
-        self._following, self._heap = np.zeros(64, np.int64), np.zeros((64, 2), np.int64)
+        self._first, self._last, self._members = (np.zeros(FIRST_SLOTS, np.int64) for _ in range(3))
+        self._following, self._heap = np.zeros(FIRST_SLOTS, np.int64), np.zeros((FIRST_SLOTS, 2), np.int64)
         self.table = table = table or PaneTable()
         self._by = link_columns(table.by, [plan.schema.position(name) for name in plan.by], 1)  # and the pane's end
         table.key_words, table.columns = self.key_words.address, len(plan.schema)

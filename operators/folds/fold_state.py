@@ -23,7 +23,7 @@ from tokenring.operators.folds.kernels import (
 )
 from tokenring.operators.folds.plan import Plan, counted_columns
 from tokenring.operators.folds.sets import MOST_FLAGS, ValueSet, ValueSets
-from tokenring.operators.state import LEAST, MOST, HeapedColumns, KeptTexts, grown, shared_scratch
+from tokenring.operators.state import FIRST_SLOTS, LEAST, MOST, HeapedColumns, KeptTexts, grown, shared_scratch
 
 _NAN = int(np.array([np.nan]).view(np.int64)[0])
 _NEUTRAL = {MIN: MOST, MAX: LEAST, FIRST: MOST, LAST: LEAST, MIN_FLOAT: _NAN, MAX_FLOAT: _NAN}
@@ -80,12 +80,12 @@ class FoldState:
         folds = plan.folds
         self._initial = np.zeros(_width(len(folds)), np.int64)
         self._initial[: len(folds)] = [fold.initial for fold in folds]
-        self._words = np.empty((64, len(self._initial)), np.int64)
+        self._words = np.empty((FIRST_SLOTS, len(self._initial)), np.int64)
         kinds = [None if fold.column is None else plan.schema.kind(fold.column) for fold in folds]
         self._kinds = kinds
         kept = [at for at, fold in enumerate(folds) if fold.keeps_rows]
         self._texts_of = [at for at in kept if (kind := kinds[at]) is not None and kind.is_text]
-        self._kept = {at: np.zeros(64, np.int64) for at in kept}
+        self._kept = {at: np.zeros(FIRST_SLOTS, np.int64) for at in kept}
         self._texts = KeptTexts() if self._texts_of else None
         self.quick = all(map(_is_quick, folds, kinds))
         """Whether stretches of rows of one slot can be folded."""

@@ -28,6 +28,7 @@ from tokenring.operators.mechanisms import CompiledLogic, driven, own_record
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.ranking.top_state import comes_before
 from tokenring.operators.state import (
+    FIRST_SLOTS,
     LEAST,
     MOST,
     KeyColumns,
@@ -234,7 +235,7 @@ class _State:
     def __init__(self, schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool) -> None:
         self._key_words = KeyWords(schema, by)
         self._keys = Keys(Schema.of(self._key_words.spec), by)
-        self._kept = np.zeros((64, 1 + len(orders)), np.int64)
+        self._kept = np.zeros((FIRST_SLOTS, 1 + len(orders)), np.int64)
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self._ranked = shared_scratch(__name__, BLOCK, len(orders))
         self._orders = order_table(schema, orders, largest)

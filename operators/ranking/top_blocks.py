@@ -30,6 +30,7 @@ from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.ranking.best import Order, Ranking, order_table, rank_rows
 from tokenring.operators.ranking.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
 from tokenring.operators.state import (
+    FIRST_SLOTS,
     LEAST,
     HeapedColumns,
     KeptTexts,
@@ -330,7 +331,7 @@ class _State:
         self._start()
 
     def _start(self) -> None:
-        self._blocks = np.zeros((64, self.own.block_words), np.int64)
+        self._blocks = np.zeros((FIRST_SLOTS, self.own.block_words), np.int64)
         self.link()
 
     def link(self) -> None:

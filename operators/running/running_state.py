@@ -11,6 +11,7 @@ from tokenring.operators.folds.moving import KeptFolds, fold_kinds
 from tokenring.operators.mechanisms import CompiledLogic
 from tokenring.operators.migrate import Table, offer
 from tokenring.operators.state import (
+    FIRST_SLOTS,
     KeyColumns,
     KeyMap,
     Keys,
@@ -70,7 +71,7 @@ class RunningState:
         self._key_words = KeyWords(schema, by)
         self._keys = Keys(Schema.of(self._key_words.spec), by) if by else None
         self._state = None if plan is None else FoldState(plan)
-        self._stamps = np.zeros(64, np.int64)
+        self._stamps = np.zeros(FIRST_SLOTS, np.int64)
         self._scratch = shared_scratch(__name__, SCRATCH_ROWS, BLOCK)
         self.own = own = Running()
         self._by = link_columns(own.by, [schema.position(name) for name in by])

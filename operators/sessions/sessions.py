@@ -42,6 +42,7 @@ from tokenring.operators.migrate import Table, offer
 from tokenring.operators.sessions.moving_sessions import MovingSessions
 from tokenring.operators.sessions.session_kernels import SessionCounts, SessionRow, end_sessions, extend, resolve
 from tokenring.operators.state import (
+    FIRST_SLOTS,
     KeyColumns,
     KeyMap,
     Keys,
@@ -261,8 +262,9 @@ class _Sessions:
         self.keys: KeySlots = MovingKeyWords(plan.schema.select(by), self._keys, self._key_words, by)
         """See OpenSessions."""
         self._state = FoldState(plan, merges=True)
-        self._table, self._timers = np.zeros((64, SessionRow.size), np.int64), np.zeros((64, 2), np.int64)
-        self._free, self._heads, self._merged = (np.zeros(64, np.int64) for _ in range(3))
+        self._table = np.zeros((FIRST_SLOTS, SessionRow.size), np.int64)
+        self._timers = np.zeros((FIRST_SLOTS, 2), np.int64)
+        self._free, self._heads, self._merged = (np.zeros(FIRST_SLOTS, np.int64) for _ in range(3))
         self._meta = np.zeros(SessionCounts.size, np.int64)
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self._counts = SessionCounts(self._meta)

@@ -77,7 +77,7 @@ with later(__name__):
     from tokenring.operators.state.keys import Keys
     from tokenring.operators.state.keys_kernels import KeyCounts
     from tokenring.operators.state.row_store import RowStore
-    from tokenring.operators.state.tables import gather, grown, shared_scratch
+    from tokenring.operators.state.tables import FIRST_SLOTS, gather, grown, shared_scratch
     from tokenring.operators.state.tags import SOURCE_WORDS
     from tokenring.operators.state.text_table import UNKNOWN, NumberedTexts, TextTable, number_texts
     from tokenring.operators.state.updates import (

@@ -6,9 +6,9 @@ from tokenring.engine import require_memory
 from tokenring.operators.state.arithmetic import MOST
 from tokenring.operators.state.cells import FULL, FULL_OF, SLOT, SPREAD, begin_settling, fill, move_all, settle_all
 from tokenring.operators.state.keys_kernels import KeyCounts
-from tokenring.operators.state.tables import grown
+from tokenring.operators.state.tables import FIRST_SLOTS, grown
 
-_FIRST_CELLS = 128
+_FIRST_CELLS = 2 * FIRST_SLOTS
 _LEAST_DENSE = 1 << 10  # fewer keys are quick to find in any form
 _MOST_DENSE = 1 << 30  # slots, which are int32 there
 _NONE = np.zeros(0, np.int64)

@@ -12,10 +12,9 @@ from tokenring.operators.state.cells import FULL, FULL_OF, MOST_SLOTS
 from tokenring.operators.state.floats import NAN, canonical_floats
 from tokenring.operators.state.key_table import KeyTable
 from tokenring.operators.state.keys_kernels import KeyCounts, move_texts, number, remove
-from tokenring.operators.state.tables import grown
+from tokenring.operators.state.tables import FIRST_SLOTS, grown
 from tokenring.operators.state.tags import SOURCE_WORDS, Packing, fit, tag_keys
 
-_FIRST_SLOTS = 64
 _FIRST_BYTES = 1024
 _NONE = np.zeros(0, np.int64)
 _NO_SOURCES = np.zeros((0, SOURCE_WORDS), np.int64)
@@ -66,9 +65,9 @@ class Keys(KeyTable):
         self._packing = Packing.new_table(len(self._by))
         if len(self._by) > 1 and not len(self._texts):
             self._counts.packing_at = address_of(self._packing)
-        self._stored = np.empty((_FIRST_SLOTS, len(self._by)), np.int64)
-        self._tags = self._stored.reshape(-1) if self._exact else np.empty(_FIRST_SLOTS, np.int64)
-        self._free = np.empty(_FIRST_SLOTS, np.int64)
+        self._stored = np.empty((FIRST_SLOTS, len(self._by)), np.int64)
+        self._tags = self._stored.reshape(-1) if self._exact else np.empty(FIRST_SLOTS, np.int64)
+        self._free = np.empty(FIRST_SLOTS, np.int64)
         self._heap = np.empty(_FIRST_BYTES if len(self._texts) else 0, np.uint8)
         self._counts.least_tag, self._counts.greatest_tag = MOST, ~MOST
 

@@ -10,6 +10,9 @@ from tokenring.engine.arguments import whole_number
 from tokenring.engine.compiled import Words
 from tokenring.operators.state.reserved import in_place
 
+FIRST_SLOTS = 16
+"""How many slots a table begins with: few, for most operators of a program that has thousands hold little."""
+
 
 @cache
 def shared_scratch(user: str, rows: int, words: int) -> np.ndarray:

@@ -6,9 +6,8 @@ from tokenring.engine import MAX_TIME, kernel
 from tokenring.engine.compiled import Words, record_of
 from tokenring.operators.joins.kept.extents import FAR
 from tokenring.operators.joins.kept.kernels import MATCHES, SideCounts
-from tokenring.operators.state import RowStore, grown, pop, push
+from tokenring.operators.state import FIRST_SLOTS, RowStore, grown, pop, push
 
-_FIRST_SLOTS = 64
 _NONE = np.zeros(0, np.int64)
 
 
@@ -20,8 +19,8 @@ class UniqueSide:
 
     def __init__(self, store: RowStore | None, spans_differ: bool) -> None:
         self.store = store
-        self._rows = np.zeros((_FIRST_SLOTS, MOST_WORDS if spans_differ else LEAST_WORDS), np.int64)
-        self._expiring = np.empty((_FIRST_SLOTS, 2), np.int64)
+        self._rows = np.zeros((FIRST_SLOTS, MOST_WORDS if spans_differ else LEAST_WORDS), np.int64)
+        self._expiring = np.empty((FIRST_SLOTS, 2), np.int64)
         self._meta = np.zeros(SideCounts.size, np.int64)
         self._counts = SideCounts(self._meta)
 

@@ -139,14 +139,16 @@ def test_windows_that_end_at_once_are_as_many_runs_as_the_mechanism_says(way: st
 
     with bench([WORDS], declare, 1, way, ["at"]) as made:
         made.send({"word": [0] * 100, "at": list(range(0, 1000, 10))})
+        made.advance(1001)  # now there is room for them, for which runs end as well
+        made.send({"word": [0] * 100, "at": list(range(1010, 2010, 10))})
         made.settle()
         before = _compiled_runs(made)
-        made.advance(1001)
+        made.advance(2011)
         runs = _compiled_runs(made) - before
         for stage in ("aggregate.local", "aggregate"):
             assert least <= runs[stage] <= most, stage
         made.close()
-        assert len(made.rows) == 100
+        assert len(made.rows) == 200
 
 
 @pytest.mark.parametrize("way", MECHANISMS)

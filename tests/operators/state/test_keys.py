@@ -295,9 +295,10 @@ def test_one_more_key_moves_few() -> None:
     assert made and keys._counts.dense_live > len(words) - 100 and len(keys.table[0]) < 1_000, "cells are given back"
 
 
-def test_keys_move_from_cells_that_were_just_doubled() -> None:
+def test_keys_move_from_cells_that_were_just_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
     """The dense form becomes longer while cells are not yet where they belong among twice as many; other keys come."""
     schema, order = Schema("key"), np.random.default_rng(1)
+    monkeypatch.setattr(key_table, "_FIRST_CELLS", 128)  # so that cells are doubled when they are to be
     keys, known = Keys(schema, schema.names), dict[int, int]()
 
     def add(*some: int) -> None:
