@@ -16,8 +16,8 @@ class Updates:
     reordered_by: str | None = None
     """The operator behind which a row may come before one that it replaces; None: they are in order."""
     of_collection: Literal["", "changes", "upserts"] = ""
-    """As what they tell how a collection changes, in order of times, in messages that may be earlier; of changes none
-    takes the place of another: rows are added and taken away, so `by` is None. "": they do not."""
+    """As what they tell how a collection changes, in order of times; of changes none takes the place of another: rows
+    are added and taken away, so `by` is None. "": they do not."""
 
     def reordered(self, operator: str) -> Self:
         """Behind an operator that sends rows of equal `by` in another order, or from several workers."""

@@ -6,7 +6,7 @@ with later(__name__):
     from tokenring.engine.native.arrivals import BURSTS, SIGNALS
     from tokenring.engine.native.crossing import hashed_columns, link_routing_key, routing_words, shifted_texts
     from tokenring.engine.native.due import make_due
-    from tokenring.engine.native.edges import send_at
+    from tokenring.engine.native.edges import send_at, send_with
     from tokenring.engine.native.hand_over import (
         HEADER_WORDS,
         array_at,

@@ -13,7 +13,7 @@ from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import Answer, mechanism_of
 from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.rows import Columns, Row, batch_of, rows_of, said_of_aliases, with_key
-from tokenring.operators.state import HeapedColumns, Keys, joined, require_rows
+from tokenring.operators.state import HeapedColumns, Keys, changes_among, joined, require_rows
 from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows, sent_in_order, tables_of
 from tokenring.operators.time import require_message_times, require_own_time, require_total_order
 
@@ -61,6 +61,7 @@ def scan(
     OperatorError, for what the function returns; what the function raises is an OperatorError that names the key.
     """
     require_rows(name, stream)
+    updates = changes_among(stream)
     stream, names = with_key(stream, name, by, shown=True)
     plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by))
     if not isinstance(schema, Schema):
@@ -94,7 +95,9 @@ def scan(
         offer(KeyedMoves(moves, MovingKeys(made.keys, key), _KeptStates(name, made.states)))
         return made.answer
 
-    return mechanism_of(stream.scope).respond(name, (stream, pact), after, make, moves=moves)
+    answered = mechanism_of(stream.scope).respond(name, (stream, pact), after, make, moves=moves)
+    answered.updates = updates
+    return answered
 
 
 class _KeptStates:

@@ -17,7 +17,7 @@ from tokenring.operators.collections.functions import Function
 from tokenring.operators.collections.joins import Columns, Meeting, On, names_of
 from tokenring.operators.collections.refused import no_method
 from tokenring.operators.collections.row_operators import Rows
-from tokenring.operators.collections.saved import handed_out_once
+from tokenring.operators.collections.saved import handed_out
 from tokenring.operators.collections.streams import (
     LATER_BY,
     ORDER,
@@ -350,7 +350,7 @@ class Collection(Rows):
         told = timed._arranged(timed.schema.names, name, spread=() if self.is_net else names).collection()
         named = {each: col(each) for each in names} | dict(zip(own, map(col, whens), strict=True))
         net = computed(told.stream, "select", named | {times: col(TIMES_ADDED)})
-        return updates_by(self.rejected.is_handed_out(handed_out_once(net, time, name)), name, None, "changes")
+        return updates_by(self.rejected.is_handed_out(handed_out(net, next(iter(own)), name)), name, None, "changes")
 
     def to_upserts(
         self, key: str | Sequence[str], time: str = "time", deleted: str = "deleted", name: str = "to_upserts"
@@ -362,7 +362,7 @@ class Collection(Rows):
         require_integer_times(self.stream.scope, "upserts are told", "leave() the loop first")
         keys = self._keys(key, name)
         made = to_upserts(self.arrange(keys, f"{name}.arrange"), time, deleted, name)
-        return updates_by(self.rejected.is_handed_out(handed_out_once(made, time, name)), name, keys, "upserts")
+        return updates_by(self.rejected.is_handed_out(handed_out(made, time, name)), name, keys, "upserts")
 
 
 class Variable:

@@ -33,10 +33,10 @@ from tokenring.operators.collections.trace import batch_of
 from tokenring.operators.collections.upserts import GONE, from_upserts, keys_of
 from tokenring.operators.collections.words import TIMES
 from tokenring.operators.expressions import col
-from tokenring.operators.migrate import GoneBy, Table, saving_of
+from tokenring.operators.migrate import Table, saving_of
 from tokenring.operators.rows import all_columns, computed
-from tokenring.operators.state import require_newest, require_own_messages, require_rows
-from tokenring.operators.time import require_integer_times, require_message_times, require_scope, require_total_order
+from tokenring.operators.state import require_newest, require_rows
+from tokenring.operators.time import go_by_message_times, require_integer_times, require_scope, require_total_order
 
 _OURS = {*OWN_COLUMNS, GONE}
 _MOST = 2**63 - 1  # times that a row is there
@@ -56,8 +56,8 @@ def collection(
     the key's, then the others.
 
     A row's own time is its message's or later; TimeRegressionError (as OperatorError) for an earlier one. GraphError
-    for a column of times in a loop, in any loop under recovery, for updates, such as counts so far, by another key than
-    `to_upserts` had, and, without `time`, for what it and `changes` tell, whose messages may be earlier than it is.
+    for a column of times in a loop, in any loop under recovery, and for updates, such as counts so far, by another key
+    than `to_upserts` had.
     """
     if key is None:
         require_rows(name, stream)
@@ -66,9 +66,7 @@ def collection(
         require_newest(name, stream, names_of(key, name), by_time=True)
     require_none_of([each for each in stream.schema.names if each not in (time, times, deleted)], _OURS, name)
     if time is None:
-        require_message_times(name, stream, "say .collection(time=column), or ")
-        require_own_messages(name, stream, f".collection(time=..., {'times' if key is None else 'key'}=...)")
-        stream.scope.kept(GoneBy).times = True
+        go_by_message_times(name, stream, "say .collection(time=column), or ")
     if time is not None or key is not None:
         what = f"operator {name!r}: rows are there at times of their own"
         require_integer_times(stream.scope, what, "make the collection outside, and enter(loop)")

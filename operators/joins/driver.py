@@ -8,7 +8,7 @@ from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, 
 from tokenring.operators.joins.moving_rights import declare_moving
 from tokenring.operators.joins.narrowed import without_null_words
 from tokenring.operators.migrate import has_bins, hears_of_ends, of_version, saving_of, sends_in_groups, state_moves
-from tokenring.operators.state import require_rows
+from tokenring.operators.state import changes_among, require_rows
 from tokenring.operators.time import require_total_order
 
 
@@ -25,6 +25,7 @@ def declare(
     waits = extents is not None or any(columns.how.alone)  # for frontiers, which say that rows match no more
     require_total_order(columns.operator, scope)
     require_rows(columns.operator, *sides)
+    updates = changes_among(*sides)
     if extents is None and any(columns.how.alone) and has_bins(scope):
         if saving_of(scope) is not None:
             raise GraphError(
@@ -32,6 +33,7 @@ def declare(
                 f"where state moves: give it window=, or bounds (interval_join); or leave bins= out, or recovery="
             )
         moving: Any = declare_moving(columns, sides, needs, unique)
+        moving.updates = updates
         return moving
     builder = sides[0].operator(columns.operator, Notify.ALWAYS if waits else Notify.NEVER)
     if extents is None and waits:
@@ -41,6 +43,7 @@ def declare(
     said = "" if extents is None else extents.said
     has_due = state_moves(builder, of_version(join_tables(columns, extents is not None), said), pends=waits)
     made = builder.output(columns.schema)
+    made.updates = updates
     if extents is not None and any(columns.how.alone):
         sends_in_groups(scope)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])

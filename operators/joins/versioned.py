@@ -6,9 +6,9 @@ from tokenring.engine import AnyStream, Exchange, Notify, Stream, Updates
 from tokenring.operators.joins.compiled import compiled_versioned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_tables
 from tokenring.operators.joins.narrowed import without_null_words
-from tokenring.operators.migrate import GoneBy, of_version, sends_in_groups, state_moves
-from tokenring.operators.state import require_newest, require_own_messages
-from tokenring.operators.time import require_message_times, require_total_order
+from tokenring.operators.migrate import of_version, sends_in_groups, state_moves
+from tokenring.operators.state import require_newest
+from tokenring.operators.time import go_by_message_times, require_total_order
 
 _BY_COLUMNS = "temporal_join(time=..., version_time=...)"
 
@@ -28,9 +28,7 @@ def declare_versioned(
     require_total_order(columns.operator, scope)
     for side in (LEFT, RIGHT):
         if times[side] is None:
-            require_message_times(columns.operator, sides[side], f"say {_BY_COLUMNS}, or ")
-            require_own_messages(columns.operator, sides[side], _BY_COLUMNS)
-            scope.kept(GoneBy).times = True
+            go_by_message_times(columns.operator, sides[side], f"say {_BY_COLUMNS}, or ")
     require_newest(columns.operator, sides[RIGHT], columns.on[RIGHT], by_time=times[RIGHT] is None)
     builder = sides[0].operator(columns.operator, Notify.IF_TOKEN)
     for side in (LEFT, RIGHT):

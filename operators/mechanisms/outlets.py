@@ -76,7 +76,7 @@ def time_of_outlet(world: int, outlet: CompiledOutlet, slot: int) -> int:
 
 
 @kernel
-def _in_order(world: int, message: int, position: int) -> int:
+def in_order_of(world: int, message: int, position: int) -> int:
     """The same rows in order of an int64 column, those alike in their own."""
     times = column_of(message, position)
     for row in range(1, len(times)):
@@ -96,7 +96,7 @@ def send_out(world: int, me: int, outlet: CompiledOutlet, slot: int, message: in
     if outlet.times == 0:
         send(world, me, slot, message, time_of_token(world, slot))
         return
-    message = _in_order(world, message, outlet.times - 1)
+    message = in_order_of(world, message, outlet.times - 1)
     if outlet.has_marks == 0:
         send_each(world, me, slot, message, outlet.times - 1)
     elif rows_of(message) > 0:

@@ -166,7 +166,7 @@ class Tokens(Mechanism):
 
             def construct(context: OperatorContext) -> Compiled:
                 made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
-                Driven(made.state).is_by_times = is_by_times(scope)
+                Driven(made.state).is_by_times = is_by_times(output)
                 if saving is not None:
                     saving.rests_empty(Driven(made.state).empties.data, context.activate)
                 return made

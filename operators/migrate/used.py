@@ -2,9 +2,10 @@
 before all else."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tokenring.engine import GraphError, Scope, UsageError
+from tokenring.engine import GraphError, Scope, Stream, UsageError
 
 if TYPE_CHECKING:
     from tokenring.operators.migrate.placement import Change, Placement
@@ -78,17 +79,27 @@ def sends_in_groups(scope: Any) -> None:
 
 
 class GoneBy:
-    """Whether somebody in a dataflow goes by messages' times: then rows that are due at different times are sent in
+    """Who of a dataflow goes by messages' times: what sends him rows that are due at different times sends them in
     messages of their own, where they would be sent together, at the first one's."""
 
-    times = False
+    def __init__(self) -> None:
+        self.streams: list[Stream] = []
+        """What they read."""
+
+    @cached_property
+    def operators(self) -> set[int]:
+        """Those whose rows come to them, by number; to be asked once all is declared."""
+        behind = [each.scope.graph.behind(each.source, each.stage)[0] for each in self.streams]
+        return set().union(*behind)
 
 
-def is_by_times(scope: Any) -> bool:
-    """Whether rows that are due at different times are sent at their own, as where somebody goes by messages' times, or
-    results are committed as these are finished. To be asked once all is declared."""
-    saving = saving_of(scope)
-    return bool(scope.kept(GoneBy).times or (saving is not None and saving.finished))
+def is_by_times(output: Stream) -> bool:
+    """Whether rows that are due at different times are sent at their own, as where somebody behind an operator goes by
+    messages' times, or results are committed as these are finished. output: the operator's; to be asked once all is
+    declared."""
+    saving = saving_of(output.scope)
+    is_finished = saving is not None and bool(saving.finished)
+    return is_finished or output.source.operator in output.scope.kept(GoneBy).operators
 
 
 def made_again(scope: Any, *says: object) -> None:

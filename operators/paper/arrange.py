@@ -27,7 +27,7 @@ from tokenring.operators.migrate import Moves, Table, offer, state_moves
 from tokenring.operators.rows import require_int64
 from tokenring.operators.state import Keys, grown, require_rows
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, word_tables
-from tokenring.operators.time import require_message_times, require_total_order
+from tokenring.operators.time import go_by_message_times, require_total_order
 
 
 @kernel(int64(TABLE, COLUMN, COLUMN, WORDS, WORDS))
@@ -108,7 +108,7 @@ def arrange(
             f"by key, in loops too, make a collection of them first: .collection().arrange({key!r})"
         )
     require_total_order(name, stream.scope)
-    require_message_times(name, stream)
+    go_by_message_times(name, stream)
     require_rows(name, stream)
     require_int64(name, stream.schema, key, change)
     arrangement = Arrangement(key, change)

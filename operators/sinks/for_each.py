@@ -22,7 +22,7 @@ from tokenring.engine import (
 from tokenring.engine.arguments import require_flags
 from tokenring.engine.graph import arriving_schema
 from tokenring.operators.migrate import offer, saving_of, state_moves
-from tokenring.operators.time import require_message_times, require_total_order
+from tokenring.operators.time import go_by_message_times, require_total_order
 
 
 def for_each(
@@ -50,7 +50,7 @@ def for_each(
     require_flags(f"operator {name!r}", in_order=in_order)
     if in_order:
         require_total_order(name, stream.scope)
-        require_message_times(f"{name}, in_order=", stream)
+        go_by_message_times(f"{name}, in_order=", stream)
     builder = stream.operator(name, Notify.ALWAYS if in_order else Notify.NEVER)
     port = builder.input(stream, pact)
     if in_order:

@@ -36,7 +36,7 @@ from tokenring.engine.whole_files import given, hidden, keep, remove_leftovers, 
 from tokenring.operators.durations import nanoseconds_of
 from tokenring.operators.recovery import refused_to
 from tokenring.operators.sinks.publication import PartWriter, make_folder, require_outside_loops, require_own
-from tokenring.operators.time import position_of, require_message_times
+from tokenring.operators.time import go_by_message_times, position_of
 
 _NOTHING = Schema("nothing")
 
@@ -149,7 +149,7 @@ def roll_files(
     if roll.time is not None:
         position_of(what, stream.schema, roll.time)
     elif every:
-        require_message_times(name, stream, "say Roll(..., time=column), or ")
+        go_by_message_times(name, stream, "say Roll(..., time=column), or ")
     target = folder_at(f"operator {name!r}", folder)
     require_own(stream, target, name)
     make_folder(target, name)

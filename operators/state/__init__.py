@@ -80,10 +80,4 @@ with later(__name__):
     from tokenring.operators.state.tables import FIRST_SLOTS, gather, grown, shared_scratch
     from tokenring.operators.state.tags import SOURCE_WORDS
     from tokenring.operators.state.text_table import UNKNOWN, NumberedTexts, TextTable, number_texts
-    from tokenring.operators.state.updates import (
-        as_rows,
-        require_newest,
-        require_own_messages,
-        require_rows,
-        updates_by,
-    )
+    from tokenring.operators.state.updates import as_rows, changes_among, require_newest, require_rows, updates_by

@@ -50,15 +50,10 @@ def require_rows(operator: str, *streams: Stream) -> None:
         )
 
 
-def require_own_messages(operator: str, stream: Stream, cure: str) -> None:
-    """GraphError where rows come in messages that may be earlier than they are, as what tells how a collection changes
-    does: which come together is another matter in each run. cure: how the operator goes by a column of times."""
-    if stream.updates is not None and stream.updates.of_collection:
-        raise GraphError(
-            f"operator {operator!r} goes by messages' times, but {stream.updates.operator!r} sends rows of many times "
-            f"together, at the first of them, as frontiers happen to pass them: say {cure}, with the column of their "
-            f"times"
-        )
+def changes_among(*streams: Stream) -> Updates | None:
+    """The mark of what is made of one row each of streams that `require_rows` let pass: changes of a collection, if any
+    of them is."""
+    return next((stream.updates for stream in streams if stream.updates is not None), None)
 
 
 def require_newest(operator: str, stream: Stream, by: Collection[str], by_time: bool = False) -> None:

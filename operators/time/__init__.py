@@ -37,6 +37,7 @@ with later(__name__):
     from tokenring.operators.time.orders import check_order, order_words, ranked
     from tokenring.operators.time.own_times import (
         TimesOfRows,
+        go_by_message_times,
         kind_of_times,
         outside_times,
         require_integer_times,

@@ -4,7 +4,7 @@ from tokenring.engine import AnyStream, Probe, UsageError
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.migrate import saving_of
 from tokenring.operators.state.moving import sent_by_time
-from tokenring.operators.time.own_times import kind_of_times, require_message_times, require_total_order
+from tokenring.operators.time.own_times import go_by_message_times, kind_of_times, require_total_order
 
 
 def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
@@ -20,7 +20,7 @@ def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
         raise UsageError(f"operator {name!r}: rows cannot be sent {-later} before their times; by must be 0 or more")
     scope = stream.scope
     require_total_order(name, scope)
-    require_message_times(name, stream)
+    go_by_message_times(name, stream)
     return sent_by_time(stream, name, later)
 
 

@@ -23,7 +23,7 @@ from tokenring.engine import (
 )
 from tokenring.engine.compiled import Words
 from tokenring.operators.migrate import saving_of, state_moves
-from tokenring.operators.time.own_times import require_message_times
+from tokenring.operators.time.own_times import go_by_message_times
 
 Due = Callable[[np.ndarray], np.ndarray]
 """From times, int64 (rows,), to the least time at which each row's result may be sent; COMPLETE where 64 bits do not
@@ -71,7 +71,7 @@ def behind_own(times: np.ndarray) -> np.ndarray:
 def split_by_messages(stream: AnyStream, name: str, due: Due, time: str) -> tuple[AnyStream, AnyStream]:
     """The rows in time, and the late ones: those with `due` of their column `time` at or before their message's time.
     What is late depends on the messages only, not on how far frontiers happen to have come."""
-    require_message_times(f"{name}.late", stream, "leave late= out, or ")
+    go_by_message_times(f"{name}.late", stream, "leave late= out, or ")
     builder = stream.operator(f"{name}.late", Notify.NEVER)
     builder.input(stream)
     state_moves(builder)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import MAX_TIME, GraphError, Kind, Schema, SchemaError, ScopeOf, Stream, Time, TimeRegressionError
+from tokenring.operators.migrate import GoneBy
 
 _LATEST = 2**63 - 1  # that rows may have, of their own: messages' times end before
 _TIMES = ("int64", "timestamp")
@@ -56,6 +57,13 @@ def require_message_times(operator: str, stream: Stream, cure: str = "") -> None
             f"operator {operator!r} goes by messages' times, which by {apart[number]} are all 0 behind {made!r}: "
             f"{cure}coordinate by tokens"
         )
+
+
+def go_by_message_times(operator: str, stream: Stream, cure: str = "") -> None:
+    """`require_message_times`, of who has each row for one of its message's time: none are to be sent together then
+    that are due at different times."""
+    require_message_times(operator, stream, cure)
+    stream.scope.kept(GoneBy).streams.append(stream)
 
 
 def require_integer_times(scope: ScopeOf[Any], what: str, in_loop: str) -> None:

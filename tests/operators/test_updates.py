@@ -268,7 +268,9 @@ def test_who_refuses_upserts(name: str) -> None:
 @pytest.mark.parametrize("name", KEEPS_THE_NEWEST)
 def test_the_newest_change_of_a_collection_may_take_a_row_away(name: str) -> None:
     declare, chosen = KEEPS_THE_NEWEST[name], filter(told("changes"), "value", ">", 3)
-    for changes in (told("changes"), chosen, union(chosen, chosen)):
+    joined = operators.join(as_rows(chosen), chosen, on="key", columns={"key": "left.key", "value": "right.value"})
+    scanned = operators.scan(chosen, "key", lambda _, row: (None, {"value": 1}), Schema("value"))
+    for changes in (told("changes"), chosen, union(chosen, chosen), joined, scanned):
         with raises(GraphError, "newest row by key", "'changes'", "takes a row away", ".to_upserts('key')"):
             declare(changes, "key")
     declare(as_rows(chosen), "key")
@@ -287,26 +289,9 @@ def test_a_union_with_changes_of_a_collection_is_of_updates_still() -> None:
             count(both, "key")
 
 
-TIMED: dict[str, tuple[Declare, str]] = {
-    "enrich": (lambda s: operators.enrich(s, as_rows(s), on="key", columns="left.key"), "temporal_join(time=..., "),
-    "enrich by a stream": (REFUSES["enrich by a stream"], "temporal_join(time=..., version_time=...)"),
-    "enrich by some": (lambda s: REFUSES["enrich by a stream"](filter(s, "value", ">", 3)), "temporal_join(time=..., "),
-}
-"""Who goes by messages' times, and how by a column."""
-
-
-@pytest.mark.parametrize("way", ["changes", "to_upserts"])
-@pytest.mark.parametrize("name", TIMED)
-def test_what_tells_of_a_collection_comes_in_earlier_messages(name: str, way: str) -> None:
-    declare, cure = TIMED[name]
-    with raises(GraphError, "goes by messages' times", f"{way!r} sends rows of many times together", cure):
-        declare(told(way))
-
-
-def test_a_collection_of_them_goes_by_their_column() -> None:
+def test_a_collection_of_what_tells_of_one() -> None:
     for way, options in (("changes", {"times": "times"}), ("to_upserts", {"key": "key", "deleted": "deleted"})):
-        with raises(GraphError, "goes by messages' times", way, f".collection(time=..., {next(iter(options))}=...)"):
-            operators.collection(told(way), **options)
+        operators.collection(told(way), **options)
         operators.collection(told(way), "time", **options)
     with raises(GraphError, "'to_upserts'", "the same key"):
         operators.collection(told("to_upserts"), "time", key="other")

@@ -9,4 +9,5 @@ with later(__name__):
     from tokenring.operators.collections.compiled.reducing import reducing
     from tokenring.operators.collections.compiled.rounds import going_round
     from tokenring.operators.collections.compiled.stamping import stamping
+    from tokenring.operators.collections.compiled.telling import telling
     from tokenring.operators.collections.compiled.totaling import totaling

@@ -4,4 +4,4 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.collections.saved.coming_in import KeptRows, imported_once, with_those_saved
-    from tokenring.operators.collections.saved.handed_out import exported, handed_out_once
+    from tokenring.operators.collections.saved.handed_out import exported, handed_out

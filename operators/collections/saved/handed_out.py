@@ -8,22 +8,10 @@ between two steps, it is the frontier behind it that tells the two apart.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import numpy as np
-
-from tokenring.engine import (
-    COMPLETE,
-    Batch,
-    InputPort,
-    Notify,
-    OperatorContext,
-    OutputPort,
-    Probe,
-    Schema,
-    Stream,
-    Time,
-    Token,
-)
-from tokenring.operators.migrate import Table, saving_of, state_moves
+from tokenring.engine import COMPLETE, Batch, Notify, OperatorContext, Probe, Schema, Stream, Time
+from tokenring.engine.compiled import Compiled
+from tokenring.operators.collections.compiled import telling
+from tokenring.operators.migrate import Table, is_by_times, saving_of, state_moves
 
 _UNTIL, SINCE = Schema("until"), Schema("since")
 
@@ -58,13 +46,30 @@ def told_apart_no_more(scope: Any, upper: Time) -> Time:
     return 0 if least == COMPLETE else max(least - 1, 0)
 
 
-def handed_out_once(stream: Stream, time: str, name: str) -> Stream:
-    """A stream of changes that leaves collections, with their times in the column `time`: what had left before the
-    snapshot that a run goes on from is left out. Where a sink goes by the times of messages each time has its own: else
-    times come together as frontiers happen to pass them."""
-    scope, saving = stream.scope, saving_of(stream.scope)
-    if saving is None:
-        return stream
+def handed_out(stream: Stream, time: str, name: str) -> Stream:
+    """A stream of changes that leaves collections, with their times in the column `time`, and in those behind it where
+    times have several coordinates: what had left before the snapshot that a run goes on from is left out. Where
+    somebody goes by messages' times each time has its own: else times come together as frontiers happen to pass them.
+    """
+    saving = saving_of(stream.scope)
+    left = None if saving is None else _left_once(stream, saving, name)
+    at, scope = stream.schema.position(time), stream.scope
+    builder = stream.operator(f"{name}.told", Notify.NEVER)
+    builder.input(stream)
+    state_moves(builder)
+    made = builder.output(stream.schema)
+    depth = scope.depth
+
+    def compiled(context: OperatorContext) -> Compiled:
+        return telling(at, depth, 0 if left is None else left(), is_by_times(made))
+
+    builder.build_compiled(compiled, texts=True, loops=True)
+    return made
+
+
+def _left_once(stream: Stream, saving: Any, name: str) -> Callable[[], Time]:
+    """Under recovery, from which time on changes have not left yet; to be asked when the run begins."""
+    scope = stream.scope
     probe = scope.root.watch(stream.source)
     scope.kept(HandedOut).probes.append(probe)
     saving.exits.add(stream.source.operator)
@@ -79,39 +84,8 @@ def handed_out_once(stream: Stream, time: str, name: str) -> Stream:
     rows.take_out = lambda: [Batch(_UNTIL, {"until": [max(until, probe.frontier)]})]
     if rows.is_resumed:
         saving.when_found.append(begin)
-    return _only_new(stream, time, lambda: until, f"{name}.new")
-
-
-def _only_new(stream: Stream, time: str, from_time: Callable[[], Time], name: str) -> Stream:
-    """The rows from a time on, in messages that are no earlier."""
-    at, saving = stream.schema.position(time), saving_of(stream.scope)
-    saving.patches.add(len(stream.scope.graph.operators))
-
-    def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:
-        token.drop()
-        until, is_by_times = from_time(), bool(saving.finished)
-
-        def logic(rows: InputPort, output: OutputPort) -> None:
-            for reference, batch in rows:
-                is_new = batch.columns[at] >= until
-                if is_new.any():
-                    new = batch if is_new.all() else batch.filter(is_new)
-                    if is_by_times:
-                        ascending = new.take(np.argsort(new.columns[at], kind="stable"))
-                        held = reference.retain()
-                        output.give_each(held, ascending, ascending.columns[at])
-                        held.drop()
-                    else:
-                        output.give(reference, new, max(reference.time, until))
-
-        return logic
-
-    builder = stream.operator(name, Notify.NEVER)
-    builder.input(stream)
-    state_moves(builder)
-    made = builder.output(stream.schema)
-    builder.build(construct)
-    return made
+    saving.patches.add(len(scope.graph.operators))
+    return lambda: until
 
 
 def exported(scope: Any, view: Exported, name: str, reader: Any) -> None:

@@ -156,7 +156,7 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         by_time = np.argsort(rows.words(order), kind="stable")
         due = int(np.searchsorted(rows.words(order)[by_time], frontier))
         in_order = rows.take(by_time[:due])
-        if is_by_times(stream.scope):
+        if is_by_times(sent):
             output.give_each(token, in_order, np.clip(in_order.words(order), token.time, MAX_TIME))
         else:
             output.give(token, in_order)
@@ -168,8 +168,8 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
                 return
         token.drop()
 
-    output, _ = _waited_for(stream, name, 0, key, partial(_construct, send, (), None, check=check))
-    return output
+    sent, _ = _waited_for(stream, name, 0, key, partial(_construct, send, (), None, check=check))
+    return sent
 
 
 def _waited_for(

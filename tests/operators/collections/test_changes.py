@@ -139,6 +139,46 @@ def test_sessions_are_there_from_their_own_ends_on(lateness: int, steps: str) ->
     )
 
 
+SIDES = {"k": "left.k", "left": "left.time", "right": "right.time"}
+SENT: dict[str, Any] = {
+    "changes": lambda rows: rows.changes(),
+    "upserts": lambda rows: rows.to_upserts("k"),
+    "joined": lambda rows: rows.changes().join(rows.changes(), on="k", columns=SIDES),
+    "scanned": lambda rows: rows.changes().scan("k", lambda _, row: (None, {"at": row["time"]}), tr.Schema("at")),
+    "delayed": lambda rows: rows.changes().delay(0),
+    "versions": lambda rows: rows.changes().enrich(rows.to_upserts("k"), on="k", columns={"time": "left.time"}),
+}
+
+
+@pytest.mark.parametrize("kind", ["int64", "string?"])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("name", SENT)
+def test_who_goes_by_messages_times_has_each_at_its_own(name: str, workers: int, kind: str) -> None:
+    """However far the frontier goes at once: changes that it passes together had the first one's time."""
+
+    def program(worker: tr.Worker) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+
+        def note(time: int, rows: Any) -> None:
+            own = np.max([rows[each] for each in ("time", "at", "left", "right") if each in rows.schema.names], axis=0)
+            found.extend((time, each) for each in own.tolist())
+
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema.of({"k": kind, "v": "int64"}))
+            SENT[name](rows).for_each(note, in_order=True)
+        keys = ["a", None, "c"] if kind == "string?" else [7, 8, 9]
+        for time in reversed(range(worker.index, 9, workers)):
+            handle.insert({"k": keys, "v": [time] * 3}, time=time)
+            handle.remove({"k": keys, "v": [time] * 3}, time=time + 1)
+        handle.close()
+        worker.run()
+        return found
+
+    found = [each for part in tr.execute(program, workers=workers) for each in part]
+    assert all(time == own for time, own in found)
+    assert {time for time, _ in found} == {*range(10)}
+
+
 SELECTING: dict[str, Any] = {
     "select": lambda rows: rows.collection().select("a", "on_error"),
     "with_columns": lambda rows: rows.collection().with_columns(on_error=tr.col("a") + 1),

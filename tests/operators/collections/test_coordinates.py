@@ -62,6 +62,15 @@ def reached(rows: Counter[Any]) -> Counter[Any]:
     return Counter({(node,): 1 for node in nodes})
 
 
+EXPECTED: dict[str, Any] = {
+    "totals": totals,
+    "again": Counter,
+    "least": least,
+    "joined": joined,
+    "reached": reached,
+}
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_at_each_time_there_is_what_came_up_to_it(seed: int) -> None:
     random = Random(seed)
@@ -80,6 +89,8 @@ def test_at_each_time_there_is_what_came_up_to_it(seed: int) -> None:
     def declare(scope: Any) -> Any:
         handle, rows = scope.new_collection(ROW)
         noted("totals", rows.aggregate("k", n=tr.Count(), total=tr.Sum("v")))
+        told_again = rows.changes().select("k", "v", "times").collection(times="times")  # at messages' times
+        noted("again", told_again)
         noted("least", rows.aggregate("k", least=tr.Min("v")))
         noted("joined", rows.join(rows.select("k", w=tr.col("v")), "k"))
         start, zeros = scope.new_collection(tr.Schema("node"), "start")
@@ -126,7 +137,7 @@ def test_at_each_time_there_is_what_came_up_to_it(seed: int) -> None:
     for day in range(DAYS):
         for version in range(VERSIONS):
             rows = there(sent, (day, version))
-            for name, expected in (("totals", totals), ("least", least), ("joined", joined), ("reached", reached)):
+            for name, expected in EXPECTED.items():
                 assert there(told.get(name, []), (day, version)) == expected(rows), (name, day, version)
 
 
