@@ -50,31 +50,36 @@ class _Seen(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Bytes of a file; the lines that begin in them belong to it. was: the file when it was cut. turn: whose it is, of
-    those who read the files: which of its file's it is, from the file's number on, so that what is appended to one file
-    changes nothing in others."""
+    """Bytes of a file; the lines that begin in them belong to it. was: the file when it was cut. number: the file's, of
+    those that are read; one that is named twice has two."""
 
     file: str
     start: int
     stop: int
     was: _Seen
-    turn: int
+    number: int
 
     @property
     def size(self) -> int:
         """How many bytes."""
         return self.stop - self.start
 
+    @property
+    def turn(self) -> int:
+        """Whose it is, of those who read the files: which of its file's it is, from the file's number on, so that what
+        is appended to one file changes nothing in others."""
+        return self.number + self.start // self.size
+
 
 def blocks_of(files: Sequence[str], block_bytes: int | None) -> list[Block]:
     """Blocks of so many bytes of each file, in order; None: of all that it has. UsageError for a file that cannot be
     read."""
     return [
-        Block(file, start, start + size, was, number + at)
+        Block(file, start, start + size, was, number)
         for number, file in enumerate(files)
         for was in [_seen(file)]
         for size in [block_bytes or was.stat.st_size or 1]
-        for at, start in enumerate(range(0, was.stat.st_size, size))
+        for start in range(0, was.stat.st_size, size)
     ]
 
 
@@ -115,7 +120,7 @@ def taken_at_once(
 ) -> Iterator[tuple[list[Block], int]]:
     """One share's blocks from number `first` of all on, some of one file at once, and the number behind them."""
     mine = [number for number in range(first, len(blocks)) if blocks[number].turn % shares == share]
-    for _, numbers in groupby(mine, lambda number: blocks[number].file):
+    for _, numbers in groupby(mine, lambda number: blocks[number].number):
         waiting = list(numbers)
         size = blocks[waiting[0]].size
         many = max(1, _AT_ONCE // size) if size >= BLOCK_BYTES else 1

@@ -328,6 +328,17 @@ def test_a_file_s_name_may_be_of_any_bytes(tmp_path: Path, suffix: str) -> None:
     assert run(_written(tmp_path / os.fsdecode(b"\xff.%s" % suffix.encode()))).values == [(1,)]
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "with a mark"])
+@pytest.mark.parametrize(("read", "rows"), [(read_csv, b"a\n1"), (read_json_lines, b'{"a": 1}')])
+def test_a_file_that_is_named_twice_is_read_twice(
+    read: Callable[..., Stream], rows: bytes, mark: bytes, tmp_path: Path
+) -> None:
+    """Its last line ends without a newline, and is not one with the first of what is read next."""
+    (tmp_path / "rows").write_bytes(mark + rows)
+    for workers in (1, 2):
+        assert run(lambda scope: read(scope, [tmp_path / "rows"] * 2, Schema("a")), workers).values == [(1,), (1,)]
+
+
 def test_an_empty_path_is_no_folder() -> None:
     for paths in ("", [""]):
         with raises(UsageError, "source 'read_csv'", "a path is empty", "'.'"):
