@@ -124,15 +124,20 @@ def rows_at_a_guess(files: Iterable[str | Path]) -> int:
 
 
 def facts_of(name: str, files: Iterable[str | Path], **cut: int | str) -> dict[str, Any]:
-    """What a source says of its contents: [path, bytes, mtime_ns] of the files in order, and by what they are cut into
-    pieces. Asked for before anything else is of the files, so that those that change in between are not taken for the
-    same later. UsageError for a file that is not there.
+    """What a source says of its contents: [path (see `resolved`), bytes, mtime_ns] of the files in order, and by what
+    they are cut into pieces. Asked for before anything else is of the files, so that those that change in between are
+    not taken for the same later. UsageError for a file that is not there.
     """
     try:
-        found = [[str(path), *size_and_change(path)] for path in files]
+        found = [[resolved(path), *size_and_change(path)] for path in files]
     except OSError as error:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error}") from None
     return {"files": found, **cut}
+
+
+def resolved(path: str | Path) -> str:
+    """Where a file lies, whatever path leads to it, as text that JSON holds: bytes that are no UTF-8 as \\xff."""
+    return os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
 
 
 def size_and_change(path: str | Path) -> tuple[int, int]:
