@@ -6,6 +6,7 @@ import os
 import struct
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -304,6 +305,69 @@ def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:
         refused(OperatorError, words, lambda scope, kind=kind, some=some: read_columns(scope, Schema(a=kind), some))
     negative = (of_arrow, "time", f"0 to {MAX_TIME}", "not -1")
     refused(UsageError, negative, lambda scope: arrow(scope, files, time=-1))
+
+
+def _saved(values: Any) -> bytes:
+    """As np.save writes them."""
+    out = BytesIO()
+    np.save(out, np.array(values))
+    return out.getvalue()
+
+
+INT64 = ("column 'a'", "a.npy", "np.save", "int64", "(rows,)")
+
+
+@pytest.mark.parametrize(
+    ("octets", "kind", "said"),
+    [
+        (b"", UsageError, INT64),
+        (_saved([1])[:20], UsageError, INT64),
+        (_saved([1])[:-8], UsageError, INT64),
+        (b"PK\x03\x04" + bytes(12), UsageError, INT64),
+        (_saved([None]), UsageError, INT64),
+        (_saved([1.5]), SchemaError, (*INT64, "float64")),
+        (_saved([[1]]), SchemaError, (*INT64, "(1, 1)")),
+        (_saved(np.zeros(1, "M8[s]")), SchemaError, (*INT64, "datetime64[s]", "in ns")),
+        (_saved([1, 2]), UsageError, ("a.npy", "2 rows", "b.i64", "1")),
+    ],
+)
+def test_a_file_of_numpy_s_that_is_no_column_is_named(
+    octets: bytes, kind: type[Exception], said: Fact, tmp_path: Path
+) -> None:
+    columns = {"b": tmp_path / "b.i64", "a": tmp_path / "a.npy"}
+    columns["a"].write_bytes(octets)
+    columns["b"].write_bytes(bytes(8))
+    with raises(kind, "source 'read_columns'", said):
+        run(lambda scope: read_columns(scope, Schema("b a"), columns))
+
+
+def test_a_file_of_numpy_s_is_one_whatever_it_is_called(tmp_path: Path) -> None:
+    (tmp_path / "a.i64").write_bytes(_saved([1, 2]))
+    assert run(lambda scope: read_columns(scope, Schema("a"), {"a": tmp_path / "a.i64"})).values == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("files", "floor", "said"),
+    [
+        (["a.npy"], None, ("files=", "{'a': 'a.npy'}", "not list")),
+        ("a.npy", None, ("files=", "{'a': 'a.npy'}", "not str")),
+        ({"a": np.arange(3)}, None, ("column 'a'", "path", "not ndarray", "read_arrow")),
+        ({"a": b"a.npy"}, None, ("column 'a'", "path", "not bytes")),
+        ({"a": ""}, None, ("column 'a'", "no file ''")),
+        ({"a": "none.npy"}, None, ("column 'a'", "no file 'none.npy'")),
+        ({"a": "a\0b"}, None, ("column 'a'", "no file", "a\\x00b")),
+        ({"a": __file__}, 5, ("floor=", "path", "not int")),
+    ],
+)
+def test_what_is_no_file_of_a_column_is_named(files: Any, floor: Any, said: Fact) -> None:
+    with raises(UsageError, "source 'read_columns'", said):
+        read_columns(Scope("rows"), Schema("a"), files, time=0 if floor is None else "a", floor=floor)
+
+
+@pytest.mark.parametrize(("files", "given"), [({}, "no column"), ({"a": "a.npy", 5: "b.npy"}, "a, 5")])
+def test_files_of_other_columns_are_named(files: Any, given: str) -> None:
+    with raises(SchemaError, "source 'read_columns'", given, "where a, b are read"):
+        read_columns(Scope("rows"), Schema("a b"), files)
 
 
 def _written(file: Path) -> Callable[[Scope], Stream]:
