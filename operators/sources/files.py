@@ -20,9 +20,9 @@ Paths = str | Path | Sequence[str | Path]
 
 
 def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
-    """The files in order: of a folder those with a suffix in sorted order, hidden ones left out; a pattern's sorted.
-    UsageError if there are none, one is not there or no regular file, or a folder has others deeper in it. Nothing is
-    opened.
+    """The files in order: of a folder those with a suffix, in capitals or not, in sorted order, hidden ones left out; a
+    pattern's sorted. UsageError if there are none, one is not there or no regular file, or a folder has others deeper
+    in it. Nothing is opened.
     """
     listed = [paths] if isinstance(paths, str | Path) else paths
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str | Path) for each in listed):
@@ -37,7 +37,8 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     for file in found:
         require_readable(name, file)
     if not found:
-        raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
+        others = [f"; for others give a pattern, such as {Path(folder, '*')}" for folder in folders]
+        raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}{''.join(others[:1])}")
     return found
 
 
@@ -77,7 +78,7 @@ def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) 
 
 
 def _is_shown(name: str, suffixes: tuple[str, ...]) -> bool:
-    return name[0] not in "._" and name.endswith(suffixes)
+    return name[0] not in "._" and name.lower().endswith(suffixes)
 
 
 def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], suffixes: tuple[str, ...]) -> None:

@@ -51,7 +51,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> None:
-    for name in ("b.csv", "a.csv", ".c.csv", "_d.csv", "e.txt", "_x/h.csv", "in/f.csv", "in/g.csv", "in/x.csv/h.csv"):
+    for name in ("b.csv", "a.CSV", ".c.csv", "_d.csv", "e.txt", "_x/h.csv", "in/f.csv", "in/g.csv", "in/x.csv/h.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
 
@@ -59,12 +59,12 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
         given = files_of("read", [str(tmp_path / path) for path in paths], (".csv",))
         return [str(Path(path).relative_to(tmp_path)) for path in given]
 
-    assert found("*.csv") == ["_d.csv", "a.csv", "b.csv"]
-    assert found("in/[fg].csv", "e.txt", "[ab].csv") == ["in/f.csv", "in/g.csv", "e.txt", "a.csv", "b.csv"]
+    assert found("*.csv") == ["_d.csv", "b.csv"]
+    assert found("in/[fg].csv", "e.txt", "[ab].csv") == ["in/f.csv", "in/g.csv", "e.txt", "b.csv"]
     assert found("**/g.csv", "in/x.csv") == ["in/g.csv", "in/x.csv/h.csv"]
     whole = found("[!_]*/**/*.csv")
     assert whole == ["in/f.csv", "in/g.csv", "in/x.csv/h.csv"]
-    assert found("", *whole) == ["a.csv", "b.csv", *whole]
+    assert found("", *whole) == ["a.CSV", "b.csv", *whole]
     with raises(UsageError, "source 'read'", "no file", "x*.csv"):
         found("*.csv", "x*.csv")
     for path, left in (("", "in/f.csv"), ("in", "in/x.csv/h.csv"), ("in/*", "in/x.csv/h.csv"), ("i*", "in/f.csv")):
@@ -76,6 +76,9 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
         found("of")
     with raises(UsageError, "source 'read'", "cannot read", "x" * 300, "name too long"):
         found("x" * 300)
+    (tmp_path / "no").mkdir()
+    with raises(UsageError, "source 'read'", ".csv", str(tmp_path / "no"), str(tmp_path / "no/*")):
+        found("no")
     (tmp_path / "in/x.csv/h.csv").unlink()
     assert found("in") == ["in/f.csv", "in/g.csv"], "what is in no file is no loss"
 
