@@ -10,12 +10,13 @@ from typing import Any, Final, NoReturn, Self
 import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings, did_you_mean
-from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of, instants_of
+from tokenring.engine.columns import arrow_type, day_in, day_of, instants_of
 from tokenring.engine.raw import address_of
 from tokenring.operators.sources.lines import (
     MARK,
     Block,
     Lines,
+    is_instant,
     lines_before,
     lines_of,
     no_text,
@@ -192,7 +193,7 @@ class CsvRows:
                 except SchemaError as fault:
                     for name, kind in self._kinds:
                         text = table.column(name)[row].as_py() if kind.is_instant else None
-                        if isinstance(text, str) and not _is_instant(text):
+                        if isinstance(text, str) and not is_instant(text):
                             raise self._no_value(text, name, place(row)) from None
                     raise SchemaError(f"{place(row)}, {of_value(fault)}") from None
             raise SchemaError(f"{place(0)} and those after it: {error}") from None
@@ -328,7 +329,7 @@ class CsvRows:
                 numbers = (_numbers(text), _numbers(_OFFSET.sub("", text)))
                 if text in forms or any(_numbers(form) in numbers for form in forms):
                     continue
-                if not _is_instant(text):
+                if not is_instant(text):
                     raise self._no_value(text, name, place(row))
 
     def _doubtful(self, ns: np.ndarray, texts: Any) -> list[int]:
@@ -477,7 +478,7 @@ def _is_after_short_month(days: np.ndarray) -> np.ndarray:
 def _others(text: str, kind: Kind) -> list[str]:
     """The kinds that a text is of which is none of this one."""
     is_whole = kind.family in ("int64", "uint64")
-    if (is_whole or kind.is_date) and _is_instant(text):
+    if (is_whole or kind.is_date) and is_instant(text):
         return ["timestamp"]
     if not is_whole or not _WRITTEN.fullmatch(text):
         return []
@@ -503,12 +504,3 @@ def _with_empty_texts(values: Any) -> Any:
     import pyarrow.compute as compute
 
     return compute.coalesce(values, Strings.of([""]).to_arrow()[0])
-
-
-def _is_instant(text: str) -> bool:
-    """Whether a text is a time that a timestamp holds."""
-    try:
-        instant_of(text)
-    except SchemaError:
-        return False
-    return True

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import BinaryIO, Final, NamedTuple
 
 from tokenring.engine import SchemaError, UsageError
+from tokenring.engine.columns import instant_of
 from tokenring.operators.sources.files import REPLACED, UNTIL_READ
 
 MARK: Final = b"\xef\xbb\xbf"
@@ -58,12 +59,21 @@ def not_utf_8(path: str) -> str:
     return no_text(path) or "this is not in UTF-8: convert the file (from latin-1: iconv -f LATIN1 -t UTF-8)"
 
 
+def is_instant(text: str) -> bool:
+    """Whether a text is a time that a timestamp holds."""
+    try:
+        instant_of(text)
+    except SchemaError:
+        return False
+    return True
+
+
 def number_as_time(column: str) -> str:
     """The cure for numbers where times are to be."""
     return f'make it int64, and say (col("{column}") * 1_000_000).cast("timestamp") if it is of ms'
 
 
-def of_value(fault: SchemaError) -> str:
+def of_value(fault: Exception) -> str:
     """What is wrong with the one value of a batch: its row there is none of the file."""
     return str(fault).replace(": row 0 holds", ": it holds", 1)
 
