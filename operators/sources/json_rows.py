@@ -165,11 +165,12 @@ class JsonRows:
                 raise SchemaError(f"{where(number)}: not a JSON object but {_describe(found)}; {_OF_LISTS}")
         decimals = [column for column, kind in self._kinds if kind.is_decimal]
         floats = [column for column, kind in self._kinds if kind.is_float]
-        if decimals or floats:
-            objects = [
-                _with_exact_numbers(found, lines[at], decimals, floats)
-                for at, found in zip(numbers, objects, strict=True)
-            ]
+        for at, number in enumerate(numbers) if decimals or floats else ():
+            try:
+                objects[at] = _with_exact_numbers(objects[at], lines[number], decimals, floats)
+            except RecursionError:
+                fault = "bad JSON: it is too deep for its numbers to be read with all digits; write it flatter"
+                raise SchemaError(f"{where(number)}: {fault}") from None
         columns: dict[str, Any] = {name: [found.get(name) for found in objects] for name in self._schema.names}
         columns |= {name: list(map(_as_float, columns[name])) for name, kind in self._kinds if kind.is_float}
         for name, kind in self._kinds:

@@ -272,6 +272,13 @@ def test_numbers_beyond_float64_are_left_out_under_any_name() -> None:
         JsonRows("read", Schema.of({'a "b"': "int64"})).batch(line, lambda line: f"line {line + 1}")
 
 
+@pytest.mark.parametrize(("kind", "number"), [("float64", b"1e300"), ("decimal(5, 2)", b"1e0")])
+def test_a_line_too_deep_for_exact_numbers_is_named(kind: str, number: bytes) -> None:
+    line = b'{"x": %s, "deep": %s}' % (number, b"[" * 1010 + b"]" * 1010)
+    with raises(SchemaError, "line 1", "too deep", "flatter"):
+        JsonRows("read", Schema(x=kind)).batch(line, lambda line: f"line {line + 1}")
+
+
 @pytest.mark.parametrize(
     ("number", "found"),
     [
