@@ -178,5 +178,7 @@ def did_you_mean(name: object, names: Sequence[str]) -> str:
     """The end of an error about a name that is not among these: the one that is likely meant, if any."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, names, 1) if isinstance(name, str) else []
+    if not isinstance(name, str):
+        return ""
+    near = [one for one in names if one.strip().casefold() == name.casefold()] or get_close_matches(name, names, 1)
     return f"; did you mean {near[0]!r}?" if near else ""

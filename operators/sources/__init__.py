@@ -20,7 +20,7 @@ with later(__name__):
     from tokenring.operators.sources.csv_rows import CsvRows
     from tokenring.operators.sources.engine_events import engine_events
     from tokenring.operators.sources.feeder import Piece, Position, columns_wanted, feed, rows_may_pass
-    from tokenring.operators.sources.files import Paths, files_of
+    from tokenring.operators.sources.files import Paths, files_of, mapped, resolved
     from tokenring.operators.sources.generated import from_generator
     from tokenring.operators.sources.json_lines import read_json_lines
     from tokenring.operators.sources.json_rows import JsonRows

@@ -9,10 +9,22 @@ from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
-from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
-from tokenring.engine.columns import arrow_type, day_in, day_of, instant_of, instants_of
+from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings, did_you_mean
+from tokenring.engine.columns import arrow_type, day_in, day_of, instants_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.lines import MARK, Block, Lines, lines_before, lines_of, no_text, not_utf_8, place_of
+from tokenring.operators.sources.lines import (
+    MARK,
+    Block,
+    Lines,
+    is_instant,
+    lines_before,
+    lines_of,
+    no_text,
+    not_utf_8,
+    number_as_time,
+    of_value,
+    place_of,
+)
 from tokenring.operators.sources.octets import faulty_quote, may_be_hexadecimal
 from tokenring.operators.time import RowOrigin
 
@@ -31,6 +43,10 @@ _OF_C: Final = {
 _NS_A_DAY: Final = 86_400_000_000_000
 _LF, _CR = ord("\n"), ord("\r")
 _END_IN_LF: Final = "end lines in LF (tr '\\r' '\\n')"
+_WRITTEN: Final = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
+_FRACTION: Final = re.compile("[.eE]")
+_COUNTS: Final = re.compile(r"Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
+_MORE_DIGITS: Final = "give a kind with more digits there, up to 18 in all, or make it string"
 _VALUE: Final = re.compile(r"(?:invalid value|The string) '(.*)'", re.DOTALL)
 
 
@@ -92,27 +108,35 @@ class CsvRows:
             return list(self._schema.names)
         with open(file, "rb") as opened:
             line = opened.readline().removeprefix(MARK)
+        found, fault = [], ""
         try:
             found = next(csv.reader([line.decode()], delimiter=self._delimiter), [])
-        except (csv.Error, UnicodeDecodeError) as error:
-            fault = str(error)
-            if isinstance(error, UnicodeDecodeError):
-                fault = not_utf_8(file)
-            elif b"\r" in line.rstrip(b"\r\n"):
-                fault = f"a CR ends no line; {_END_IN_LF}"
-            raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns: {fault}") from None
-        if not found:
-            raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns; an empty file has no header")
+        except UnicodeDecodeError:
+            fault = not_utf_8(file)
+        except csv.Error as error:
+            fault = f"a CR ends no line; {_END_IN_LF}" if b"\r" in line.rstrip(b"\r\n") else str(error)
+        if not line.strip():
+            fault = "it is empty; write them there, or leave the file out"
+        elif any("\n" in name for name in found):
+            fault = "a quoted one does not end on it; end it there"
+        if fault:
+            raise SchemaError(f"source {self._name!r}: {file} line 1 names no columns: {fault}")
         for column in self._schema.names:
             if found.count(column) != 1:
-                what = "no column" if column not in found else "more than one column"
-                there = f"line 1 has {', '.join(found)}; if it is a row already, "
-                there += "write a line of names before it" if self._is_staging else "give header=False"
-                if len(found) == 1:
-                    delimiter = "separate them by" if self._is_staging else "another delimiter= than"
-                    there += f"; if it is several names, {delimiter} {self._delimiter!r}"
-                raise SchemaError(f"source {self._name!r}: {file} has {what} {column!r}: {there}")
+                raise SchemaError(f"source {self._name!r}: {file} has {self._not_one(column, found)}")
         return found
+
+    def _not_one(self, column: str, found: Sequence[str]) -> str:
+        """What to say of a column that is not there once."""
+        there = f"column {column!r}: line 1 has {', '.join(found)}"
+        if column in found:
+            return f"more than one {there}; call them by names of their own there"
+        cure = "write a line of names before it" if self._is_staging else "give header=False"
+        there += f"{did_you_mean(column, found)}; if it is a row already, {cure}"
+        if len(found) == 1:
+            delimiter = "separate them by" if self._is_staging else "another delimiter= than"
+            there += f"; if it is several names, {delimiter} {self._delimiter!r}"
+        return f"no {there}"
 
     def read(self, columns: list[str], blocks: Sequence[Block], header: bool) -> tuple[Batch, RowOrigin] | None:
         """The rows in blocks of a file, and where each is; None if there are none."""
@@ -169,9 +193,9 @@ class CsvRows:
                 except SchemaError as fault:
                     for name, kind in self._kinds:
                         text = table.column(name)[row].as_py() if kind.is_instant else None
-                        if isinstance(text, str) and not _is_instant(text):
+                        if isinstance(text, str) and not is_instant(text):
                             raise self._no_value(text, name, place(row)) from None
-                    raise SchemaError(f"{place(row)}, {fault}") from None
+                    raise SchemaError(f"{place(row)}, {of_value(fault)}") from None
             raise SchemaError(f"{place(0)} and those after it: {error}") from None
         if self._time_formats:
             self._look_for_missing_times(batch, written, place)
@@ -305,7 +329,7 @@ class CsvRows:
                 numbers = (_numbers(text), _numbers(_OFFSET.sub("", text)))
                 if text in forms or any(_numbers(form) in numbers for form in forms):
                     continue
-                if not _is_instant(text):
+                if not is_instant(text):
                     raise self._no_value(text, name, place(row))
 
     def _doubtful(self, ns: np.ndarray, texts: Any) -> list[int]:
@@ -393,6 +417,8 @@ class CsvRows:
         """Say in our words what Arrow's reader says."""
         row, column = _ROW.search(said), re.search(r"column #(\d+)", said)
         where = place(int(row[1]) - 1) if row else place(0) + " or after it"
+        if counts := _COUNTS.search(said):
+            raise SchemaError(f"source {self._name!r}: {where}: {self._of_others(*counts.groups())}")
         if column is None:
             raise SchemaError(f"source {self._name!r}: {where}: {said[row.end() :] if row else said}")
         name = columns[int(column[1])]
@@ -402,17 +428,27 @@ class CsvRows:
             raise self._no_value(value[1], name, where)
         fault = said[row.end() :] if row else said
         if beyond is not None:
-            fault = f"{beyond[1]!r:.40} is no {kind}; give a kind with more digits"
+            fault = f"{beyond[1]!r:.40} is no {kind}; {_MORE_DIGITS}"
         elif "invalid UTF8" in said:
             fault = not_utf_8(file)
         elif "Rescaling" in said:
-            fault = f"a number has more digits behind the point than {kind}; give a kind with more digits there"
+            fault = f"a number has more digits behind the point than {kind}; {_MORE_DIGITS}"
         raise SchemaError(f"source {self._name!r}: {where}, column {name!r}: {fault}")
+
+    def _of_others(self, there: str, got: str, text: str) -> str:
+        """What to say of a row of more or fewer values than there are columns."""
+        cure = "write the others, or leave the line out"
+        if int(got) > int(there):
+            cure = f"quote a value that has {self._delimiter!r} in it, or name as many columns"
+        elif got == "1" and not self._is_staging:
+            cure += ", or give the delimiter= that is between them"
+        return f"{got} values, and {there} columns: {text!r:.40}; {cure}"
 
     def _no_value(self, text: str, name: str, where: str) -> SchemaError:
         """That a text is no value of its column, and what to do."""
         kind = self._schema.kind(name)
-        cures = ["make it timestamp"] * (kind.family in ("int64", "uint64") and _is_instant(text))
+        cures = [f"make it {other}" for other in _others(text, kind)]
+        cures += [number_as_time(name)] * (kind.is_instant and text.isdecimal())
         if not self._is_staging:
             cures += ["say in time_formats= how it is written"] * (kind.is_instant or kind.is_date)
             cures += [f"give the nulls= that it is one of, and make it {kind}?"] * (not kind.nullable)
@@ -439,6 +475,18 @@ def _is_after_short_month(days: np.ndarray) -> np.ndarray:
     return (day <= 3) & (month == 3) | (day == 1) & np.isin(month, (5, 7, 10, 12))
 
 
+def _others(text: str, kind: Kind) -> list[str]:
+    """The kinds that a text is of which is none of this one."""
+    is_whole = kind.family in ("int64", "uint64")
+    if (is_whole or kind.is_date) and is_instant(text):
+        return ["timestamp"]
+    if not is_whole or not _WRITTEN.fullmatch(text):
+        return []
+    if _FRACTION.search(text):
+        return ["float64"]
+    return ["int64"] * (-(2**63) <= int(text) < 0) + ["uint64"] * (2**63 <= int(text) < 2**64)
+
+
 def _numbers(text: str) -> list[int]:
     return [int(digits) for digits in _NUMBER.findall(text)]
 
@@ -456,12 +504,3 @@ def _with_empty_texts(values: Any) -> Any:
     import pyarrow.compute as compute
 
     return compute.coalesce(values, Strings.of([""]).to_arrow()[0])
-
-
-def _is_instant(text: str) -> bool:
-    """Whether a text is a time that a timestamp holds."""
-    try:
-        instant_of(text)
-    except SchemaError:
-        return False
-    return True

@@ -20,9 +20,9 @@ Paths = str | Path | Sequence[str | Path]
 
 
 def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
-    """The files in order: of a folder those with a suffix in sorted order, hidden ones left out; a pattern's sorted.
-    UsageError if there are none, one is not there or no regular file, or a folder has others deeper in it. Nothing is
-    opened.
+    """The files in order: of a folder those with a suffix, in capitals or not, in sorted order, hidden ones left out; a
+    pattern's sorted. UsageError if there are none, one is not there or no regular file, or a folder has others deeper
+    in it. Nothing is opened.
     """
     listed = [paths] if isinstance(paths, str | Path) else paths
     if not isinstance(listed, list | tuple) or not all(isinstance(each, str | Path) for each in listed):
@@ -37,7 +37,8 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
     for file in found:
         require_readable(name, file)
     if not found:
-        raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}")
+        others = [f"; for others give a pattern, such as {Path(folder, '*')}" for folder in folders]
+        raise UsageError(f"source {name!r}: no file that ends in {', '.join(suffixes)} in {paths}{''.join(others[:1])}")
     return found
 
 
@@ -77,7 +78,7 @@ def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) 
 
 
 def _is_shown(name: str, suffixes: tuple[str, ...]) -> bool:
-    return name[0] not in "._" and name.endswith(suffixes)
+    return name[0] not in "._" and name.lower().endswith(suffixes)
 
 
 def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], suffixes: tuple[str, ...]) -> None:
@@ -124,15 +125,20 @@ def rows_at_a_guess(files: Iterable[str | Path]) -> int:
 
 
 def facts_of(name: str, files: Iterable[str | Path], **cut: int | str) -> dict[str, Any]:
-    """What a source says of its contents: [path, bytes, mtime_ns] of the files in order, and by what they are cut into
-    pieces. Asked for before anything else is of the files, so that those that change in between are not taken for the
-    same later. UsageError for a file that is not there.
+    """What a source says of its contents: [path (see `resolved`), bytes, mtime_ns] of the files in order, and by what
+    they are cut into pieces. Asked for before anything else is of the files, so that those that change in between are
+    not taken for the same later. UsageError for a file that is not there.
     """
     try:
-        found = [[str(path), *size_and_change(path)] for path in files]
+        found = [[resolved(path), *size_and_change(path)] for path in files]
     except OSError as error:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error}") from None
     return {"files": found, **cut}
+
+
+def resolved(path: str | Path) -> str:
+    """Where a file lies, whatever path leads to it, as text that JSON holds: bytes that are no UTF-8 as \\xff."""
+    return os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")
 
 
 def size_and_change(path: str | Path) -> tuple[int, int]:

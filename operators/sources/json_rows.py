@@ -15,10 +15,20 @@ import msgspec
 import numpy as np
 import orjson
 
-from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings
+from tokenring.engine import Batch, Kind, Schema, SchemaError, Strings, did_you_mean
 from tokenring.engine.columns import arrow_type, instants_of
 from tokenring.engine.raw import address_of
-from tokenring.operators.sources.lines import MARK, Block, lines_of, no_text, not_utf_8, place_of
+from tokenring.operators.sources.lines import (
+    MARK,
+    Block,
+    is_instant,
+    lines_of,
+    no_text,
+    not_utf_8,
+    number_as_time,
+    of_value,
+    place_of,
+)
 from tokenring.operators.sources.octets import plain_lines
 from tokenring.operators.time import RowOrigin
 
@@ -48,6 +58,12 @@ _PLAIN: Final = re.compile("[-+]?[0-9.]{1,38}")
 _LEAST_BYTES: Final = 3  # of a line with an object, its newline among them
 _MOST_BYTES: Final = (1 << 31) - 64
 _NO_TEXT: Final = "bad JSON: its bytes are no UTF-8"
+_KINDS: Final = {str: "string", int: "int64", float: "float64", bool: "bool"}
+"""What reads values of a type."""
+_QUOTED: Final = "write it in quotes, and make it string"
+_OF_LISTS: Final = "a line is to be one JSON object: of a list, write each on a line of its own (jq -c '.[]')"
+_WIDE: Final = 1 << 64
+"""From here on orjson makes floats of whole numbers."""
 _WHOLE: Final = 1 << 53
 """Above, a whole number may be none of float64."""
 _TRIES: Final = 4
@@ -141,24 +157,27 @@ class JsonRows:
                 try:
                     objects.append(self._object(line))
                 except orjson.JSONDecodeError as error:
-                    fault = _NO_TEXT if "not valid UTF-8" in error.msg else f"bad JSON: {error.msg}"
+                    fault = _NO_TEXT if "not valid UTF-8" in error.msg else f"bad JSON: {error.msg}; {_cure(error)}"
                     raise SchemaError(f"{where(number)}, character {error.colno}: {fault}") from None
                 numbers.append(number)
         for number, found in zip(numbers, objects, strict=True):
             if found.__class__ is not dict:
-                raise SchemaError(f"{where(number)}: not a JSON object but {_describe(found)}")
+                raise SchemaError(f"{where(number)}: not a JSON object but {_describe(found)}; {_OF_LISTS}")
         decimals = [column for column, kind in self._kinds if kind.is_decimal]
-        if decimals:
-            objects = [
-                _with_exact_numbers(found, lines[at], decimals) for at, found in zip(numbers, objects, strict=True)
-            ]
+        floats = [column for column, kind in self._kinds if kind.is_float]
+        for at, number in enumerate(numbers) if decimals or floats else ():
+            try:
+                objects[at] = _with_exact_numbers(objects[at], lines[number], decimals, floats)
+            except RecursionError:
+                fault = "bad JSON: it is too deep for its numbers to be read with all digits; write it flatter"
+                raise SchemaError(f"{where(number)}: {fault}") from None
         columns: dict[str, Any] = {name: [found.get(name) for found in objects] for name in self._schema.names}
         columns |= {name: list(map(_as_float, columns[name])) for name, kind in self._kinds if kind.is_float}
         for name, kind in self._kinds:
             accepted = _ACCEPTED[kind.family][0] | ({_NOTHING} if kind.nullable else set())
             if not set(map(type, columns[name])) <= accepted:
                 at = next(at for at, value in enumerate(columns[name]) if type(value) not in accepted)
-                _refuse(name, kind, columns[name][at], name in objects[at], where(numbers[at]))
+                _refuse(name, kind, columns[name][at], objects[at], where(numbers[at]))
         try:
             return Batch(self._schema, columns), numbers
         except (SchemaError, OverflowError) as error:
@@ -185,13 +204,9 @@ class JsonRows:
             try:
                 Batch(self._schema.select([name]), {name: [value]})
             except (SchemaError, OverflowError) as error:
-                kind = self._schema.kind(name)
-                fault = f"out of range ({error})"
-                if kind.is_instant:
-                    fault = "no ISO 8601 time within 1677 to 2262"
-                elif kind.is_float and type(value) is int:
-                    fault = "a whole number of which a float64 does not hold all digits; make it int64, or string"
-                raise SchemaError(f"{where}, column {name!r}: {value!r:.40} is {fault}") from None
+                said = of_value(error).removeprefix(f"column {name!r}: ")
+                fault = _fault(self._schema.kind(name), value, said)
+                raise SchemaError(f"{where}, column {name!r}: {fault}") from None
 
 
 def _as_float(value: Any) -> Any:
@@ -199,26 +214,66 @@ def _as_float(value: Any) -> Any:
     return float(value) if type(value) is int and int(float(value)) == value else value
 
 
-def _with_exact_numbers(found: dict[str, Any], line: bytes, decimals: Sequence[str]) -> dict[str, Any]:
-    """The object of a line, of which fractions have become floats, with numbers of these columns as they are written.
-    """
-    names = [name for name in decimals if type(found.get(name)) is float]
-    if not names:
+def _with_exact_numbers(
+    found: dict[str, Any], line: bytes, decimals: Sequence[str], floats: Sequence[str]
+) -> dict[str, Any]:
+    """The object of a line, of which fractions, and whole numbers of more than 64 bits, have become floats, with
+    fractions of decimals and whole numbers of floats as they are written."""
+    fractions = [name for name in decimals if type(found.get(name)) is float]
+    wide = [name for name in floats if type(value := found.get(name)) is float and abs(value) >= _WIDE]
+    if not fractions and not wide:
         return found
     numbers = json.loads(line, parse_float=Decimal)
-    return found | {name: numbers[name] for name in names}
+    wide = [name for name in wide if type(numbers[name]) is int]
+    return found | {name: numbers[name] for name in [*fractions, *wide]}
 
 
-def _refuse(column: str, kind: Kind, value: Any, is_there: bool, where: str) -> NoReturn:
-    fault = _describe(value) if is_there else "missing"
-    if kind.family in ("int64", "uint64") and type(value) is float and abs(value) >= 1 << 64:
-        fault = f"no number of 64 bits ({value})"
-    cure = f"; make it {kind}? in the schema, or fill it" if value is None else ""
-    if isinstance(value, list | dict):
-        cure = "; leave it out of the schema, or make rows of it yourself, in a function that from_generator reads"
-    if kind.is_instant and type(value) is int:
-        cure = f'; make it int64, and say (col("{column}") * 1_000_000).cast("timestamp") if it is of ms'
-    raise SchemaError(f"{where}, column {column!r}: must be {_ACCEPTED[kind.family][1]}, but is {fault}{cure}")
+def _cure(error: orjson.JSONDecodeError) -> str:
+    """What to do with a line that is no JSON."""
+    if error.doc[error.pos :].startswith(("NaN", "Infinity")):
+        return "JSON has no NaN, and no Infinity: write null, in a column whose kind has a ?"
+    if "infinity" in error.msg:
+        return _QUOTED
+    if error.doc.lstrip().startswith("["):
+        return _OF_LISTS
+    if error.msg == "unexpected end of data":
+        return "an object begins and ends on one line (jq -c . writes it so)"
+    return "a line is to be one JSON object"
+
+
+def _refuse(column: str, kind: Kind, value: Any, found: dict[str, Any], where: str) -> NoReturn:
+    null = "?" * kind.nullable
+    fault = _describe(value)
+    if type(value) in _KINDS:
+        cure = f"make it {_KINDS[type(value)]}{null} in the schema"
+    elif value is None:
+        cure = f"make it {kind}? in the schema, or fill it"
+    else:
+        cure = "leave it out of the schema, or make rows of it yourself, in a function that from_generator reads"
+    if kind.family in ("int64", "uint64") and type(value) is float and abs(value) >= _WIDE:
+        fault, cure = f"no number of 64 bits ({value})", _QUOTED
+    elif kind.is_instant and type(value) is int:
+        cure = number_as_time(column)
+    elif column not in found:
+        fault, cure = "missing", f"{cure}{did_you_mean(column, [*found])}"
+    raise SchemaError(f"{where}, column {column!r}: must be {_ACCEPTED[kind.family][1]}, but is {fault}; {cure}")
+
+
+def _fault(kind: Kind, value: Any, said: str) -> str:
+    """What is wrong with a value of the right type, and the cure. said: what a batch says of it."""
+    shown = f"{value!r:.40}"
+    if kind.is_instant:
+        return f"{shown} is no ISO 8601 time within 1677 to 2262; make it string"
+    if kind.is_date:
+        return f"{shown} is no ISO 8601 date, YYYY-MM-DD; make it {'timestamp' if is_instant(value) else 'string'}"
+    if kind.is_float and type(value) is int:
+        cure = _QUOTED if abs(value) >= _WIDE else f"make it int64, or {_QUOTED}"
+        return f"{shown} is a whole number of which a float64 does not hold all digits; {cure}"
+    if kind.family == "int64" and value >= 1 << 63:
+        return f"{shown} is no {kind}; make it uint64"
+    if kind.family == "uint64" and value < 0:
+        return f"{shown} is no {kind}; make it int64"
+    return f"{said}; make it string" if kind.is_decimal and isinstance(value, str) else said
 
 
 def _describe(value: Any) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import BinaryIO, Final, NamedTuple
 
-from tokenring.engine import UsageError
+from tokenring.engine import SchemaError, UsageError
+from tokenring.engine.columns import instant_of
 from tokenring.operators.sources.files import REPLACED, UNTIL_READ
 
 MARK: Final = b"\xef\xbb\xbf"
@@ -18,28 +19,63 @@ asks for smaller blocks asks for small messages."""
 
 
 _END_BYTES: Final = 256  # of what a file was
-_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&": "bzip2", b"\xfd7zXZ": "xz"}
+_PACKED: Final = {
+    b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip",
+    b"\x04\x22\x4d\x18": "lz4", b"\xff\x06\x00\x00sNaP": "snappy",
+}  # fmt: skip
+_OF_ARROW: Final = {b"PAR1\x15": "read_parquet", b"ARROW1\x00\x00": "read_arrow"}
+_MARKS: Final = {
+    b"\xff\xfe\x00\x00": "UTF-32", b"\x00\x00\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16",
+}  # fmt: skip
+"""The longer ones first."""
 
 
 def no_text(path: str) -> str:
-    """Why a file is none of UTF-8, by its first bytes, which then are no UTF-8 themselves, or every second of which is
-    NUL, and the cure; "" for others."""
+    """Why a file is none of UTF-8, by its first bytes, of which no text in UTF-8 has the like, and the cure; "" for
+    others."""
     with open(path, "rb") as file:
         first = file.read(8)
     for begin, how in _PACKED.items():
         if first.startswith(begin):
             return f"the file is packed ({how}), and files are read at several places at once: unpack it"
-    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "the file is in UTF-16: convert it (iconv -f UTF-16 -t UTF-8)"
-    for order, at in (("LE", 1), ("BE", 0)):
-        if first[at::2] == bytes(4):
-            return f"the file is in UTF-16, without a mark: convert it (iconv -f UTF-16{order} -t UTF-8)"
+    for begin, reader in _OF_ARROW.items():
+        if first.startswith(begin):
+            return f"the file has no lines of text: {reader} is for it"
+    for begin, form in _MARKS.items():
+        if first.startswith(begin):
+            return f"the file is in {form}: convert it (iconv -f {form} -t UTF-8)"
+    empty = {
+        "UTF-32LE": first[1:4] + first[5:], "UTF-32BE": first[:3] + first[4:7],
+        "UTF-16LE": first[1::2], "UTF-16BE": first[::2],
+    }  # fmt: skip
+    for form, octets in empty.items():
+        if len(first) == 8 and any(first) and not any(octets):
+            return f"the file is in {form[:6]}, without a mark: convert it (iconv -f {form} -t UTF-8)"
     return ""
 
 
 def not_utf_8(path: str) -> str:
     """What to say of a file whose bytes are no UTF-8: what it is, and the cure."""
     return no_text(path) or "this is not in UTF-8: convert the file (from latin-1: iconv -f LATIN1 -t UTF-8)"
+
+
+def is_instant(text: str) -> bool:
+    """Whether a text is a time that a timestamp holds."""
+    try:
+        instant_of(text)
+    except SchemaError:
+        return False
+    return True
+
+
+def number_as_time(column: str) -> str:
+    """The cure for numbers where times are to be."""
+    return f'make it int64, and say (col("{column}") * 1_000_000).cast("timestamp") if it is of ms'
+
+
+def of_value(fault: Exception) -> str:
+    """What is wrong with the one value of a batch: its row there is none of the file."""
+    return str(fault).replace(": row 0 holds", ": it holds", 1)
 
 
 class _Seen(NamedTuple):
@@ -50,31 +86,36 @@ class _Seen(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Bytes of a file; the lines that begin in them belong to it. was: the file when it was cut. turn: whose it is, of
-    those who read the files: which of its file's it is, from the file's number on, so that what is appended to one file
-    changes nothing in others."""
+    """Bytes of a file; the lines that begin in them belong to it. was: the file when it was cut. number: the file's, of
+    those that are read; one that is named twice has two."""
 
     file: str
     start: int
     stop: int
     was: _Seen
-    turn: int
+    number: int
 
     @property
     def size(self) -> int:
         """How many bytes."""
         return self.stop - self.start
 
+    @property
+    def turn(self) -> int:
+        """Whose it is, of those who read the files: which of its file's it is, from the file's number on, so that what
+        is appended to one file changes nothing in others."""
+        return self.number + self.start // self.size
+
 
 def blocks_of(files: Sequence[str], block_bytes: int | None) -> list[Block]:
     """Blocks of so many bytes of each file, in order; None: of all that it has. UsageError for a file that cannot be
     read."""
     return [
-        Block(file, start, start + size, was, number + at)
+        Block(file, start, start + size, was, number)
         for number, file in enumerate(files)
         for was in [_seen(file)]
         for size in [block_bytes or was.stat.st_size or 1]
-        for at, start in enumerate(range(0, was.stat.st_size, size))
+        for start in range(0, was.stat.st_size, size)
     ]
 
 
@@ -115,7 +156,7 @@ def taken_at_once(
 ) -> Iterator[tuple[list[Block], int]]:
     """One share's blocks from number `first` of all on, some of one file at once, and the number behind them."""
     mine = [number for number in range(first, len(blocks)) if blocks[number].turn % shares == share]
-    for _, numbers in groupby(mine, lambda number: blocks[number].file):
+    for _, numbers in groupby(mine, lambda number: blocks[number].number):
         waiting = list(numbers)
         size = blocks[waiting[0]].size
         many = max(1, _AT_ONCE // size) if size >= BLOCK_BYTES else 1

@@ -98,7 +98,7 @@ def read_parquet(
     require_positive(name, batch_rows=1 if batch_rows is None else batch_rows)
     files = files_of(name, path, (".parquet", ".pq"))
     facts = facts_of(name, files, batch_rows=batch_rows or 0)
-    was = {file: (size, changed_ns) for file, size, changed_ns in facts["files"]}
+    was = {file: (size, changed_ns) for file, (_, size, changed_ns) in zip(files, facts["files"], strict=True)}
     footers = [_footer(name, file) for file in files]
     columns_of = {file: _flat_columns(footer) for file, footer in zip(files, footers, strict=True)}
     nullable = {

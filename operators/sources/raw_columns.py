@@ -1,11 +1,13 @@
 """read_columns: columns that lie in files as raw 8-byte words, mapped into memory and sent without being copied."""
 
 import mmap
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX, open_memmap
 
 from tokenring.engine import AnyStream, Batch, Schema, SchemaError, ScopeOf, Time, UsageError
 from tokenring.engine.columns import Kind, require_schema
@@ -67,23 +69,23 @@ def read_columns(
     require_positive(name, batch_rows=batch_rows)
     if schema.has_text:
         raise SchemaError(f"source {name!r}: text cannot be read from raw columns; use read_arrow or read_parquet")
-    if set(files) != set(schema.names):
-        raise SchemaError(
-            f"source {name!r}: files for {', '.join(files)} given where {', '.join(schema.names)} are read"
-        )
     timing = Timing(name, schema, time, None if floor is not None else disorder, late)
     if floor is not None and timing.column is None:
         raise UsageError(f"source {name!r}: floor= is for rows that have times of their own; give time=column")
-    read = [files[column] for column in schema.names] + ([] if floor is None else [floor])
-    facts = facts_of(name, read, batch_rows=batch_rows)
-    columns = [_Mapped(name, files[column], schema.kind(column).dtype) for column in schema.names]
-    floors = None if floor is None else _Mapped(name, floor, np.dtype(np.int64))
-    mapped = columns if floors is None else [*columns, floors]
+    read = _paths_of(name, schema, files) | ({} if floor is None else {"floor=": floor})
+    for what, path in read.items():
+        _require_file(name, what, path)
+    facts = facts_of(name, read.values(), batch_rows=batch_rows)
+    dtypes = [*schema.dtypes, np.dtype(np.int64)]
+    mapped = [_Mapped(name, what, path, dtype) for (what, path), dtype in zip(read.items(), dtypes, strict=False)]
+    columns = mapped[: len(schema.names)]
+    floors = None if floor is None else mapped[-1]
     rows = len(columns[0].words)
     for column in mapped:
         if len(column.words) != rows:
             raise UsageError(
-                f"source {name!r}: {column.path} has {len(column.words)} rows, {columns[0].path} has {rows}"
+                f"source {name!r}: {column.path} has {len(column.words)} rows, {columns[0].path} has {rows}; each has "
+                f"one word of each row"
             )
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
@@ -109,6 +111,32 @@ def read_columns(
     return feed(scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=as_found(facts), rows=rows)
 
 
+def _paths_of(name: str, schema: Schema, files: Any) -> dict[str, Any]:
+    """The path of each of the schema's columns, by what errors call it. UsageError for what is no mapping, SchemaError
+    for one of other columns."""
+    if not isinstance(files, Mapping):
+        such = {column: f"{column}.npy" for column in schema.names[:2]}
+        raise UsageError(
+            f"source {name!r}: files= says where each column lies, such as {such}, not {type(files).__name__}"
+        )
+    if set(files) != set(schema.names):
+        given = ", ".join(map(str, files)) or "no column"
+        raise SchemaError(f"source {name!r}: files for {given} given where {', '.join(schema.names)} are read")
+    return {f"column {column!r}": files[column] for column in schema.names}
+
+
+def _require_file(name: str, what: str, path: Any) -> None:
+    """UsageError for what is no path of a file that can be read."""
+    if not isinstance(path, str | Path):
+        raise UsageError(
+            f"source {name!r}: {what}: give the path of a file, text or a Path, not {type(path).__name__}; arrays are "
+            f"read by read_arrow"
+        )
+    if not os.path.exists(path):
+        raise UsageError(f"source {name!r}: {what}: there is no file {str(path)!r}")
+    require_readable(name, path)
+
+
 def _require_booleans(what: str, kind: Kind, words: np.ndarray, start: int) -> None:
     """SchemaError for words that stand for none, row `start` the first: others would be neither true nor equal."""
     known, null = ((0, 1, kind.null), f", or {kind.null} where it is null") if kind.nullable else ((0, 1), "")
@@ -120,30 +148,36 @@ def _require_booleans(what: str, kind: Kind, words: np.ndarray, start: int) -> N
         )
 
 
+def _is_npy(path: str | Path) -> bool:
+    """Whether a file is one of numpy's, by its name or by its first bytes, which would be rows else."""
+    with open(path, "rb") as file:
+        return str(path).endswith((".npy", ".npz")) or file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
+
+
 class _Mapped:
     """One mapped column, whose pages are given back once they have been read."""
 
-    def __init__(self, name: str, path: str | Path, dtype: np.dtype[Any]) -> None:
+    def __init__(self, name: str, what: str, path: str | Path, dtype: np.dtype[Any]) -> None:
+        """what: whose file it is."""
         self.path = path
         self._released = 0
-        self._mapping: mmap.mmap | None = None
-        require_readable(name, path)
+        of = f"source {name!r}: {what}: {path}"
+        cure = f"np.save it as {dtype} of shape (rows,)"
         try:
-            if str(path).endswith(".npy"):
-                words = np.load(path, mmap_mode="r")
+            if _is_npy(path):
+                words: np.ndarray = open_memmap(path, mode="r")
             elif size := Path(path).stat().st_size:
                 if size % 8:
-                    raise UsageError(f"source {name!r}: {path} has {size} bytes, which are not words of 8")
+                    raise UsageError(f"{of} has {size} bytes, which are not words of 8: write 8 bytes of each row")
                 words = np.memmap(path, dtype.newbyteorder("<"), "r")
             else:
                 words = np.empty(0, dtype)
         except (OSError, ValueError) as error:
-            raise UsageError(f"source {name!r}: cannot read {path}: {error}") from None
+            raise UsageError(f"{of} cannot be read: {error}; {cure}") from None
         if words.dtype != dtype or words.ndim != 1:
-            raise SchemaError(
-                f"source {name!r}: {path} holds {words.dtype} of shape {words.shape}, expected {dtype} of shape (rows,)"
-            )
-        self._mapping = getattr(words, "_mmap", None)
+            units = ", in ns, or days of a date" if words.dtype.kind == "M" else ""
+            raise SchemaError(f"{of} holds {words.dtype} of shape {words.shape}; {cure}{units}")
+        self._mapping: mmap.mmap | None = getattr(words, "_mmap", None)
         if self._mapping is not None:
             self._mapping.madvise(mmap.MADV_SEQUENTIAL)
         self.words = np.asarray(words)

@@ -26,6 +26,7 @@ from tokenring.operators.sources import (
     files_of,
     fitting,
     lines_of,
+    mapped,
     not_utf_8,
     schema_of,
     taken_at_once,
@@ -121,7 +122,7 @@ def _is_parquet(file: str) -> bool:
 def _kinds_of(file: str, columns: list[str] | None, quoted_newlines: bool) -> Schema:
     """As what the columns of a file are read if nobody says it."""
     if _is_parquet(file):
-        return schema_of("stage", pq.read_schema(file), None, columns, (), file)
+        return schema_of("stage", pq.read_schema(mapped(file)), None, columns, (), file)
     blocks = _blocks(file, quoted_newlines)[:1]
     delimiter = _CSV.get(Path(file).suffix.lower())
     data = lines_of(blocks[0]).data.removeprefix(MARK) if blocks else b""
@@ -195,11 +196,11 @@ def _read_lines(file: str, size: int, schema: Schema, is_found: bool, quoted_new
 def _read_parquet(file: str, columns: list[str] | None, schema: Schema | None) -> Iterator[_Part]:
     """Texts as numbers in a dictionary, since that is how they are written. No threads: who stages from a program may
     fork workers later."""
-    texts = [field.name for field in pq.read_schema(file) if _is_text(field.type)]
+    texts = [field.name for field in pq.read_schema(mapped(file)) if _is_text(field.type)]
     first = 0
     try:
         with pq.ParquetFile(
-            file, memory_map=True, pre_buffer=False, page_checksum_verification=True, read_dictionary=texts
+            mapped(file), pre_buffer=False, page_checksum_verification=True, read_dictionary=texts
         ) as opened:
             if schema is not None:
                 schema_of("stage", opened.schema_arrow, schema, None, (), file)
@@ -229,7 +230,7 @@ def _needed(file: str, size: int) -> int:
     if not _is_parquet(file):
         return _TEXT_SHARE * size
     try:
-        footer: Any = pq.read_metadata(file)
+        footer: Any = pq.read_metadata(mapped(file))
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"{file} is no Parquet file: {error}") from None
     plain_bytes = sum(footer.row_group(number).total_byte_size for number in range(footer.num_row_groups))

@@ -16,6 +16,7 @@ from tokenring.operators.sources import (
     columns_wanted,
     feed,
     require_positive,
+    resolved,
     rows_may_pass,
 )
 from tokenring.operators.staging.staged_table import StagedTable
@@ -108,7 +109,7 @@ def read_staged(
             yield Piece(batch, floor, place, ahead)
 
     # The manifest's checksum is one of the columns' checksums, against which those are held whenever they are read.
-    facts = {"folder": str(staged.folder), "checksum": staged.manifest["checksum"], "batch_rows": batch_rows}
+    facts = {"folder": resolved(staged.folder), "checksum": staged.manifest["checksum"], "batch_rows": batch_rows}
     reads = [f"{str(staged.folder)!r} (checksum {facts['checksum']})"]
     rows: AnyStream = feed(
         scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=reads, rows=staged.rows

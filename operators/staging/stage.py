@@ -12,7 +12,7 @@ from typing import Any, Final
 from tokenring.engine import Schema, SchemaError, UsageError
 from tokenring.engine.arguments import folder_at, require_flags
 from tokenring.engine.columns import names_of, require_schema
-from tokenring.operators.sources import Paths, schema_of
+from tokenring.operators.sources import Paths, resolved, schema_of
 from tokenring.operators.staging.folder import staging_folder
 from tokenring.operators.staging.inputs import Inputs, Rows, table_named
 from tokenring.operators.staging.manifest import NAME
@@ -66,7 +66,7 @@ def stage_files(
     wanted = None if columns is None else names_of(columns, "source 'stage': columns=")
     if wanted is not None and not wanted:
         raise SchemaError("source 'stage': columns= (--columns) names none; leave it out for all of them")
-    source = {"engine": "pyarrow", "files": [str(Path(file).absolute()) for file in inputs.files]}
+    source = {"engine": "pyarrow", "files": [*map(resolved, inputs.files)]}
     chosen = None if wanted is None else list(dict.fromkeys([*wanted, time]))
     return stage_rows(
         inputs.read(chosen, schema), folder, time=time, table=table, columns=chosen, unique=unique, force=force,

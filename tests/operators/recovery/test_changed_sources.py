@@ -274,6 +274,26 @@ def test_results_of_sinks_of_another_program_are_taken_back(tmp_path: Path) -> N
     assert job.rows("a") == job.rows("b") == Counter(before + after)
 
 
+def _lines(rows: Any) -> bytes:
+    return b"".join([orjson.dumps({"at": at, "k": k, "v": v}) + b"\n" for at, k, v in rows])
+
+
+def test_another_path_may_lead_to_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose name may be no UTF-8."""
+
+    def by(path: Path) -> Declare:
+        return lambda scope, results: totaled(read_json_lines(scope, path, ROW, time="at"), results, "rows")
+
+    file, link, rows = tmp_path / os.fsdecode(b"\xff.jsonl"), tmp_path / "link.jsonl", list(rows_of(0))
+    file.write_bytes(_lines(rows))
+    link.symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    for number, path in enumerate((file, link, Path("..", tmp_path.name, file.name))):
+        job = cut(tmp_path / f"{number}", by(Path(file.name)), 4)
+        go_on(job, by(path))
+        assert job.rows("rows") == totals_of(rows)
+
+
 def test_the_file_that_has_changed_is_named_and_how(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
@@ -281,11 +301,8 @@ def test_the_file_that_has_changed_is_named_and_how(tmp_path: Path) -> None:
     def declare(scope: Any, results: Path) -> None:
         windowed(read_json_lines(scope, folder, ROW, time="at", name="logs"), results, "windows")
 
-    def lines(rows: Any) -> bytes:
-        return b"".join([orjson.dumps({"at": at, "k": k, "v": v}) + b"\n" for at, k, v in rows])
-
     for number in range(2):
-        (folder / f"{number}.jsonl").write_bytes(lines(rows_of(number)))
+        (folder / f"{number}.jsonl").write_bytes(_lines(rows_of(number)))
     job, first, second = cut(tmp_path, declare, 4), folder / "0.jsonl", folder / "1.jsonl"
     stat = second.stat()
     for change, fact in (

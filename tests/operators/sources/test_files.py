@@ -6,6 +6,7 @@ import os
 import struct
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> None:
-    for name in ("b.csv", "a.csv", ".c.csv", "_d.csv", "e.txt", "_x/h.csv", "in/f.csv", "in/g.csv", "in/x.csv/h.csv"):
+    for name in ("b.csv", "a.CSV", ".c.csv", "_d.csv", "e.txt", "_x/h.csv", "in/f.csv", "in/g.csv", "in/x.csv/h.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
 
@@ -58,12 +59,12 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
         given = files_of("read", [str(tmp_path / path) for path in paths], (".csv",))
         return [str(Path(path).relative_to(tmp_path)) for path in given]
 
-    assert found("*.csv") == ["_d.csv", "a.csv", "b.csv"]
-    assert found("in/[fg].csv", "e.txt", "[ab].csv") == ["in/f.csv", "in/g.csv", "e.txt", "a.csv", "b.csv"]
+    assert found("*.csv") == ["_d.csv", "b.csv"]
+    assert found("in/[fg].csv", "e.txt", "[ab].csv") == ["in/f.csv", "in/g.csv", "e.txt", "b.csv"]
     assert found("**/g.csv", "in/x.csv") == ["in/g.csv", "in/x.csv/h.csv"]
     whole = found("[!_]*/**/*.csv")
     assert whole == ["in/f.csv", "in/g.csv", "in/x.csv/h.csv"]
-    assert found("", *whole) == ["a.csv", "b.csv", *whole]
+    assert found("", *whole) == ["a.CSV", "b.csv", *whole]
     with raises(UsageError, "source 'read'", "no file", "x*.csv"):
         found("*.csv", "x*.csv")
     for path, left in (("", "in/f.csv"), ("in", "in/x.csv/h.csv"), ("in/*", "in/x.csv/h.csv"), ("i*", "in/f.csv")):
@@ -75,6 +76,9 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
         found("of")
     with raises(UsageError, "source 'read'", "cannot read", "x" * 300, "name too long"):
         found("x" * 300)
+    (tmp_path / "no").mkdir()
+    with raises(UsageError, "source 'read'", ".csv", str(tmp_path / "no"), str(tmp_path / "no/*")):
+        found("no")
     (tmp_path / "in/x.csv/h.csv").unlink()
     assert found("in") == ["in/f.csv", "in/g.csv"], "what is in no file is no loss"
 
@@ -306,6 +310,69 @@ def test_mistakes_are_named(files: Path, tmp_path: Path) -> None:
     refused(UsageError, negative, lambda scope: arrow(scope, files, time=-1))
 
 
+def _saved(values: Any) -> bytes:
+    """As np.save writes them."""
+    out = BytesIO()
+    np.save(out, np.array(values))
+    return out.getvalue()
+
+
+INT64 = ("column 'a'", "a.npy", "np.save", "int64", "(rows,)")
+
+
+@pytest.mark.parametrize(
+    ("octets", "kind", "said"),
+    [
+        (b"", UsageError, INT64),
+        (_saved([1])[:20], UsageError, INT64),
+        (_saved([1])[:-8], UsageError, INT64),
+        (b"PK\x03\x04" + bytes(12), UsageError, INT64),
+        (_saved([None]), UsageError, INT64),
+        (_saved([1.5]), SchemaError, (*INT64, "float64")),
+        (_saved([[1]]), SchemaError, (*INT64, "(1, 1)")),
+        (_saved(np.zeros(1, "M8[s]")), SchemaError, (*INT64, "datetime64[s]", "in ns")),
+        (_saved([1, 2]), UsageError, ("a.npy", "2 rows", "b.i64", "1")),
+    ],
+)
+def test_a_file_of_numpy_s_that_is_no_column_is_named(
+    octets: bytes, kind: type[Exception], said: Fact, tmp_path: Path
+) -> None:
+    columns = {"b": tmp_path / "b.i64", "a": tmp_path / "a.npy"}
+    columns["a"].write_bytes(octets)
+    columns["b"].write_bytes(bytes(8))
+    with raises(kind, "source 'read_columns'", said):
+        run(lambda scope: read_columns(scope, Schema("b a"), columns))
+
+
+def test_a_file_of_numpy_s_is_one_whatever_it_is_called(tmp_path: Path) -> None:
+    (tmp_path / "a.i64").write_bytes(_saved([1, 2]))
+    assert run(lambda scope: read_columns(scope, Schema("a"), {"a": tmp_path / "a.i64"})).values == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    ("files", "floor", "said"),
+    [
+        (["a.npy"], None, ("files=", "{'a': 'a.npy'}", "not list")),
+        ("a.npy", None, ("files=", "{'a': 'a.npy'}", "not str")),
+        ({"a": np.arange(3)}, None, ("column 'a'", "path", "not ndarray", "read_arrow")),
+        ({"a": b"a.npy"}, None, ("column 'a'", "path", "not bytes")),
+        ({"a": ""}, None, ("column 'a'", "no file ''")),
+        ({"a": "none.npy"}, None, ("column 'a'", "no file 'none.npy'")),
+        ({"a": "a\0b"}, None, ("column 'a'", "no file", "a\\x00b")),
+        ({"a": __file__}, 5, ("floor=", "path", "not int")),
+    ],
+)
+def test_what_is_no_file_of_a_column_is_named(files: Any, floor: Any, said: Fact) -> None:
+    with raises(UsageError, "source 'read_columns'", said):
+        read_columns(Scope("rows"), Schema("a"), files, time=0 if floor is None else "a", floor=floor)
+
+
+@pytest.mark.parametrize(("files", "given"), [({}, "no column"), ({"a": "a.npy", 5: "b.npy"}, "a, 5")])
+def test_files_of_other_columns_are_named(files: Any, given: str) -> None:
+    with raises(SchemaError, "source 'read_columns'", given, "where a, b are read"):
+        read_columns(Scope("rows"), Schema("a b"), files)
+
+
 def _written(file: Path) -> Callable[[Scope], Stream]:
     """A source of a file with one row, 1, which is written now."""
     table = pa.table({"a": [1]})
@@ -326,6 +393,17 @@ def _written(file: Path) -> Callable[[Scope], Stream]:
 @pytest.mark.parametrize("suffix", ["arrow", "csv", "jsonl", "parquet"])
 def test_a_file_s_name_may_be_of_any_bytes(tmp_path: Path, suffix: str) -> None:
     assert run(_written(tmp_path / os.fsdecode(b"\xff.%s" % suffix.encode()))).values == [(1,)]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["", "with a mark"])
+@pytest.mark.parametrize(("read", "rows"), [(read_csv, b"a\n1"), (read_json_lines, b'{"a": 1}')])
+def test_a_file_that_is_named_twice_is_read_twice(
+    read: Callable[..., Stream], rows: bytes, mark: bytes, tmp_path: Path
+) -> None:
+    """Its last line ends without a newline, and is not one with the first of what is read next."""
+    (tmp_path / "rows").write_bytes(mark + rows)
+    for workers in (1, 2):
+        assert run(lambda scope: read(scope, [tmp_path / "rows"] * 2, Schema("a")), workers).values == [(1,), (1,)]
 
 
 def test_an_empty_path_is_no_folder() -> None:

@@ -20,6 +20,7 @@ from tokenring.operators import read_json_lines
 from tokenring.operators.sources.json_rows import JsonRows
 
 SCHEMA = Schema("id", name="string?", at="timestamp?", on="bool?", score="float64?")
+ALL_KINDS = Schema(**SCHEMA.spec(), n="uint64?", day="date?", fee="decimal(5, 2)?")
 
 
 @settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -72,21 +73,34 @@ def test_fractions_beside_decimals(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        (b'{"id": 1', ("line 3", "character 9", "bad JSON")),
-        (b"[1]", ("line 3", "JSON object", "list ([1])")),
+        (b'{"id": 1', ("line 3", "character 9", "bad JSON", "ends on one line", "jq -c .")),
+        (b'[{"id": 1},', ("line 3", "character 12", "bad JSON", "jq -c '.[]'")),
+        (b"[1]", ("line 3", "JSON object", "list ([1])", "jq -c '.[]'")),
+        (b'{"id": 1}, {"id": 2}', ("line 3", "character 10", "bad JSON", "one JSON object")),
+        (b'{"id": 1, "score": -Infinity}', ("line 3", "character 21", "JSON has no", "write null", "a ?")),
+        (b'{"id": 1, "score": 1e400}', ("line 3", "character 20", "infinity", "in quotes", "make it string")),
         (b"{}", ("line 3", "column 'id'", "integer", "missing", "int64?")),
-        (b'{"id": true}', ("line 3", "column 'id'", "integer", "boolean (True)")),
-        (b'{"id": 9223372036854775808}', ("line 3", "column 'id'", "9223372036854775808", "int64")),
+        (b'{"ID": 1}', ("line 3", "column 'id'", "missing", "int64?", "did you mean 'ID'?")),
+        (b'{"id": true}', ("line 3", "column 'id'", "integer", "boolean (True)", "make it bool in")),
+        (b'{"id": "1"}', ("line 3", "column 'id'", "integer", "a string (1)", "make it string in")),
+        (b'{"id": 99999999999999999999}', ("line 3", "column 'id'", "64 bits (1e+20)", "in quotes", "string")),
+        (b'{"id": 9223372036854775808}', ("line 3", "9223372036854775808 is no int64", "make it uint64")),
+        (b'{"id": 1, "n": -1}', ("line 3", "column 'n'", "-1 is no uint64?", "make it int64")),
+        (b'{"id": 1, "n": 18446744073709551615}', ("line 3, column 'n': it holds 18446744073709551615", "without ?")),
+        (b'{"id": 1, "day": "12/31/2026"}', ("line 3", "column 'day'", "'12/31/2026'", "YYYY-MM-DD", "make it string")),
+        (b'{"id": 1, "day": "2026-01-01T00:00:00Z"}', ("line 3", "column 'day'", "YYYY-MM-DD", "make it timestamp")),
+        (b'{"id": 1, "fee": "1,5"}', ("line 3, column 'fee': '1,5' is no decimal(5, 2)", "make it string")),
+        (b'{"id": 1, "fee": 1.234}', ("line 3, column 'fee': 1.234 is no decimal(5, 2)", "round it")),
         (b'{"id": 1, "at": "now"}', ("line 3", "column 'at'", "'now'", "ISO 8601")),
         (b'{"id": 1, "at": "9999-01-01"}', ("line 3", "column 'at'", "'9999-01-01'", "1677", "2262")),
         (b'{"id": 1, "at": 1709164800000}', ("line 3", "column 'at'", "1709164800000", "int64", '.cast("timestamp")')),
-        (b'{"id": 1, "name": 5}', ("line 3", "column 'name'", "string", "integer (5)")),
+        (b'{"id": 1, "name": 5}', ("line 3", "column 'name'", "string", "integer (5)", "make it int64? in")),
     ],
 )
 def test_a_bad_line_is_named(line: bytes, complaint: Fact, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_bytes(b'{"id": 0}\n\n' + line + b"\n")
     with raises(OperatorError, "rows.jsonl", complaint):
-        run(lambda scope: read_json_lines(scope, tmp_path, SCHEMA, block_bytes=5))
+        run(lambda scope: read_json_lines(scope, tmp_path, ALL_KINDS, block_bytes=5))
 
 
 @pytest.mark.parametrize(
@@ -258,11 +272,19 @@ def test_numbers_beyond_float64_are_left_out_under_any_name() -> None:
         JsonRows("read", Schema.of({'a "b"': "int64"})).batch(line, lambda line: f"line {line + 1}")
 
 
+@pytest.mark.parametrize(("kind", "number"), [("float64", b"1e300"), ("decimal(5, 2)", b"1e0")])
+def test_a_line_too_deep_for_exact_numbers_is_named(kind: str, number: bytes) -> None:
+    line = b'{"x": %s, "deep": %s}' % (number, b"[" * 1010 + b"]" * 1010)
+    with raises(SchemaError, "line 1", "too deep", "flatter"):
+        JsonRows("read", Schema(x=kind)).batch(line, lambda line: f"line {line + 1}")
+
+
 @pytest.mark.parametrize(
     ("number", "found"),
     [
         ("10000000000000000", 1e16), ("18446744073709551616", 2.0**64), ("-3", -3.0),
-        ("9007199254740993", ("line 1", "column 'x'", "digits", "int64")),
+        ("9007199254740993", ("line 1", "column 'x'", "digits", "make it int64")),
+        ("18446744073709551617", ("line 1", "column 'x'", "18446744073709551617", "digits", "in quotes")),
     ],
 )
 def test_a_float64_may_be_a_whole_number_that_it_holds(number: str, found: Any) -> None:

@@ -189,6 +189,16 @@ def test_each_format_alone_gives_the_same_table(tmp_path: Path) -> None:
     assert columns[0] == columns[1] == columns[2]
 
 
+@pytest.mark.parametrize(("suffix", "octets"), [("csv", b"at\n1\n"), ("jsonl", b'{"at": 1}'), ("parquet", b"")])
+def test_a_file_s_name_may_be_of_any_bytes(tmp_path: Path, suffix: str, octets: bytes) -> None:
+    file = tmp_path / os.fsdecode(b"\xff.%s" % suffix.encode())
+    file.write_bytes(octets)
+    if not octets:
+        pq.write_table(pa.table({"at": [1]}), tmp_path / "named")
+        (tmp_path / "named").rename(file)
+    assert stage_files(file, tmp_path / "staged", time="at")["source"]["files"] == [rf"{tmp_path}/\xff.{suffix}"]
+
+
 def test_uuids_are_staged_as_bytes(tmp_path: Path) -> None:
     uuids = pa.array([b"0123456789abcdef", None], pa.binary(16))
     table = pa.table({"at": [1, 2], "id": pa.ExtensionArray.from_storage(pa.uuid(), uuids)})
