@@ -37,7 +37,7 @@ with later(__name__):
     )
     from tokenring.operators.mechanisms.tokens import TOKENS, late_rows
     from tokenring.operators.mechanisms.used import MECHANISMS, mechanism, mechanism_of, use
-    from tokenring.operators.time import Outlet
+    from tokenring.operators.time import Outlet, go_by_message_times
 
 __all__ = [
     "Answer",
@@ -64,6 +64,7 @@ __all__ = [
     "emission",
     "frontier_watched",
     "give",
+    "go_by_message_times",
     "late_rows",
     "mechanism",
     "mechanism_of",

@@ -179,6 +179,24 @@ def test_who_goes_by_messages_times_has_each_at_its_own(name: str, workers: int,
     assert {time for time, _ in found} == {*range(10)}
 
 
+@pytest.mark.parametrize("says", [False, True])
+def test_an_operator_of_ones_own_says_that_it_goes_by_messages_times(says: bool) -> None:
+    def program(worker: tr.Worker) -> list[int]:
+        found: list[int] = []
+        with worker.dataflow() as scope:
+            handle, rows = scope.new_collection(tr.Schema("k"))
+            changes = rows.changes()
+            if says:
+                tr.mechanisms.go_by_message_times("note", changes)
+            changes.for_each(lambda time, _: found.append(time), name="note")
+        handle.insert({"k": [7, 8, 9]}, time=np.array([4, 5, 6]))
+        handle.close()
+        worker.run()
+        return found
+
+    assert tr.execute(program, workers=1) == [[4, 5, 6] if says else [4]]
+
+
 SELECTING: dict[str, Any] = {
     "select": lambda rows: rows.collection().select("a", "on_error"),
     "with_columns": lambda rows: rows.collection().with_columns(on_error=tr.col("a") + 1),
