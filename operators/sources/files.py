@@ -61,8 +61,9 @@ def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) 
         path = Path(each)
         if path.is_dir():
             folders[str(path)] = True
-            here = sorted(entry for entry in path.iterdir() if _is_shown(entry.name, suffixes))
-            found += [str(entry) for entry in here if not entry.is_dir()]
+            with os.scandir(path) as entries:
+                here = sorted([one.name for one in entries if _is_shown(one.name, suffixes) and not one.is_dir()])
+            found += [str(path / each) for each in here]
         elif path.exists():
             found.append(str(path))
         else:

@@ -67,6 +67,41 @@ def test_who_says_how_many_gets_them(file: Path) -> None:
     assert max(sizes(file, counted, 2, batch_rows=ROWS)) == ROWS
 
 
+EACH = 10
+
+
+@pytest.fixture(scope="module")
+def small_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of three forms; in one of them is a null."""
+    folder = tmp_path_factory.mktemp("small")
+    for number in range(100):
+        keys = [*range(number * EACH, (number + 1) * EACH)]
+        texts = pa.array([None if key == 73 else f"row {key // 3}" for key in keys])
+        of_type = pa.int32() if 70 <= number < 80 else pa.int64()
+        written = {"key": pa.array(keys, of_type), "text": texts.dictionary_encode() if number >= 80 else texts}
+        pq.write_table(pa.table(written), folder / f"{number:02}.parquet", use_dictionary=number % 2 == 0)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("batch_rows", "messages"), [(None, [640, 60, 100, 200]), (25, [20] * 50), (10, [10] * 100), (4, [4, 4, 2] * 100)]
+)
+def test_small_files_of_one_form_come_many_at_once(
+    batch_rows: int | None, messages: list[int], small_files: Path
+) -> None:
+    found = tr.run(lambda scope: counted(scope.read_parquet(small_files, batch_rows=batch_rows)).collect(), workers=1)
+    assert found["rows"].to_pylist() == messages
+    rows = tr.run(lambda scope: scope.read_parquet(small_files, batch_rows=batch_rows).collect(), workers=1)
+    assert rows["key"].to_pylist() == [*range(1000)]
+    assert rows["text"].to_pylist() == [None if key == 73 else f"row {key // 3}" for key in range(1000)]
+
+
+def test_a_row_of_files_that_are_read_at_once_is_named(small_files: Path) -> None:
+    schema = tr.Schema(key="int64", text="string")
+    with raises(tr.OperatorError, "07.parquet row 3: ", "column 'text'", "string?"):
+        tr.run(lambda scope: scope.read_parquet(small_files, schema=schema).collect(), workers=1)
+
+
 @pytest.mark.parametrize("row", [1000, 2047, 2048, 5000])
 def test_a_row_is_named_wherever_its_message_was_cut(row: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "_DECODED_ROWS", 2048)
