@@ -25,7 +25,16 @@ from tokenring.operators.sources.feeder import (
     rows_a_message,
     rows_may_pass,
 )
-from tokenring.operators.sources.files import REPLACED, Paths, as_found, facts_of, files_of, mapped, size_and_change
+from tokenring.operators.sources.files import (
+    REPLACED,
+    Paths,
+    as_found,
+    facts_of,
+    files_of,
+    mapped,
+    size_and_change,
+    small_together,
+)
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
 
@@ -160,37 +169,19 @@ def read_parquet(
         floors: list[Time | None] = [None] * len(mine)
         if timing.column is not None and len(known) == len(mine):
             floors = [*floors_after(known)]
-        # Rows of their own times are sent row group by row group, behind each of which another time is promised.
-        for run in _runs(mine, at_once if timing.column is None else 0):
-            at = run[-1]
-            number, group = numbers[at], mine[at]
+        most = at_once if timing.column is None else 0  # other rows are sent group by group, each of which has a floor
+        read = zip(numbers, mine, floors, strict=True)
+        for run in small_together(read, lambda each: each[1].rows, _SMALL_ROWS, most, lambda each: each[1].form):
+            number, group, floor = run[-1]
             if len(run) > 1:
-                yield _together(name, [mine[each] for each in run], columns, number)
+                yield _together(name, [each for _, each, _ in run], columns, number)
                 continue
             behind = done if number == first else 0
             with _naming_damages(name, group):
-                yield from _read(group, columns, timing.column, floors[at], at_once, number, behind)
+                yield from _read(group, columns, timing.column, floor, at_once, number, behind)
 
     rows = sum([group.rows for group in groups])
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, reads=as_found(facts), rows=rows)
-
-
-def _runs(groups: Sequence[_RowGroup], rows: int) -> Iterator[list[int]]:
-    """Which row groups, by their places here, are read at once: small ones of the same form that follow each other, up
-    to so many rows; others by themselves."""
-    run: list[int] = []
-    room = 0
-    for at, group in enumerate(groups):
-        is_small = group.rows <= _SMALL_ROWS and not group.form.of_96_bits
-        fits = is_small and group.rows <= room and len(run) < _GROUPS_AT_ONCE
-        if not run or not fits or group.form is not groups[run[0]].form:
-            if run:
-                yield run
-            run, room = [], rows if is_small else 0
-        run.append(at)
-        room -= group.rows
-    if run:
-        yield run
 
 
 def _together(name: str, groups: Sequence[_RowGroup], columns: ReadColumns, number: int) -> Piece:
@@ -200,6 +191,7 @@ def _together(name: str, groups: Sequence[_RowGroup], columns: ReadColumns, numb
     batches: list[pa.RecordBatch] = []
     for group in groups:
         with _naming_damages(name, group), _opened(group) as file:
+            _require_instants(group, columns.names)
             batches += _decoded(group, file, columns.names, group.rows)
     ends = [*accumulate([group.rows for group in groups])]
 
@@ -237,8 +229,7 @@ def _read(
     schema = columns.schema
     dictionaries = [name for name in columns.names if schema.kind(name).is_text and _has_dictionary(group.column(name))]
     with _opened(group, read_dictionary=dictionaries) as file:
-        for name in set(columns.names).intersection(group.form.of_96_bits):
-            _require_instants(group, name)
+        _require_instants(group, columns.names)
         ahead, times, names = None, None, [*columns.names]
         if time is not None and floor is not None:
             # Times are read before all else: the frontier need not stand still for as long as a row group lasts.
@@ -302,25 +293,28 @@ def _require_as_it_was(group: _RowGroup) -> None:
         raise UsageError(f"{group.file} {REPLACED}")
 
 
-def _require_instants(group: _RowGroup, name: str) -> None:
-    """SchemaError for a time of INT96 that 64 bits of ns do not hold: Arrow, which reads it as that, wraps around."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
+def _require_instants(group: _RowGroup, names: Sequence[str]) -> None:
+    """SchemaError for a time of INT96 in these columns that 64 bits of ns do not hold: Arrow, which reads it as that,
+    wraps around."""
 
-    def numbers(unit: str) -> np.ndarray:
-        """The column's times in this unit, the least number where they are null."""
+    def numbers(name: str, unit: str) -> np.ndarray:
+        """A column's times in this unit, the least number where they are null."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
         with _opened(group, coerce_int96_timestamp_unit=unit) as file:
             whole = file.read_row_group(group.number, columns=[name], use_threads=False)
         return Batch(Schema.of({name: "int64?"}), {name: compute.cast(whole.column(0), pa.int64())}).columns[0]
 
-    instants, milliseconds = numbers("ns"), numbers("ms")
-    beyond = np.flatnonzero((instants // 10**6 != milliseconds) & (instants != milliseconds))
-    if len(beyond):
-        instant = np.datetime64(int(milliseconds[beyond[0]]), "ms")
-        raise SchemaError(
-            f"{_row_of(group, 0, int(beyond[0]))}: column {name!r}: {instant} is no time within 1677 to 2262; make it "
-            f"null or clip it before the file is written, or leave the column out (columns=)"
-        )
+    for name in group.form.of_96_bits.intersection(names):
+        instants, milliseconds = numbers(name, "ns"), numbers(name, "ms")
+        beyond = np.flatnonzero((instants // 10**6 != milliseconds) & (instants != milliseconds))
+        if len(beyond):
+            instant = np.datetime64(int(milliseconds[beyond[0]]), "ms")
+            raise SchemaError(
+                f"{_row_of(group, 0, int(beyond[0]))}: column {name!r}: {instant} is no time within 1677 to 2262; make "
+                f"it null or clip it before the file is written, or leave the column out (columns=)"
+            )
 
 
 def _row_of(group: _RowGroup, start: int, row: int) -> str:
@@ -411,8 +405,7 @@ def _least(statistics: Any) -> Time | None:
 
 _DECODED_ROWS = 1 << 16  # at once, however few go into a message
 _SMALL_ROWS = 1 << 10
-"""A row group of up to so many is read at once with others: what a message costs would be more than its rows do."""
-_GROUPS_AT_ONCE = 64  # each of which may be a file of its own, on a slow disk
+"""Row groups of up to so many are read with others: see `small_together`."""
 _DICTIONARY_BYTES = 1 << 20
 """So long a dictionary is, at most, before writers give it up."""
 _AS_THEY_ARE = {

@@ -1,4 +1,4 @@
-"""How many rows a Parquet source puts into a message, and where each came from, however many are decoded at once."""
+"""How many rows a source of files puts into a message, and where each came from, however many are decoded at once."""
 
 from __future__ import annotations
 
@@ -68,6 +68,7 @@ def test_who_says_how_many_gets_them(file: Path) -> None:
 
 
 EACH = 10
+TEXT = "x" * 90
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,54 @@ def test_a_row_of_files_that_are_read_at_once_is_named(small_files: Path) -> Non
     schema = tr.Schema(key="int64", text="string")
     with raises(tr.OperatorError, "07.parquet row 3: ", "column 'text'", "string?"):
         tr.run(lambda scope: scope.read_parquet(small_files, schema=schema).collect(), workers=1)
+
+
+def write_lines(folder: Path, form: str, *, bad_key: str = "") -> None:
+    """100 small files, of which one begins with a mark, and some do not end with a newline; CSV of two headers."""
+    for number in range(100):
+        keys = [str(key) for key in range(number * EACH, (number + 1) * EACH)]
+        if number == 37 and bad_key:
+            keys[3] = bad_key
+        lines = [f'{{"key": {key}, "text": "{TEXT}"}}' for key in keys]
+        if form == "csv":
+            rows = [("key", "text"), *[(key, TEXT) for key in keys]]
+            lines = [",".join(row if number < 70 else row[::-1]) for row in rows]
+        begin, end = "\ufeff" * (number == 3), "\n" * (number % 2)
+        (folder / f"{number:02}.{form}").write_text(begin + "\n".join(lines) + end)
+
+
+def read_lines(scope: tr.Scope, folder: Path, form: str, **options: Any) -> tr.Stream:
+    read = scope.read_csv if form == "csv" else scope.read_json_lines
+    return read(folder, tr.Schema(key="int64", text="string"), **options)
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "messages"),
+    [
+        ("csv", {}, [640, 60, 300]),
+        ("csv", {"quoted_newlines": True}, [640, 60, 300]),
+        ("csv", {"block_bytes": 1500}, [10] * 100),
+        ("csv", {"time": "key"}, [10] * 100),
+        ("jsonl", {}, [640, 360]),
+        ("jsonl", {"block_bytes": 1500}, [10] * 100),
+        ("jsonl", {"time": "key"}, [10] * 100),
+    ],
+)
+def test_small_files_of_lines_come_many_at_once(
+    form: str, options: dict[str, Any], messages: list[int], tmp_path: Path
+) -> None:
+    write_lines(tmp_path, form)
+    found = tr.run(lambda scope: counted(read_lines(scope, tmp_path, form, **options)).collect(), workers=1)
+    assert found["rows"].to_pylist() == messages
+    rows = tr.run(lambda scope: read_lines(scope, tmp_path, form, **options).collect(), workers=1)
+    assert rows["key"].to_pylist() == [*range(1000)] and set(rows["text"].to_pylist()) == {TEXT}
+
+
+@pytest.mark.parametrize(("form", "line"), [("csv", 5), ("jsonl", 4)])
+def test_a_line_of_files_that_are_read_at_once_is_named(form: str, line: int, tmp_path: Path) -> None:
+    write_lines(tmp_path, form, bad_key="1O")
+    with raises(tr.OperatorError, f"37.{form}", f"line {line}, "):
+        tr.run(lambda scope: read_lines(scope, tmp_path, form).collect(), workers=1)
 
 
 @pytest.mark.parametrize("row", [1000, 2047, 2048, 5000])
