@@ -2,7 +2,7 @@
 
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,7 +62,7 @@ def read_arrow(
         if has_nulls(values)
     }
     schemas = [
-        schema_of(name, each.schema, schema, columns, nullable, where)
+        schema_of(name, each.schema, schema, columns, where, nullable.__contains__)
         for each, where in zip(whole.tables, whole.names, strict=True)
     ]
     chosen = one_schema(name, whole.names, schemas)
@@ -186,10 +186,11 @@ def schema_of(
     arrow: "pa.Schema",
     schema: Schema | None,
     columns: str | Sequence[str] | None,
-    nullable: Collection[str],
-    where: str = "Arrow",
+    where: str,
+    is_nullable: Callable[[str], bool] = lambda column: False,
 ) -> Schema:
-    """The schema as which a source reads Arrow's columns: the one given, or Arrow's own with these nullable."""
+    """The schema as which a source reads Arrow's columns: the one given, or Arrow's own. is_nullable: tells of a column
+    that is read whether it may have nulls; not asked where a schema is given."""
     import pyarrow as pa
 
     if schema is not None and columns is not None:
@@ -209,7 +210,7 @@ def schema_of(
         return schema
     fields = pa.schema([arrow.field(column) for column in chosen])
     try:
-        return Schema.from_arrow(fields, nullable=set(chosen) & set(nullable))
+        return Schema.from_arrow(fields, nullable={*filter(is_nullable, chosen)})
     except SchemaError as error:
         raise SchemaError(f"source {name!r}: {where} {error}: name the columns that are read (columns=)") from None
 

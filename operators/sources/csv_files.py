@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Final, Literal, overload
 
 from tokenring.engine import AnyStream, Schema, ScopeOf, Time, UsageError
@@ -12,7 +13,7 @@ from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.csv_rows import CsvRows
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
-from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, paths_of, taken_at_once, turns_of
+from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, paths_of, read_together, taken_together, turns_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -66,9 +67,9 @@ def read_csv(
     false, 1 or 0. Columns at which no operator looks are neither read nor checked.
 
     Blocks of `block_bytes` are dealt to workers in turn, one message each; of 256 KiB, as they are if nothing is said,
-    up to four. time: a column of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one
-    time for all rows. quoted_newlines: values in quotes may go across lines; files are then dealt and read whole.
-    Memory: a message.
+    up to four; where one time is for all rows, small files up to 64 at once. time: a column of int64, uint64 or
+    timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows. quoted_newlines: values in
+    quotes may go across lines; files are then dealt and read whole. Memory: a message.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -100,8 +101,9 @@ def read_csv(
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         read = ReadColumns(schema, wanted(), timing.column)
         rows = lines.only(read.least)
-        for taken, following in taken_at_once(blocks, share, shares, position or 0):
-            found = rows.read(columns[taken[0].file], taken, header)
+        most = block_bytes if timing.column is None else 0  # rows of their own times are sent file by file
+        for taken, following in taken_together(blocks, share, shares, position or 0, most, columns.__getitem__):
+            found = read_together(partial(rows.read, columns[taken[0].file], header=header), taken)
             if found is not None:
                 batch, place = found
                 yield Piece(read.whole(parts_of(batch), batch.rows), None, place, following)

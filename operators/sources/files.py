@@ -1,9 +1,9 @@
 """Which files a path, a folder, a pattern or a list of them names, and whether they are still the same."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,10 @@ _LINE_BYTES = 64
 UNTIL_READ: Final = "leave files as they are until they have been read"
 REPLACED: Final = f"was replaced, or changed, while it was read; {UNTIL_READ}, and give new ones other names"
 
+_AT_ONCE = 64  # small files, of a disk that may be slow
+
 Paths = str | Path | Sequence[str | Path]
+Part = TypeVar("Part")
 
 
 def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
@@ -62,8 +65,9 @@ def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) 
         path = Path(each)
         if path.is_dir():
             folders[str(path)] = True
-            here = sorted(entry for entry in path.iterdir() if _is_shown(entry.name, suffixes))
-            found += [str(entry) for entry in here if not entry.is_dir()]
+            with os.scandir(path) as entries:
+                here = sorted([one.name for one in entries if _is_shown(one.name, suffixes) and not one.is_dir()])
+            found += [str(path / each) for each in here]
         elif path.exists():
             found.append(str(path))
         else:
@@ -110,6 +114,27 @@ def _of_partitions(inside: str) -> str:
         f"; what folders' names say, such as {column} of {column}={value}, is no column of either: read each such "
         f"folder by itself, and add it by .with_columns({column}=lit({value!r}))"
     )
+
+
+def small_together(
+    parts: Iterable[Part], size: Callable[[Part], int], small: int, most: int, kind: Callable[[Part], object]
+) -> Iterator[list[Part]]:
+    """Parts of files, in order: of up to `small` those that follow each other and are of one kind, up to `most` of all
+    of them, since a message of each would cost more than what is in it does; others by themselves."""
+    run: list[Part] = []
+    room = 0
+    for part in parts:
+        is_small = size(part) <= small
+        fits = is_small and size(part) <= room and len(run) < _AT_ONCE
+        if run and not (fits and kind(part) == kind(run[0])):
+            yield run
+            run = []
+        if not run:
+            room = most if is_small else 0
+        run.append(part)
+        room -= size(part)
+    if run:
+        yield run
 
 
 def mapped(file: str) -> "pa.MemoryMappedFile":

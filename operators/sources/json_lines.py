@@ -10,7 +10,7 @@ from tokenring.operators.sources.arguments import require_positive
 from tokenring.operators.sources.feeder import Piece, Position, ReadColumns, columns_wanted, feed, parts_of
 from tokenring.operators.sources.files import Paths, facts_of, files_of, rows_at_a_guess
 from tokenring.operators.sources.json_rows import JsonRows
-from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, paths_of, taken_at_once, turns_of
+from tokenring.operators.sources.lines import BLOCK_BYTES, blocks_of, paths_of, read_together, taken_together, turns_of
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing
 
@@ -49,9 +49,9 @@ def read_json_lines(
 
     Timestamps are ISO 8601 strings, UTC unless they have an offset; numbers, whose unit nobody knows, are refused: read
     them as int64, and convert them, of ms by `(col("t") * 1_000_000).cast("timestamp")`. Blocks of `block_bytes` are
-    dealt to workers in turn, one message each; of 256 KiB, as they are if nothing is said, up to four. time: a column
-    of int64, uint64 or timestamp (ns) by which rows come in order, up to `disorder`; or one time for all rows. Memory:
-    a message.
+    dealt to workers in turn, one message each; of 256 KiB, as they are if nothing is said, up to four; where one time
+    is for all rows, small files up to 64 at once. time: a column of int64, uint64 or timestamp (ns) by which rows come
+    in order, up to `disorder`; or one time for all rows. Memory: a message.
     late: whether rows that are earlier than that go, at the time that was promised, to a second stream that is then
     returned besides, instead of ending the run.
 
@@ -70,9 +70,12 @@ def read_json_lines(
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         columns = ReadColumns(schema, wanted(), timing.column)
         rows = lines.only(columns.least)
-        for taken, following in taken_at_once(blocks, share, shares, position or 0):
-            batch, place = rows.read(taken)
-            yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, following)
+        most = block_bytes if timing.column is None else 0  # rows of their own times are sent file by file
+        for taken, following in taken_together(blocks, share, shares, position or 0, most, lambda file: None):
+            found = read_together(rows.read, taken)
+            if found is not None:
+                batch, place = found
+                yield Piece(columns.whole(parts_of(batch), batch.rows), None, place, following)
 
     return feed(
         scope, schema, timing, pieces, throttle, contents=lambda: facts, reads=paths_of(files),

@@ -1,13 +1,14 @@
 """Files of lines, cut into blocks of bytes that workers read side by side."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import BinaryIO, Final, NamedTuple
 
-from tokenring.engine import SchemaError, UsageError
+from tokenring.engine import Batch, SchemaError, UsageError
 from tokenring.engine.columns import instant_of
-from tokenring.operators.sources.files import REPLACED, UNTIL_READ
+from tokenring.operators.sources.files import REPLACED, UNTIL_READ, small_together
+from tokenring.operators.time import RowOrigin
 
 MARK: Final = b"\xef\xbb\xbf"
 """What some programs begin a file in UTF-8 with, and is no part of its first line."""
@@ -17,7 +18,8 @@ _AT_ONCE: Final = 1 << 20
 """So many bytes are read at once: a block of 256 KiB takes Arrow's readers half as long again as a part of four. Who
 asks for smaller blocks asks for small messages."""
 
-
+_SMALL_BYTES: Final = 1 << 15
+"""Files of up to so many are read with others: see `small_together`."""
 _END_BYTES: Final = 256  # of what a file was
 _PACKED: Final = {
     b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh91AY&": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip",
@@ -165,9 +167,43 @@ def taken_at_once(
             yield [blocks[number] for number in taken], taken[-1] + 1
 
 
+def taken_together(
+    blocks: Sequence[Block], share: int, shares: int, first: int, most: int, kind: Callable[[str], object]
+) -> Iterator[tuple[list[Block], int]]:
+    """The same, small files of one kind that follow each other at once, up to `most` bytes of all of them."""
+
+    def size(turn: tuple[list[Block], int]) -> int:
+        return turn[0][0].was.stat.st_size
+
+    def kind_of(turn: tuple[list[Block], int]) -> object:
+        return kind(turn[0][0].file)
+
+    for run in small_together(taken_at_once(blocks, share, shares, first), size, _SMALL_BYTES, most, kind_of):
+        yield [block for taken, _ in run for block in taken], run[-1][1]
+
+
+Read = tuple[Batch, RowOrigin] | None
+"""Rows, and where each is; None if there are none."""
+
+
+def read_together(read: Callable[[list[Block]], Read], blocks: list[Block]) -> Read:
+    """What `read` makes of blocks of one file; of several the same rows, and where it fails what it says of one."""
+    files = [list(some) for _, some in groupby(blocks, lambda block: block.number)]
+    if len(files) == 1:
+        return read(blocks)
+    try:
+        found = read(blocks)
+        rows = [] if found is None else [found[0]]
+    except SchemaError:
+        rows = [found[0] for some in files if (found := read(some)) is not None]
+    if not rows:
+        return None
+    return Batch.concatenate(rows), lambda row: f"{blocks[0].file} to {blocks[-1].file}, row {row}"
+
+
 def lines_of(block: Block) -> Lines:
-    """The lines that belong to a block. UsageError for a file that is gone, is another one, or shorter than when it
-    was cut."""
+    """The lines that belong to a block, each with its end. UsageError for a file that is gone, is another one, or
+    shorter than when it was cut."""
     try:
         with open(block.file, "rb") as file:
             lines = _lines_in(file, block)
@@ -194,7 +230,7 @@ def _lines_in(file: BinaryIO, block: Block) -> Lines:
     at = file.tell()
     data = file.read(max(0, block.stop - at))
     if data and not data.endswith(b"\n"):
-        data += file.readline()
+        data += file.readline().removesuffix(b"\n") + b"\n"
     return Lines(at, data)
 
 

@@ -1,8 +1,10 @@
 """read_parquet: Parquet files, their row groups dealt to the workers and streamed."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from itertools import product
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from itertools import accumulate, product
 from os.path import isfile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -23,29 +25,57 @@ from tokenring.operators.sources.feeder import (
     rows_a_message,
     rows_may_pass,
 )
-from tokenring.operators.sources.files import REPLACED, Paths, as_found, facts_of, files_of, mapped, size_and_change
+from tokenring.operators.sources.files import (
+    REPLACED,
+    Paths,
+    as_found,
+    facts_of,
+    files_of,
+    mapped,
+    size_and_change,
+    small_together,
+)
 from tokenring.operators.sources.throttle import Throttle
 from tokenring.operators.time import Timing, floors_after
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from tokenring.operators.expressions import Range
 
 
+class _Form:
+    """What the schema of a file, and mostly of those after it, says: the numbers of columns that are within no other,
+    those of them that may have nulls, and those of INT96, which are times."""
+
+    def __init__(self, parquet: "pq.ParquetSchema", arrow: "pa.Schema") -> None:
+        self._parquet, self.arrow = parquet, arrow
+        columns = [*map(parquet.column, range(len(parquet)))]
+        # Those within others have paths with points, as names may.
+        self.columns = {column.name: at for at, column in enumerate(columns) if column.name == column.path}
+        self.optional = {name for name, at in self.columns.items() if columns[at].max_definition_level}
+        self.of_96_bits = {name for name, at in self.columns.items() if columns[at].physical_type == "INT96"}
+
+    def is_of(self, parquet: "pq.ParquetSchema", arrow: "pa.Schema") -> bool:
+        """Whether a file of these schemas has it."""
+        return bool(parquet.equals(self._parquet) and arrow.equals(self.arrow))
+
+
 class _RowGroup(NamedTuple):
-    """One row group: where it is, what its file was (see `size_and_change`), its first row's number in that, the least
-    time in it, if that is known, the columns of which each different value is there once, and those of INT96, which are
-    times."""
+    """One row group: where it is, what its file was (see `size_and_change`), and its first row's number in that."""
 
     file: str
     was: tuple[int, int]
+    footer: "pq.FileMetaData"
+    form: _Form
     number: int
     first_row: int
     rows: int
-    least: Time | None
-    dictionaries: list[str]
-    of_96_bits: list[str]
+
+    def column(self, name: str) -> "pq.ColumnChunkMetaData":
+        """What the footer says of a column that is within no other."""
+        return self.footer.row_group(self.number).column(self.form.columns[name])
 
 
 @overload
@@ -82,6 +112,7 @@ def read_parquet(
     The schema is that of the files, of all columns or the named ones, nullable where their statistics say that there
     are nulls or say nothing; or the one given, to which columns are converted. Row groups are dealt to workers in turn
     and sent in messages of `batch_rows`; None: 32,768 where rows stay on their worker, 16,384 where they go to others.
+    Small ones (up to 1,024 rows) that follow each other are sent together, 64 at most, where one time is for all rows.
     Columns at which no operator looks are neither read nor checked, nor are row groups of which the files' statistics
     say that no row comes through the filters behind the source (of expressions of columns and constants that cannot
     fail: comparisons, `is_in`, `is_null`, `&`, `|`, `~`).
@@ -100,72 +131,105 @@ def read_parquet(
     facts = facts_of(name, files, batch_rows=batch_rows or 0)
     was = {file: (size, changed_ns) for file, (_, size, changed_ns) in zip(files, facts["files"], strict=True)}
     footers = [_footer(name, file) for file in files]
-    columns_of = {file: _flat_columns(footer) for file, footer in zip(files, footers, strict=True)}
-    nullable = {
-        column for file, footer in zip(files, footers, strict=True) for column in _nullable(footer, columns_of[file])
-    }
-    schemas = [
-        schema_of(name, footer.schema.to_arrow_schema(), schema, columns, nullable, file)
-        for file, footer in zip(files, footers, strict=True)
-    ]
-    chosen = one_schema(name, files, schemas)
-    timing = Timing(name, chosen, time, disorder, late)
+    forms = [*_forms(footers)]
     groups = [
         group
-        for file, footer in zip(files, footers, strict=True)
-        for group in _row_groups(file, was[file], footer, columns_of[file], timing.column)
+        for file, footer, form in zip(files, footers, forms, strict=True)
+        for group in _row_groups(file, was[file], footer, form)
     ]
-    if timing.disorder is None and any(group.least is None for group in groups):
+    first_of: dict[_Form, str] = {}
+    for file, form in zip(files, forms, strict=True):
+        first_of.setdefault(form, file)
+
+    @cache
+    def is_nullable(column: str) -> bool:
+        return any(_may_be_null(group, column) for group in groups)
+
+    schemas = [schema_of(name, form.arrow, schema, columns, file, is_nullable) for form, file in first_of.items()]
+    chosen = one_schema(name, [*first_of.values()], schemas)
+    timing = Timing(name, chosen, time, disorder, late)
+    least = [None if timing.column is None else _least(group.column(timing.column).statistics) for group in groups]
+    if timing.disorder is None and None in least:
         timing.disorder = 0
 
     wanted, told, may_pass = columns_wanted(scope, name), rows_a_message(scope), rows_may_pass(scope)
-    footer_of = dict(zip(files, footers, strict=True))
 
     def is_wanted(group: _RowGroup) -> bool:
-        return may_pass(
-            partial(_range, footer_of[group.file].row_group(group.number), columns_of[group.file], chosen)
-        )
+        return may_pass(partial(_range, group, chosen))
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
-        import pyarrow as pa
-
         columns = ReadColumns(chosen, wanted(), timing.column)
         at_once = told(shares) if batch_rows is None else batch_rows
         first, done = (share, 0) if position is None else position
         numbers = [number for number in range(first, len(groups), shares) if is_wanted(groups[number])]
+        if numbers and numbers[0] == first and done == groups[first].rows:
+            del numbers[0]
         mine = [groups[number] for number in numbers]
-        known = [group.least for group in mine if group.least is not None]
+        known = [time for number in numbers if (time := least[number]) is not None]
         floors: list[Time | None] = [None] * len(mine)
         if timing.column is not None and len(known) == len(mine):
             floors = [*floors_after(known)]
-        for number, group, floor in zip(numbers, mine, floors, strict=True):
-            behind, footer = done if number == first else 0, footer_of[group.file]
-            try:
-                if behind < group.rows:
-                    yield from _read(group, footer, columns, timing.column, floor, at_once, number, behind)
-            except (pa.ArrowInvalid, OSError) as error:
-                said = " ".join(str(error).split())
-                what = f"{group.file} is damaged in row group {group.number}"
-                if not isfile(group.file):
-                    what = f"{group.file} is gone"
-                raise UsageError(f"source {name!r}: {what}: {said}") from None
+        most = at_once if timing.column is None else 0  # other rows are sent group by group, each of which has a floor
+        read = zip(numbers, mine, floors, strict=True)
+        for run in small_together(read, lambda each: each[1].rows, _SMALL_ROWS, most, lambda each: each[1].form):
+            number, group, floor = run[-1]
+            if len(run) > 1:
+                yield _together(name, [each for _, each, _ in run], columns, number)
+                continue
+            behind = done if number == first else 0
+            with _naming_damages(name, group):
+                yield from _read(group, columns, timing.column, floor, at_once, number, behind)
 
     rows = sum([group.rows for group in groups])
     return feed(scope, chosen, timing, pieces, throttle, contents=lambda: facts, reads=as_found(facts), rows=rows)
 
 
+def _together(name: str, groups: Sequence[_RowGroup], columns: ReadColumns, number: int) -> Piece:
+    """All rows of row groups, the last of which has that number of all, of no times of their own."""
+    import pyarrow as pa
+
+    batches: list[pa.RecordBatch] = []
+    for group in groups:
+        with _naming_damages(name, group), _opened(group) as file:
+            _require_instants(group, columns.names)
+            batches += _decoded(group, file, columns.names, group.rows)
+    ends = [*accumulate([group.rows for group in groups])]
+
+    def place(row: int) -> str:
+        group = groups[at := bisect_right(ends, row)]
+        return _row_of(group, 0, row - ends[at] + group.rows)
+
+    there = {}
+    if columns.names:
+        arrow = pa.Table.from_batches(batches).combine_chunks()  # else each column loads `pyarrow.compute`
+        there = parts_of(fitting(columns.schema.select(columns.names), arrow, place, columns.batch_of))
+    return Piece(columns.whole(there, ends[-1]), None, place, [number, groups[-1].rows])
+
+
+@contextmanager
+def _naming_damages(name: str, group: _RowGroup) -> Iterator[None]:
+    """UsageError, which names it, for a row group that Arrow cannot read."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError) as error:
+        said = " ".join(str(error).split())
+        what = f"{group.file} is damaged in row group {group.number}"
+        if not isfile(group.file):
+            what = f"{group.file} is gone"
+        raise UsageError(f"source {name!r}: {what}: {said}") from None
+
+
 def _read(
-    group: _RowGroup, footer: "pq.FileMetaData", columns: ReadColumns, time: str | None, floor: Time | None, rows: int,
-    number: int, done: int,
-) -> Iterator[Piece]:  # fmt: skip
+    group: _RowGroup, columns: ReadColumns, time: str | None, floor: Time | None, rows: int, number: int, done: int
+) -> Iterator[Piece]:
     """The pieces of the row group of that number of all, behind so many rows, which are decoded and dropped: pages of
     different columns end at different rows. `floor` is the least time behind the group."""
     schema = columns.schema
-    dictionaries = [name for name in columns.names if name in group.dictionaries and schema.kind(name).is_text]
-    # No threads: this worker has one core.
-    with _opened(group, footer, read_dictionary=dictionaries) as file:
-        for name in set(columns.names).intersection(group.of_96_bits):
-            _require_instants(group, footer, name)
+    dictionaries = [name for name in columns.names if schema.kind(name).is_text and _has_dictionary(group.column(name))]
+    with _opened(group, read_dictionary=dictionaries) as file:
+        _require_instants(group, columns.names)
         ahead, times, names = None, None, [*columns.names]
         if time is not None and floor is not None:
             # Times are read before all else: the frontier need not stand still for as long as a row group lasts.
@@ -175,7 +239,7 @@ def _read(
             names.remove(time)
         start = 0
         at_once = max(rows, _DECODED_ROWS)
-        for arrow in file.iter_batches(at_once, row_groups=[group.number], columns=names, use_threads=False):
+        for arrow in _decoded(group, file, names, at_once):
             stop = start + arrow.num_rows
             if stop <= done:
                 start = stop
@@ -198,21 +262,30 @@ def _read(
                 if ahead is not None and floor is not None and start < len(ahead):
                     behind = min(int(ahead[start]), floor)
                 yield Piece(some, behind, place, [number, start])
-        _require_as_it_was(group)  # else some of its rows may be another one's
-        if start != group.rows:
-            raise SchemaError(
-                f"{group.file} is damaged in row group {group.number}: {start} rows where {group.rows} are promised"
-            )
 
 
-def _opened(group: _RowGroup, footer: "pq.FileMetaData", **more: Any) -> "pq.ParquetFile":
+def _decoded(group: _RowGroup, file: "pq.ParquetFile", names: Sequence[str], rows: int) -> "Iterator[pa.RecordBatch]":
+    """The group's rows, so many at once. SchemaError if they are not as many as the footer says."""
+    found = 0
+    # No threads: this worker has one core.
+    for arrow in file.iter_batches(rows, row_groups=[group.number], columns=names, use_threads=False):
+        found += arrow.num_rows
+        yield arrow
+    _require_as_it_was(group)  # else some of its rows may be another one's
+    if found != group.rows:
+        raise SchemaError(
+            f"{group.file} is damaged in row group {group.number}: {found} rows where {group.rows} are promised"
+        )
+
+
+def _opened(group: _RowGroup, **more: Any) -> "pq.ParquetFile":
     """The group's file. Its footer is not read once more, which tells of all row groups. UsageError for another one, of
     which it would tell what is not so."""
     import pyarrow.parquet as pq
 
     octets = mapped(group.file)
     _require_as_it_was(group)
-    return pq.ParquetFile(octets, metadata=footer, pre_buffer=False, page_checksum_verification=True, **more)
+    return pq.ParquetFile(octets, metadata=group.footer, pre_buffer=False, page_checksum_verification=True, **more)
 
 
 def _require_as_it_was(group: _RowGroup) -> None:
@@ -220,25 +293,28 @@ def _require_as_it_was(group: _RowGroup) -> None:
         raise UsageError(f"{group.file} {REPLACED}")
 
 
-def _require_instants(group: _RowGroup, footer: "pq.FileMetaData", name: str) -> None:
-    """SchemaError for a time of INT96 that 64 bits of ns do not hold: Arrow, which reads it as that, wraps around."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
+def _require_instants(group: _RowGroup, names: Sequence[str]) -> None:
+    """SchemaError for a time of INT96 in these columns that 64 bits of ns do not hold: Arrow, which reads it as that,
+    wraps around."""
 
-    def numbers(unit: str) -> np.ndarray:
-        """The column's times in this unit, the least number where they are null."""
-        with _opened(group, footer, coerce_int96_timestamp_unit=unit) as file:
+    def numbers(name: str, unit: str) -> np.ndarray:
+        """A column's times in this unit, the least number where they are null."""
+        import pyarrow as pa
+        import pyarrow.compute as compute
+
+        with _opened(group, coerce_int96_timestamp_unit=unit) as file:
             whole = file.read_row_group(group.number, columns=[name], use_threads=False)
         return Batch(Schema.of({name: "int64?"}), {name: compute.cast(whole.column(0), pa.int64())}).columns[0]
 
-    instants, milliseconds = numbers("ns"), numbers("ms")
-    beyond = np.flatnonzero((instants // 10**6 != milliseconds) & (instants != milliseconds))
-    if len(beyond):
-        instant = np.datetime64(int(milliseconds[beyond[0]]), "ms")
-        raise SchemaError(
-            f"{_row_of(group, 0, int(beyond[0]))}: column {name!r}: {instant} is no time within 1677 to 2262; make it "
-            f"null or clip it before the file is written, or leave the column out (columns=)"
-        )
+    for name in group.form.of_96_bits.intersection(names):
+        instants, milliseconds = numbers(name, "ns"), numbers(name, "ms")
+        beyond = np.flatnonzero((instants // 10**6 != milliseconds) & (instants != milliseconds))
+        if len(beyond):
+            instant = np.datetime64(int(milliseconds[beyond[0]]), "ms")
+            raise SchemaError(
+                f"{_row_of(group, 0, int(beyond[0]))}: column {name!r}: {instant} is no time within 1677 to 2262; make "
+                f"it null or clip it before the file is written, or leave the column out (columns=)"
+            )
 
 
 def _row_of(group: _RowGroup, start: int, row: int) -> str:
@@ -255,39 +331,32 @@ def _footer(name: str, file: str) -> "pq.FileMetaData":
         raise UsageError(f"source {name!r}: {file} is no Parquet file: {error}") from None
 
 
-def _row_groups_with_rows(footer: "pq.FileMetaData") -> list[int]:
-    """Of those without, which an empty table is written as, statistics say nothing."""
-    return [number for number in range(footer.num_row_groups) if footer.row_group(number).num_rows]
+def _forms(footers: "Sequence[pq.FileMetaData]") -> Iterator[_Form]:
+    """What the schema of each says, the same for those that follow each other and are alike."""
+    form = None
+    for footer in footers:
+        schemas = footer.schema, footer.schema.to_arrow_schema()
+        if form is None or not form.is_of(*schemas):
+            form = _Form(*schemas)
+        yield form
 
 
-def _flat_columns(footer: "pq.FileMetaData") -> dict[str, int]:
-    """The numbers of columns that are within no other; those have paths with points, as names may."""
-    columns = map(footer.schema.column, range(footer.num_columns))
-    return {column.name: at for at, column in enumerate(columns) if column.name == column.path}
-
-
-def _nullable(footer: "pq.FileMetaData", columns: Mapping[str, int]) -> Iterator[str]:
-    """Columns that have nulls, or may have for all one can tell."""
-    for name, at in columns.items():
-        counts = []
-        for number in _row_groups_with_rows(footer):
-            statistics = footer.row_group(number).column(at).statistics
-            counts.append(statistics.null_count if statistics is not None and statistics.has_null_count else None)
-        if footer.schema.column(at).max_definition_level and any(count != 0 for count in counts):
-            yield name
-
-
-def _row_groups(
-    file: str, was: tuple[int, int], footer: "pq.FileMetaData", columns: Mapping[str, int], time: str | None
-) -> Iterator[_RowGroup]:
-    of_96_bits = [name for name, at in columns.items() if footer.schema.column(at).physical_type == "INT96"]
+def _row_groups(file: str, was: tuple[int, int], footer: "pq.FileMetaData", form: _Form) -> Iterator[_RowGroup]:
+    """Those with rows: of others, which an empty table is written as, statistics say nothing."""
     first_row = 0
-    for number in _row_groups_with_rows(footer):
-        group = footer.row_group(number)
-        least = None if time is None else _least(group.column(columns[time]).statistics)
-        dictionaries = [name for name, at in columns.items() if _has_dictionary(group.column(at))]
-        yield _RowGroup(file, was, number, first_row, group.num_rows, least, dictionaries, of_96_bits)
-        first_row += group.num_rows
+    for number in range(footer.num_row_groups):
+        rows = footer.row_group(number).num_rows
+        if rows:
+            yield _RowGroup(file, was, footer, form, number, first_row, rows)
+        first_row += rows
+
+
+def _may_be_null(group: _RowGroup, name: str) -> bool:
+    """Whether a column has nulls, or may have for all one can tell."""
+    if name not in group.form.optional:
+        return False
+    statistics = group.column(name).statistics
+    return statistics is None or not statistics.has_null_count or statistics.null_count != 0
 
 
 def _has_dictionary(column: Any) -> bool:
@@ -297,15 +366,15 @@ def _has_dictionary(column: Any) -> bool:
     return column.has_dictionary_page and column.total_uncompressed_size <= numbers_bytes
 
 
-def _range(group: "pq.RowGroupMetaData", columns: Mapping[str, int], schema: Schema, name: str) -> "Range | None":
-    """What a row group's statistics say of a column of the schema, of which `columns` has the number; None if that is
-    nothing, or of values that are converted."""
+def _range(group: _RowGroup, schema: Schema, name: str) -> "Range | None":
+    """What a row group's statistics say of a column of the schema; None if that is nothing, or of values that are
+    converted."""
     from tokenring.operators.expressions import Range
 
-    statistics = group.column(columns[name]).statistics if name in columns else None
+    statistics = group.column(name).statistics if name in group.form.columns else None
     if statistics is None:
         return None
-    if statistics.has_null_count and statistics.null_count == group.num_rows:
+    if statistics.has_null_count and statistics.null_count == group.rows:
         return Range(None, None, has_null=True)
     if not statistics.has_min_max:
         return None
@@ -335,6 +404,8 @@ def _least(statistics: Any) -> Time | None:
 
 
 _DECODED_ROWS = 1 << 16  # at once, however few go into a message
+_SMALL_ROWS = 1 << 10
+"""Row groups of up to so many are read with others: see `small_together`."""
 _DICTIONARY_BYTES = 1 << 20
 """So long a dictionary is, at most, before writers give it up."""
 _AS_THEY_ARE = {

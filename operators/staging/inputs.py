@@ -122,7 +122,7 @@ def _is_parquet(file: str) -> bool:
 def _kinds_of(file: str, columns: list[str] | None, quoted_newlines: bool) -> Schema:
     """As what the columns of a file are read if nobody says it."""
     if _is_parquet(file):
-        return schema_of("stage", pq.read_schema(mapped(file)), None, columns, (), file)
+        return schema_of("stage", pq.read_schema(mapped(file)), None, columns, file)
     blocks = _blocks(file, quoted_newlines)[:1]
     delimiter = _CSV.get(Path(file).suffix.lower())
     data = lines_of(blocks[0]).data.removeprefix(MARK) if blocks else b""
@@ -203,7 +203,7 @@ def _read_parquet(file: str, columns: list[str] | None, schema: Schema | None) -
             mapped(file), pre_buffer=False, page_checksum_verification=True, read_dictionary=texts
         ) as opened:
             if schema is not None:
-                schema_of("stage", opened.schema_arrow, schema, None, (), file)
+                schema_of("stage", opened.schema_arrow, schema, None, file)
                 columns = [*schema.names]
             kinds = opened.schema_arrow if schema is None else schema.to_arrow()
             yield pa.RecordBatch.from_pylist([], kinds), partial(_row_of, file, 0), 0.0

@@ -99,7 +99,7 @@ def stage_rows(
     with staging_folder(folder / table, force, needed_bytes) as draft:
         coming = iter(rows)
         first = next(coming)
-        schema: Schema = schema_of("stage", first.batch.schema, None, columns, (), first.place(0))
+        schema: Schema = schema_of("stage", first.batch.schema, None, columns, first.place(0))
         with closing(TableWriter(draft, table, schema, time, unique)) as writer:
             for batch, place, done in chain((first,), coming):
                 writer.append(batch, place)

@@ -237,7 +237,7 @@ def test_a_throttle_bounds_what_is_under_way() -> None:
         throttle.watch(late.probe())
         return late
 
-    assert [row for row, in run(declare).values] == list(range(64))
+    assert [row for (row,) in run(declare).values] == list(range(64))
     assert max(under_way) == 3
 
 
@@ -276,7 +276,7 @@ def test_what_is_not_taken_holds_a_source_back_at_whatever_times(
         stream = read_arrow(scope, table, time=times, batch_rows=2, throttle=chosen)
         return stream.unary("slow", stream.schema, construct)
 
-    assert [row for row, in run(declare).values] == list(range(400))
+    assert [row for (row,) in run(declare).values] == list(range(400))
     assert max(waiting) == at_most
 
 
@@ -492,16 +492,19 @@ def test_arrow_files_whose_buffers_are_too_short_are_no_sources(tmp_path: Path) 
         ("other bytes", ("replaced, or changed", "leave files as they are")),
     ],
 )
+@pytest.mark.parametrize("beside", [[], ["beside.parquet"]])
 def test_a_parquet_file_that_is_another_or_gone_is_not_read_or_called_damaged(
-    becomes: str, said: Fact, tmp_path: Path
+    beside: list[str], becomes: str, said: Fact, tmp_path: Path
 ) -> None:
-    """Its footer would tell of rows that are not in there."""
+    """Its footer would tell of rows that are not in there. beside: small files with which it is read at once."""
     file, other = tmp_path / "events.parquet", tmp_path / "other"
-    pq.write_table(TABLE, file)
+    files = [*map(tmp_path.joinpath, beside), file]
+    for each in files:
+        pq.write_table(TABLE, each)
     pq.write_table(TABLE.slice(1), other)
 
     def declare(scope: Scope) -> Stream:
-        rows = read_parquet(scope, file)
+        rows = read_parquet(scope, files)
         if becomes == "another file":
             other.replace(file)
         elif becomes == "other bytes":
@@ -603,8 +606,9 @@ def test_the_file_whose_column_is_of_no_kind_is_named(tmp_path: Path, read: Call
 def test_a_zone_that_is_lost_is_said(tmp_path: Path) -> None:
     noon = pa.array(["2026-06-01 12:00:00Z"]).cast(pa.timestamp("us", "Europe/Oslo"))
     table = pa.table({"at": noon, "utc": noon.cast(pa.timestamp("ms", "UTC")), "n": pa.array([1])})
-    pq.write_table(table, tmp_path / "zoned.parquet")
-    for read in (lambda scope: read_arrow(scope, table), lambda scope: read_parquet(scope, tmp_path / "zoned.parquet")):
+    for file in ("zoned.parquet", "alike.parquet"):
+        pq.write_table(table, tmp_path / file)
+    for read in (lambda scope: read_arrow(scope, table), lambda scope: read_parquet(scope, tmp_path)):
         with pytest.warns(ZoneWarning) as said:
             at, utc, _ = run(read).values[0]
         (warning,) = said

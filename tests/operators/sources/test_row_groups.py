@@ -109,18 +109,18 @@ def condition(dice: random.Random, depth: int) -> Test:
 def groups_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[int]]]:
     """Tells which row groups were read, of a file if one is said."""
     with tempfile.TemporaryFile() as noted, monkeypatch.context() as patched:
-        read = parquet._read
+        decoded = parquet._decoded
 
         def told(group: Any, *more: Any) -> Any:
             os.write(noted.fileno(), f"{group.number} {group.file}\n".encode())
-            return read(group, *more)
+            return decoded(group, *more)
 
         def found(file: Path | None = None) -> list[int]:
             noted.seek(0)
             lines = [line.split(" ", 1) for line in noted.read().decode().splitlines()]
             return sorted(int(number) for number, name in lines if file is None or name == str(file))
 
-        patched.setattr(parquet, "_read", told)
+        patched.setattr(parquet, "_decoded", told)
         yield found
 
 
