@@ -56,6 +56,10 @@ class RowsByTime:
         """Let rows, of their own memory, wait."""
         self._waiting.setdefault(time, []).append(rows)
 
+    def put_off(self, time: Time, rows: Batch) -> None:
+        """Let rows that were taken wait for a later time, before those that do."""
+        self._waiting.setdefault(time, []).insert(0, rows)
+
     def pop(self) -> tuple[Time, Batch]:
         """The rows of the least time wait no more."""
         time, batches = self._waiting.popitem(0)
@@ -161,7 +165,7 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         else:
             output.give(token, in_order)
         if due < rows.rows:
-            waiting.add(frontier, rows.take(by_time[due:]))
+            waiting.put_off(frontier, rows.take(by_time[due:]))
             if frontier not in held:
                 token.downgrade(frontier)
                 held[frontier] = token

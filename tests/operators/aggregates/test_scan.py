@@ -86,7 +86,7 @@ def test_any_key_and_any_number_of_rows(by: str) -> None:
 @pytest.mark.parametrize("by", ["key", "name", ""])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_rows_in_order_of_their_times(workers: int, by: str) -> None:
-    """They come on any worker, up to 40 behind their messages' times."""
+    """They come on any worker, up to 40 behind their messages' times; those of one time as they came."""
     dice = Random(f"{workers} {by}")
     given = rows(600, 7) | {"at": sorted(dice.randrange(500) for _ in range(600)), "value": list(range(600))}
     late = sorted(range(600), key=lambda number: given["at"][number] + dice.randrange(40))
@@ -112,6 +112,9 @@ def test_rows_in_order_of_their_times(workers: int, by: str) -> None:
         wanted = [number for number in range(600) if not by or given[by][number] == key]
         assert [(at, before) for at, _, before in found] == [(given["at"][n], at) for at, n in enumerate(wanted)]
         assert sorted(value for _, value, _ in found) == wanted
+        if workers == 1:
+            came = [number for number in late if number in set(wanted)]
+            assert [value for _, value, _ in found] == sorted(came, key=lambda number: given["at"][number])
 
 
 @pytest.mark.parametrize("steps", [False, True])
