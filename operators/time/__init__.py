@@ -11,7 +11,7 @@ with later(__name__):
         longest_of,
         start_by_clock,
     )
-    from tokenring.operators.time.delay import delay, finished_first
+    from tokenring.operators.time.delay import delay, finished_first, ordered_by
     from tokenring.operators.time.finished import (
         compared,
         coordinate_of,
