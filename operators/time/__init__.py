@@ -23,6 +23,7 @@ with later(__name__):
     )
     from tokenring.operators.time.idle import Promises
     from tokenring.operators.time.late import (
+        SENT_EARLIER,
         Due,
         behind,
         behind_own,

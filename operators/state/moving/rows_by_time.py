@@ -143,7 +143,8 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
                 f"operator {name!r}: column {order!r}: a row of {row} came "
                 f"{'at the end, and others before' if is_mixed else f'when those before {came} had been taken'}: let "
                 f"its source send it at that time or an earlier one (time={order!r}, disorder=, or late=True for a "
-                f"stream of such rows); results that are sent at the end are put in order if all are"
+                f"stream of such rows); results of windows come at their ends, so go by their window_end; results that "
+                f"are sent at the end are put in order if all are"
             )
 
     def send(waiting: RowsByTime, held: dict[Time, Token], frontier: Time, output: OutputPort) -> None:

@@ -19,13 +19,18 @@ from tokenring.operators import (
     Last,
     Max,
     Min,
+    Session,
     Sliding,
     Sum,
     Tumbling,
     aggregate,
     col,
+    exchange,
     filter,
+    interval_join,
+    join,
     reduce,
+    scan,
     select,
     top,
     with_columns,
@@ -269,6 +274,44 @@ def test_windows_of_windows_go_by_ends(name: str) -> None:
         made.send({"at": [0, 4, 5, 9, 9, 9, 10, 14], "v": [1, 1, 2, 2, 2, 3, 1, 1]}, worker=1)
         made.close()
         assert made.sent() == [(11, 3), (21, 2)]
+
+
+NARROW: dict[str, Any] = {"start": "a", "end": "b"}
+BY_STARTS: dict[str, Callable[[Stream], Stream]] = {
+    "aggregate": lambda s: aggregate(s, window=Tumbling("start", 2, **NARROW), n=Sum("n")),
+    "sessions": lambda s: aggregate(s, window=Session("start", 2, **NARROW), n=Sum("n")),
+    "top": lambda s: top(s, order="n", k=1, window=Tumbling("start", 2, **NARROW)),
+    "scan": lambda s: scan(s, "n", lambda state, row: (state, None), Schema("m"), order="start"),
+    "join": lambda s: interval_join(
+        s, s, on="n", left_time="start", right_time="start", upper=1, columns={"n": "left.n"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_STARTS)
+def test_who_goes_by_starts_of_windows_unseen_is_told_of_their_ends(name: str) -> None:
+    def declare(stream: Stream) -> Stream:
+        inner = aggregate(stream, window=Tumbling("at", 5, start="start", end="window_end"), n=Count())
+        return BY_STARTS[name](exchange(inner, "start"))
+
+    with bench([LATE], declare) as made:
+        made.send({"at": [3, 7], "v": [1, 1]})
+        with raises(OperatorError, "TimeRegressionError", "results of windows come at their ends", "window_end"):
+            made.close()
+
+
+def test_joins_by_starts_of_windows_are_refused_where_late_rows_are_not_taken() -> None:
+    def declare(stream: Stream) -> Stream:
+        inner, outer = aggregate(stream, "v", window=Tumbling("at", 5), n=Count()), Tumbling("at", 10, **NARROW)
+        refused = GraphError, "operator 'join'", "by 'window_start'", "by 'window_end', with offset=1"
+        with raises(*refused):
+            join(inner, stream, on="v", window=Tumbling("window_start", 10, **NARROW), right_time="at", columns="n at")
+        with raises(*refused):
+            join(stream, inner, on="v", window=outer, right_time="window_start", columns="n at")
+        return join(stream, inner, on="v", window=outer, right_time="window_start", columns="n", late=True)[0]
+
+    with bench([LATE], declare):
+        pass
 
 
 @pytest.mark.parametrize("by", ["", "v"])
