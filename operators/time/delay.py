@@ -37,7 +37,7 @@ def ordered_by(stream: AnyStream, operator: str, order: str, key: tuple[str, ...
     stream.schema.position(order, f"operator {operator!r}", "to order rows by")
     require_own_time(f"operator {operator!r}: order {order!r}", stream.schema, order)
     require_message_times(operator, stream)
-    return sent_in_order(stream, f"{operator}.in_order", order, key)
+    return sent_in_order(stream, operator, order, key)
 
 
 def finished_first(stream: AnyStream, name: str, together: list[Probe]) -> AnyStream:

@@ -123,9 +123,10 @@ def sent_by_time(
     return output
 
 
-def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]) -> AnyStream:
-    """The rows, all of a key from the same worker, in order of a column of their own times and, of one, as they came:
-    once no earlier ones can come. They are sent at these times where somebody goes by messages' times, else together.
+def sent_in_order(stream: AnyStream, operator: str, order: str, key: tuple[str, ...]) -> AnyStream:
+    """The rows for an operator, all of a key from the same worker, in order of a column of their own times and, of one,
+    as they came: once no earlier ones can come. They are sent at these times where somebody goes by messages' times,
+    else together.
     TimeRegressionError, as OperatorError, for a row before its message's time, if not all come at the last one there
     is, as results do that are sent at the end."""
     least_of: dict[bool, Time] = {}  # of rows that came at the last time, and of others
@@ -140,7 +141,7 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
             is_instant = batch.schema.kind(order).is_instant
             row, came = [np.datetime64(each, "ns") if is_instant else each for each in (early, time)]
             raise TimeRegressionError(
-                f"operator {name!r}: column {order!r}: a row of {row} came "
+                f"operator {operator!r}: column {order!r}: a row of {row} came "
                 f"{'at the end, and others before' if is_mixed else f'when those before {came} had been taken'}: let "
                 f"its source send it at that time or an earlier one (time={order!r}, disorder=, or late=True for a "
                 f"stream of such rows); results of windows come at their ends, so go by their window_end; results that "
@@ -173,7 +174,7 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
                 return
         token.drop()
 
-    output, _ = _waited_for(stream, name, 0, key, partial(_construct, send, (), None, check=check))
+    output, _ = _waited_for(stream, f"{operator}.in_order", 0, key, partial(_construct, send, (), None, check=check))
     return output
 
 

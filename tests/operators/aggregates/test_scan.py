@@ -182,7 +182,7 @@ def test_times_before_all_times_and_late_ones(name: str, declare: Callable[[Stre
         assert [row[3] for row in made.rows] == [-8, -7]
         made.send({"key": [1], "value": [9], "name": [None], "at": [3]}, worker=1)
         with raises(
-            OperatorError, f"operator '{name}.in_order'", "TimeRegressionError", "column 'at'",
+            OperatorError, f"TimeRegressionError: operator '{name}': column 'at'",
             "1970-01-01T00:00:00.000000003 came when those before 1970-01-01T00:00:00.000000004", "time='at'",
         ):  # fmt: skip
             made.close()
