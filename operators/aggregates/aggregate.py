@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
-from tokenring.engine.arguments import is_number, require_flags
+from tokenring.engine.arguments import require_flags
 from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import errors_of_views, require_alone, totals_that_change
 from tokenring.operators.aggregates.moving_windows import said_of, window_tables
@@ -42,6 +42,7 @@ from tokenring.operators.time import (
     fill_ends,
     ordered_by,
     panes_of,
+    require_in_time,
     split_late,
     with_late,
 )
@@ -178,8 +179,7 @@ def aggregate(
         stream, planned = with_conditions(stream, name, aggregates)
         plan = Plan.of(name, stream.schema, names, planned, *said_of_aliases(by))
         stream, plan = _needed(stream, plan, *(() if order is None else (order,)))
-        if late or not is_number(lateness) or lateness != 0:
-            raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
+        require_in_time(name, lateness, late)
         schema = Schema.of(plan.keys | plan.result_kinds)
         if mode == FINAL:
             return _by_panes(stream, plan, FOREVER, schema)

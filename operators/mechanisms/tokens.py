@@ -50,7 +50,8 @@ def late_rows(operator: str, time: Time, due: Time) -> TimeRegressionError:
     return TimeRegressionError(
         f"operator {operator!r}: rows came in a message at time {time} although what they are part of was due "
         f"before it, at {due}. A message's time must not be later than its rows' own times: {SENT_EARLIER}; "
-        f"aggregates by window can allow lateness=..., or give late rows a stream of their own by late=True"
+        f"windows, but those of joins, can allow lateness=..., and aggregates and joins give late rows a stream of "
+        f"their own by late=True"
     )
 
 

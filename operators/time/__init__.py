@@ -73,6 +73,7 @@ with later(__name__):
         checked_window,
         named,
         panes_of,
+        require_in_time,
         whole,
     )
     from tokenring.operators.time.with_late import WithLate, with_late
