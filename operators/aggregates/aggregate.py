@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from tokenring.engine import AnyStream, Exchange, Notify, Pipeline, Schema, SchemaError
-from tokenring.engine.arguments import is_number, require_flags
+from tokenring.engine.arguments import require_flags
 from tokenring.operators import collections, running, sessions
 from tokenring.operators.aggregates.changing import errors_of_views, require_alone, totals_that_change
 from tokenring.operators.aggregates.moving_windows import said_of, window_tables
@@ -40,7 +40,9 @@ from tokenring.operators.time import (
     checked_lateness,
     checked_window,
     fill_ends,
+    ordered_by,
     panes_of,
+    require_in_time,
     split_late,
     with_late,
 )
@@ -49,7 +51,7 @@ from tokenring.operators.time import (
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: str | None = ...,
-    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[False] = ...,
+    order: str | None = ..., late: Literal[False] = ..., lateness: Span = ..., changes: Literal[False] = ...,
     on_error: Literal["fail"] = ..., name: str = ..., **aggregates: Aggregate,
 ) -> AnyStream: ...  # fmt: skip
 
@@ -57,32 +59,32 @@ def aggregate(
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window, emit: str | None = ...,
-    late: Literal[True], lateness: Span = ..., changes: Literal[False] = ..., on_error: Literal["fail"] = ...,
-    name: str = ..., **aggregates: Aggregate,
+    order: None = ..., late: Literal[True], lateness: Span = ..., changes: Literal[False] = ...,
+    on_error: Literal["fail"] = ..., name: str = ..., **aggregates: Aggregate,
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: str | None = ...,
-    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[False] = ..., on_error: Literal["stream"],
-    name: str = ..., **aggregates: Aggregate,
+    order: str | None = ..., late: Literal[False] = ..., lateness: Span = ..., changes: Literal[False] = ...,
+    on_error: Literal["stream"], name: str = ..., **aggregates: Aggregate,
 ) -> tuple[AnyStream, AnyStream]: ...  # fmt: skip
 
 
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window, emit: str | None = ...,
-    late: Literal[True], lateness: Span = ..., changes: Literal[False] = ..., on_error: Literal["stream"],
-    name: str = ..., **aggregates: Aggregate,
+    order: None = ..., late: Literal[True], lateness: Span = ..., changes: Literal[False] = ...,
+    on_error: Literal["stream"], name: str = ..., **aggregates: Aggregate,
 ) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
 
 
 @overload
 def aggregate(
     stream: AnyStream, /, by: Columns = ..., *aliased: Alias, window: Window | None = ..., emit: None = ...,
-    late: Literal[False] = ..., lateness: Span = ..., changes: Literal[True], on_error: Literal["fail"] = ...,
-    name: str = ..., **aggregates: Aggregate,
+    order: None = ..., late: Literal[False] = ..., lateness: Span = ..., changes: Literal[True],
+    on_error: Literal["fail"] = ..., name: str = ..., **aggregates: Aggregate,
 ) -> "collections.Collection": ...  # fmt: skip
 
 
@@ -93,6 +95,7 @@ def aggregate(
     *aliased: Alias,
     window: Window | None = None,
     emit: str | None = None,
+    order: str | None = None,
     late: bool = False,
     lateness: Span = 0,
     changes: bool = False,
@@ -109,9 +112,12 @@ def aggregate(
 
     Without a window, emit="batch": for each message the values so far of the keys in it, at its time; emit="each": for
     each row those of its key, in the order in which rows come; emit="final": each key once, when the input has ended.
-    Memory: each key, 20 to 32 bytes and 8 a word of state. In a loop "batch" is by epoch and finished round, and
-    everything else is refused by GraphError. Under "batch", where keys come often, each worker first makes the rows of
-    a key in a message one, which crosses, if all it takes is counts, sums of integers, least and greatest ones.
+    Rows of several workers, such as those of a file that they read, come mixed: emit="each" with `order`, the column of
+    the rows' own times that their source goes by (time=), takes a key's rows in order of it, and of one time as they
+    come, each once no earlier one can; they wait until then, and one that comes later raises TimeRegressionError, as in
+    `scan`. Memory: each key, 20 to 32 bytes and 8 a word of state. In a loop "batch" is by epoch and finished round,
+    and everything else is refused by GraphError. Under "batch", where keys come often, each worker first makes the rows
+    of a key in a message one, which crosses, if all it takes is counts, sums of integers, least and greatest ones.
 
     With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
     time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time (sessions that
@@ -135,7 +141,7 @@ def aggregate(
     at a row, in an expression or a condition, ends the run: compute it before, by with_columns(on_error="stream").
     Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
-    options = {"by": by, "window": window, "emit": emit, "late": late, "lateness": lateness}
+    options = {"by": by, "window": window, "emit": emit, "order": order, "late": late, "lateness": lateness}
     options |= {"changes": changes, "on_error": on_error, "name": name}
     for parameter, value in options.items():
         if isinstance(value, Aggregate):
@@ -153,23 +159,32 @@ def aggregate(
         if changes:
             raise errors_of_views(name)
         anew: Callable[..., Any] = aggregate  # of its overloads none takes late=late
-        of_parts = partial(anew, stream, by, window=window, emit=emit, late=late, lateness=lateness, name=name)
+        of_parts = partial(
+            anew, stream, by, window=window, emit=emit, order=order, late=late, lateness=lateness, name=name
+        )
         return with_failed(stream, name, by, aggregates, of_parts)
     if changes:
-        require_alone(name, emit=emit, late=late)
+        require_alone(name, emit=emit, order=order, late=late)
     mode = emission(name, stream, emit, window is not None)
+    if order is not None and mode != EACH:
+        raise SchemaError(
+            f"operator {name!r}: order={order!r} is the order in which emit='each' takes a key's rows, and {mode!r} "
+            f"says nothing of each; give emit='each', or leave order= out"
+        )
     require_rows(name, stream)
     if window is None:
         stream, names = with_key(stream, name, by, shown=True)
         if changes:
             return totals_that_change(stream, name, names, aggregates)
         stream, planned = with_conditions(stream, name, aggregates)
-        stream, plan = _needed(stream, Plan.of(name, stream.schema, names, planned, *said_of_aliases(by)))
-        if late or not is_number(lateness) or lateness != 0:
-            raise SchemaError(f"operator {name!r}: rows are late for windows only; give it a window")
+        plan = Plan.of(name, stream.schema, names, planned, *said_of_aliases(by))
+        stream, plan = _needed(stream, plan, *(() if order is None else (order,)))
+        require_in_time(name, lateness, late)
         schema = Schema.of(plan.keys | plan.result_kinds)
         if mode == FINAL:
             return _by_panes(stream, plan, FOREVER, schema)
+        if order is not None:
+            stream = ordered_by(stream, name, order, names)
         return updates_by(running.running(stream, plan, schema, mode == EACH), name, names)
     window = checked_window(name, window, stream.schema)
     lateness = checked_lateness(name, lateness, window, stream.schema)

@@ -5,7 +5,7 @@ import numpy as np
 from tokenring.engine import COLUMN, COMPLETE, WORDS, Batch, Time, TimeRegressionError, int64, kernel, tuple_of
 from tokenring.engine.compiled import Words
 from tokenring.operators.folds import BLOCK, Plan, bounds
-from tokenring.operators.time import Panes, fill_ends, start_of_pane, too_early
+from tokenring.operators.time import SENT_EARLIER, Panes, fill_ends, start_of_pane, too_early
 
 PANE = "#pane"
 """The column of panes' ends."""
@@ -52,13 +52,13 @@ def cut_runs(times: Words, at: int, step: int, offset: int, starts: Words, ends:
 
 
 def too_late(plan: Plan, panes: Panes, due: Time, closed: Time, has_late: bool) -> TimeRegressionError:
-    """What a row raises whose window was sent already. has_late: whether the operator takes late= and lateness=."""
+    """What a row raises whose window was sent already. has_late: whether the operator takes late=True."""
     if due <= BEFORE_ALL:
-        cure = ", allow lateness=... of as much as they lie before" if has_late else ""
+        cure = ", allow lateness=... of as much as they lie before"
         return too_early(plan.operator, plan.schema, panes.columns, due - panes.lateness, cure, True)
     return TimeRegressionError(
         f"operator {plan.operator!r}: a row of the window that ended at {due - panes.lateness} came when its result "
         f"was sent already: the frontier was at {closed}. Rows may lie before their message's time only while their "
-        f"window is open: send such rows at earlier times"
-        f"{', allow lateness=..., or take them with late=True' if has_late else ''}"
+        f"window is open: {SENT_EARLIER}"
+        f"{', allow lateness=..., or take them with late=True' if has_late else ', or allow lateness=...'}"
     )

@@ -9,6 +9,7 @@ from tokenring.engine import AnyStream, Batch, Schema, SchemaError
 from tokenring.engine.arguments import require_function
 from tokenring.engine.columns import require_schema
 from tokenring.operators.aggregates.window_rows import Show, windowed
+from tokenring.operators.durations import Span
 from tokenring.operators.folds import Plan, require_other_names
 from tokenring.operators.rows import Columns, said_of_aliases, with_key
 from tokenring.operators.state import HeapedColumns, joined, require_rows
@@ -24,6 +25,7 @@ def reduce(
     schema: Schema,
     *,
     window: Tumbling | Sliding | None = None,
+    lateness: Span = 0,
     name: str = "reduce",
 ) -> AnyStream:
     """Rows (the columns `by`, those of `schema`), one for each key: what `function` makes of all its rows.
@@ -32,7 +34,8 @@ def reduce(
     key one after the other in the order of arrival; starts: where each key's rows begin, int64 (keys,), so that
     `numpy.add.reduceat(rows["price"], starts)` are their sums. No key is without rows.
 
-    Called when a window ends, for its rows; rows start with (window_start, window_end) then. Without a window, once,
+    Called when a window ends, or `lateness` after that, for its rows; rows start with (window_start, window_end) then,
+    and one that comes too late raises TimeRegressionError (as OperatorError). Without a window, once,
     when the input has ended. Rows are exchanged by key and kept until then: that is the memory. Where `aggregate` can
     do it, it needs far less. Raises SchemaError, naming the operator, for columns that are not there or do not fit.
     """
@@ -43,7 +46,7 @@ def reduce(
     plan = Plan.of(name, stream.schema, names, {}, *said_of_aliases(by))
     require_other_names(name, plan.by, schema.names)
     output = Schema.of(plan.keys | schema.spec())
-    return windowed(stream, plan, window, output, _show_reduced(plan, schema, function))
+    return windowed(stream, plan, window, output, _show_reduced(plan, schema, function), lateness=lateness)
 
 
 def _show_reduced(plan: Plan, schema: Schema, function: Function) -> Show:

@@ -14,8 +14,8 @@ from tokenring.operators.mechanisms import Answer, mechanism_of
 from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.rows import Columns, Row, batch_of, rows_of, said_of_aliases, with_key
 from tokenring.operators.state import HeapedColumns, Keys, changes_among, joined, require_rows
-from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows, sent_in_order, tables_of
-from tokenring.operators.time import require_message_times, require_own_time, require_total_order
+from tokenring.operators.state.moving import KeyedMoves, MovingKeys, Rows, tables_of
+from tokenring.operators.time import ordered_by
 
 Made = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 """A row, several, or none."""
@@ -82,11 +82,7 @@ def scan(
     rows, after = stream.schema, Schema.of(plan.keys | schema.spec())
     (stream, pact), plan, key = to_owners(stream, plan, None, whole=True)
     if order is not None:
-        require_total_order(name, stream.scope)
-        rows.position(order, f"operator {name!r}", "to order rows by")
-        require_own_time(f"operator {name!r}: order {order!r}", rows, order)
-        require_message_times(name, stream)
-        stream = sent_in_order(stream, f"{name}.in_order", order, key)
+        stream = ordered_by(stream, name, order, key)
     ours = rows.select(names) if names else None
     moves = of_version(tables_of(plan.schema.select(key), key, [{_STATE: "bytes?"}]), plan.said)
 

@@ -9,6 +9,7 @@ from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, SchemaE
 from tokenring.engine.columns import free_name
 from tokenring.operators.aggregates.moving_windows import CLOSED, said_of
 from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, too_late
+from tokenring.operators.durations import Span
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, of_version, offer
@@ -21,8 +22,10 @@ from tokenring.operators.time import (
     Tumbling,
     behind_window,
     bounds_of,
+    checked_lateness,
     checked_window,
     panes_of,
+    require_in_time,
     too_early,
 )
 
@@ -42,29 +45,32 @@ def windowed(
     schema: Schema,
     show: Show,
     needed: Needed | None = None,
+    lateness: Span = 0,
 ) -> AnyStream:
     """What `show` makes of the rows of each window, rows of `schema` behind its bounds; for all of time, without these
-    columns, if there is no window. needed: if given, what is not goes when there are twice as many rows. SchemaError,
-    naming the operator, where that does not fit."""
+    columns, if there is no window. needed: if given, what is not goes when there are twice as many rows. lateness: how
+    long after its end a window is sent. SchemaError, naming the operator, where that does not fit."""
     name, rows = plan.operator, stream.schema
     if window is None:
-        panes = FOREVER
+        require_in_time(name, lateness)
+        panes, said = FOREVER, ""
     else:
         window = checked_window(name, window, stream.schema)
         if not isinstance(window, Tumbling | Sliding):
             raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
-        require_no_starts(name, stream, window.time)
-        panes = panes_of(window, 0)
+        lateness = checked_lateness(name, lateness, window, stream.schema)
+        if lateness == 0:
+            require_no_starts(name, stream, window.time)
+        panes, said = panes_of(window, lateness), said_of(window, lateness)
         schema = behind_window(name, window, stream.schema, schema.spec())
-    said = plan.said, said_of(window) if window is not None else ""
     edge, plan, names = to_owners(stream, plan, panes.time, whole=True)
     own = {free_name(column, plan.schema.positions): "int64" for column in (PANE, CLOSED)}
     table = Table(Schema.of(own | plan.schema.spec()), names)
     made = mechanism_of(stream.scope).timed(
         name, [edge], schema, lambda: WindowRows(plan, rows, panes, schema, show, needed, table), Notify.IF_TOKEN,
-        moves=of_version([table], *said),
+        moves=of_version([table], plan.said, said),
     )  # fmt: skip
-    if window is not None:
+    if window is not None and lateness == 0:
         has_windows(made, window.start, window.end)
     return made
 
@@ -85,7 +91,8 @@ class _Part:
 
 
 class WindowRows:
-    """The rows of open panes. Output is pending at the ends of windows."""
+    """The rows of open panes. Output is pending at the ends of windows. All ends are with the lateness that is allowed.
+    """
 
     late = 0
 
@@ -115,11 +122,19 @@ class WindowRows:
         most = int(batch.columns[self._time].max(initial=0)) if self._time >= 0 else 0
         if most >= COMPLETE - self._panes.lateness - self._panes.longest:
             raise too_early(self._plan.operator, self._plan.schema, self._panes.columns, most)
-        ends, least = ends_of(batch, self._time, self._panes)
+        ends, least = self._ends(batch)
         if least <= self._closed:
             raise too_late(self._plan, self._panes, least, self._closed, has_late=False)
         self._keep(batch, ends, np.full(batch.rows, BEFORE_ALL))
         return self.least()
+
+    def _ends(self, batch: Batch) -> tuple[np.ndarray, Time]:
+        ends, least = ends_of(batch, self._time, self._panes)
+        return ends + self._panes.lateness, least + self._panes.lateness
+
+    def _window_ends(self, end: Time) -> list[Time]:
+        lateness = self._panes.lateness
+        return [window + lateness for window in self._panes.window_ends(end - lateness)]
 
     def _keep(self, batch: Batch, ends: np.ndarray, sent: np.ndarray) -> None:
         for end in distinct(ends):
@@ -127,7 +142,7 @@ class WindowRows:
             for upto in distinct(sent[of_pane]):
                 part = self._part(end, upto)
                 part.add([batch.filter(of_pane & (sent == upto)).copy()])
-                self._pending.update([window for window in self._panes.window_ends(end) if window > upto])
+                self._pending.update([window for window in self._window_ends(end) if window > upto])
                 if self._needed is not None and part.count > part.enough:
                     rows, which = self._numbered(part.batches)
                     part.batches = [rows.filter(self._needed(rows, which))]
@@ -164,7 +179,8 @@ class WindowRows:
             rows, which = self._numbered(batches)
             shown, count = self._show(rows.select(self._rows), which)
             if panes.time is not None:
-                bounds = np.full(count, panes.start_of(end)), np.full(count, end)
+                ended = end - panes.lateness
+                bounds = np.full(count, panes.start_of(ended)), np.full(count, ended)
                 shown = joined(bounds_of(*bounds, panes.named), shown)
             give(end, wrapped(self._schema, shown, count))
             done = end if panes.is_tumbling else end - panes.width + panes.every
@@ -174,8 +190,8 @@ class WindowRows:
 
     def times(self, port: int, batch: Batch) -> list[Time]:
         """The ends of the windows that the rows are in."""
-        ends = distinct(ends_of(batch, self._time, self._panes)[0])
-        return sorted({window for end in ends for window in self._panes.window_ends(end)})
+        ends = distinct(self._ends(batch)[0])
+        return sorted({window for end in ends for window in self._window_ends(end)})
 
     def take_out(self, leaving: Leaving) -> Sequence[Batch]:
         """See Moves."""
@@ -192,8 +208,7 @@ class WindowRows:
                 stays.append((end, sent))
         self._open = SortedDict({pane: self._open[pane] for pane in stays})
         self._pending = SortedSet(
-            [window for end, sent in stays for window in self._panes.window_ends(end)
-            if window > max(sent, self._closed)]
+            [window for end, sent in stays for window in self._window_ends(end) if window > max(sent, self._closed)]
         )  # fmt: skip
         return [Batch.concatenate(made)]
 

@@ -11,7 +11,7 @@ from tokenring.operators.expressions import col
 from tokenring.operators.joins.compiled import expanding
 from tokenring.operators.joins.driver import declare
 from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedColumns, On, Reach, require_times
-from tokenring.operators.rows import computed
+from tokenring.operators.rows import computed, require_no_starts
 from tokenring.operators.state import LEAST
 from tokenring.operators.time import (
     Panes,
@@ -46,6 +46,9 @@ def windowed_join(
         raise SchemaError(f"operator {name!r}: windows of joins have no zone; join on a column of local time")
     times = (left.schema, window.time, "for the window's time"), (right.schema, right_time, "for the right side's time")
     require_times(name, times)
+    if not late:
+        require_no_starts(name, left, window.time)
+        require_no_starts(name, right, right_time)
     panes = panes_of(window, 0)
     taken = left.schema.positions | right.schema.positions
     bounds = _, end = free_name(START, taken), free_name(END, taken)

@@ -42,15 +42,16 @@ from tokenring.operators.mechanisms.interface import (
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
 from tokenring.operators.migrate import Table, is_by_times, saving_of, state_moves
-from tokenring.operators.time import position_of, require_total_order
+from tokenring.operators.time import SENT_EARLIER, position_of, require_total_order
 
 
 def late_rows(operator: str, time: Time, due: Time) -> TimeRegressionError:
     """What rows raise whose result had to be sent before their message's time."""
     return TimeRegressionError(
         f"operator {operator!r}: rows came in a message at time {time} although what they are part of was due "
-        f"before it, at {due}. A message's time must not be later than its rows' own times: send such rows at earlier "
-        f"times; aggregates by window can allow lateness=..., or give late rows a stream of their own by late=True"
+        f"before it, at {due}. A message's time must not be later than its rows' own times: {SENT_EARLIER}; "
+        f"windows, but those of joins, can allow lateness=..., and aggregates and joins give late rows a stream of "
+        f"their own by late=True"
     )
 
 

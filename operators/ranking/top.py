@@ -9,6 +9,7 @@ from tokenring.engine import AnyStream, Batch, Pipeline, Schema, SchemaError
 from tokenring.engine.arguments import is_whole, require_column, require_flags
 from tokenring.operators import collections
 from tokenring.operators.aggregates import Needed, Show, as_named, first_that_change, rankable, require_alone, windowed
+from tokenring.operators.durations import Span
 from tokenring.operators.expressions import col, lit
 from tokenring.operators.folds import Plan, to_owners
 from tokenring.operators.mechanisms import EACH, FINAL, emission, mechanism_of
@@ -29,7 +30,15 @@ from tokenring.operators.rows import (
     without_unnamed,
 )
 from tokenring.operators.state import HeapedColumns, joined, require_rows, updates_by
-from tokenring.operators.time import Sliding, Tumbling, check_order, checked_window, order_words
+from tokenring.operators.time import (
+    Sliding,
+    Tumbling,
+    check_order,
+    checked_lateness,
+    checked_window,
+    order_words,
+    require_in_time,
+)
 
 _ALL = "all"
 _MOST_IN_BLOCKS = 1 << 20
@@ -40,15 +49,15 @@ _MOST_IN_BLOCKS = 1 << 20
 def top(
     stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
     rank: str | None = ..., window: Tumbling | Sliding | None = ..., emit: str | None = ...,
-    changes: Literal[False] = ..., name: str = ...,
+    lateness: Span = ..., changes: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
 
 @overload
 def top(
     stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
-    rank: str | None = ..., window: Tumbling | Sliding | None = ..., emit: None = ..., changes: Literal[True],
-    name: str = ...,
+    rank: str | None = ..., window: Tumbling | Sliding | None = ..., emit: None = ..., lateness: Span = ...,
+    changes: Literal[True], name: str = ...,
 ) -> "collections.Collection": ...  # fmt: skip
 
 
@@ -63,6 +72,7 @@ def top(
     rank: str | None = "rank",
     window: Tumbling | Sliding | None = None,
     emit: str | None = None,
+    lateness: Span = 0,
     changes: bool = False,
     name: str = "top",
 ) -> "AnyStream | collections.Collection":
@@ -81,9 +91,9 @@ def top(
     the input has ended. Memory: k rows a key; with k=1 not the rows, if not "final"; with ties="all" the rows that
     stay, and as many again. In a loop "batch" alone: by epoch, for each round once it is finished.
 
-    With a window, rows start with (window_start, window_end) and are sent when the window has ended, as by `aggregate`;
-    late rows raise as they do there. Memory: the k rows, or with ties="all" those that stay, for each key of each open
-    window (pane), and as many again.
+    With a window, rows start with (window_start, window_end) and are sent `lateness` after the window has ended, as by
+    `aggregate`; late rows raise as they do there. Memory: the k rows, or with ties="all" those that stay, for each key
+    of each open window (pane), and as many again.
 
     changes=True gives a collection of the rows, without rank: at each time the first of all rows up to it, whatever
     order they came in; among equals in all else, by their other columns. With a window, whose ranking does not change,
@@ -92,6 +102,8 @@ def top(
     """
     require_flags(f"operator {name!r}", largest=largest, changes=changes)
     require_rows(name, stream)
+    if window is None:
+        require_in_time(name, lateness)
     if changes:
         require_alone(name, emit=emit)
     if rank is not None:
@@ -138,9 +150,10 @@ def top(
         few: Any = rankable(stream, best)
         if window is not None and k == 1 and not all_ties:
             time = checked_window(name, window, rows).time
-            require_no_starts(name, stream, time)
+            if checked_lateness(name, lateness, window, rows) == 0:
+                require_no_starts(name, stream, time)
             few = thinned(few, name, [*dict.fromkeys((*plan.by, time))], ranked, largest)
-        made = windowed(few, plan, window, schema, _shown(places), _needed(places))
+        made = windowed(few, plan, window, schema, _shown(places), _needed(places), lateness)
         return _once(made, name, changes)
     way = mechanism_of(stream.scope)
     if not plan.by:

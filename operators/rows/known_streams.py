@@ -71,7 +71,7 @@ def require_no_starts(operator: str, stream: Stream, time: str) -> None:
         f"operator {operator!r}: by {time!r} windows of {stream.scope.graph.describe(stream.source)} start, and their "
         f"results are sent at their ends: the last of a window here would come when it has been sent. Go {cure}, with "
         f"offset={one!r}, so that a window is of those that end in it, its last instant included, and with start=None, "
-        f"end=None or other names"
+        f"end=None or other names; or, but in joins, allow lateness=... of their width"
     )
 
 

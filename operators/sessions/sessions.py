@@ -59,7 +59,7 @@ from tokenring.operators.state import (
     with_key_words,
 )
 from tokenring.operators.state.moving import KeySlots, MovingKeyWords
-from tokenring.operators.time import Session, named, too_early, whole
+from tokenring.operators.time import SENT_EARLIER, Session, named, too_early, whole
 
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _SESSIONS, _CHOSEN, _PICKED = range(7)
 _SCRATCH_ROWS = 7
@@ -74,7 +74,7 @@ def too_late(plan: Plan, column: str, lateness: int, time: Time, closed: Time) -
         return too_early(plan.operator, plan.schema, [column], time, cure)
     return TimeRegressionError(
         f"operator {plan.operator!r}: a row at {time} came when sessions that it may be part of were sent already: the "
-        f"frontier was at {closed}. Rows must not lie before their message's time: send such rows at earlier times, "
+        f"frontier was at {closed}. Rows must not lie before their message's time: {SENT_EARLIER}, "
         f"allow lateness=..., or take them with late=True"
     )
 

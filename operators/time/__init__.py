@@ -11,7 +11,7 @@ with later(__name__):
         longest_of,
         start_by_clock,
     )
-    from tokenring.operators.time.delay import delay, finished_first
+    from tokenring.operators.time.delay import delay, finished_first, ordered_by
     from tokenring.operators.time.finished import (
         compared,
         coordinate_of,
@@ -23,6 +23,7 @@ with later(__name__):
     )
     from tokenring.operators.time.idle import Promises
     from tokenring.operators.time.late import (
+        SENT_EARLIER,
         Due,
         behind,
         behind_own,
@@ -73,6 +74,7 @@ with later(__name__):
         checked_window,
         named,
         panes_of,
+        require_in_time,
         whole,
     )
     from tokenring.operators.time.with_late import WithLate, with_late

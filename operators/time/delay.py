@@ -1,10 +1,16 @@
-"""delay: rows at later times; and rows at their own times, once these are finished."""
+"""delay: rows at later times; rows at their own times, once these are finished; and in order of a column of them."""
 
 from tokenring.engine import AnyStream, Probe, UsageError
 from tokenring.operators.durations import Span, span_of
 from tokenring.operators.migrate import saving_of
-from tokenring.operators.state.moving import sent_by_time
-from tokenring.operators.time.own_times import go_by_message_times, kind_of_times, require_total_order
+from tokenring.operators.state.moving import sent_by_time, sent_in_order
+from tokenring.operators.time.own_times import (
+    go_by_message_times,
+    kind_of_times,
+    require_message_times,
+    require_own_time,
+    require_total_order,
+)
 
 
 def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
@@ -22,6 +28,17 @@ def delay(stream: AnyStream, by: Span, name: str = "delay") -> AnyStream:
     require_total_order(name, scope)
     go_by_message_times(name, stream)
     return sent_by_time(stream, name, later)
+
+
+def ordered_by(stream: AnyStream, operator: str, order: str, key: tuple[str, ...]) -> AnyStream:
+    """The rows for an operator that takes each key's in order of a column of their own times, see `sent_in_order`.
+    SchemaError for a column that is not there or holds no times, GraphError where times have no order or are not those
+    of messages."""
+    require_total_order(operator, stream.scope)
+    stream.schema.position(order, f"operator {operator!r}", "to order rows by")
+    require_own_time(f"operator {operator!r}: order {order!r}", stream.schema, order)
+    require_message_times(operator, stream)
+    return sent_in_order(stream, operator, order, key)
 
 
 def finished_first(stream: AnyStream, name: str, together: list[Probe]) -> AnyStream:

@@ -28,6 +28,8 @@ from tokenring.operators.time.own_times import go_by_message_times
 Due = Callable[[np.ndarray], np.ndarray]
 """From times, int64 (rows,), to the least time at which each row's result may be sent; COMPLETE where 64 bits do not
 have it, so that the row is not late, and the operator may refuse it."""
+SENT_EARLIER = "send such rows at earlier times (results of windows come at their ends: go by their window_end)"
+"""The cure for late rows that every operator has."""
 Split = Callable[[AnyStream, str, Due, str], tuple[AnyStream, AnyStream]]
 """What makes two streams of one, see `split_by_messages`."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tokenring.engine import MAX_TIME, Schema, SchemaError, Time
-from tokenring.engine.arguments import require_column
+from tokenring.engine.arguments import is_number, require_column
 from tokenring.operators.durations import SECOND, Span, span_of
 from tokenring.operators.state import HeapedColumns
 from tokenring.operators.time.own_times import require_own_time
@@ -199,6 +199,12 @@ def _check_zone(operator: str, window: Tumbling, kind: str) -> None:
         raise SchemaError(f"operator {operator!r}: windows of a time zone need a timestamp; {window.time!r} is {kind}")
     if whole(window.width) % SECOND or whole(window.offset) % SECOND:
         raise SchemaError(f"operator {operator!r}: windows of a time zone are of whole seconds, not {window.width} ns")
+
+
+def require_in_time(operator: str, lateness: Span, late: bool = False) -> None:
+    """SchemaError, naming the operator, for what is said of late rows where there is no window."""
+    if late or not is_number(lateness) or lateness != 0:
+        raise SchemaError(f"operator {operator!r}: rows are late for windows only; give it a window")
 
 
 def checked_lateness(operator: str, lateness: Span, window: Window, schema: Schema) -> int:

@@ -265,6 +265,8 @@ FRAME = pd.DataFrame({"n": [1, 2]})
     ("call", "said"),
     [
         (lambda rows: rows.aggregate("n", COUNT, lateness=FRAME), ("operator 'aggregate'", "late for windows only")),
+        (lambda rows: rows.top("n", order="m", k=1, lateness=3), ("operator 'top'", "late for windows only")),
+        (lambda rows: rows.reduce("n", print, tr.Schema("c"), lateness=3), ("operator 'reduce'", "for windows only")),
         (lambda rows: rows.aggregate("n", x=FRAME), ("operator 'aggregate': x=", "is no aggregate")),
         (lambda rows: rows.aggregate("n", COUNT, emit=FRAME), ("operator 'aggregate'", "emit")),
         (lambda rows: rows.join(given(), on="n", how=FRAME), ("operator 'join'", "how is")),

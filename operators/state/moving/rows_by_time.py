@@ -56,6 +56,10 @@ class RowsByTime:
         """Let rows, of their own memory, wait."""
         self._waiting.setdefault(time, []).append(rows)
 
+    def put_off(self, time: Time, rows: Batch) -> None:
+        """Let rows that were taken wait for a later time, before those that do."""
+        self._waiting.setdefault(time, []).insert(0, rows)
+
     def pop(self) -> tuple[Time, Batch]:
         """The rows of the least time wait no more."""
         time, batches = self._waiting.popitem(0)
@@ -119,9 +123,10 @@ def sent_by_time(
     return output
 
 
-def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]) -> AnyStream:
-    """The rows, all of a key from the same worker, in order of a column of their own times and, of one, as they came:
-    once no earlier ones can come. They are sent at these times where somebody goes by messages' times, else together.
+def sent_in_order(stream: AnyStream, operator: str, order: str, key: tuple[str, ...]) -> AnyStream:
+    """The rows for an operator, all of a key from the same worker, in order of a column of their own times and, of one,
+    as they came: once no earlier ones can come. They are sent at these times where somebody goes by messages' times,
+    else together.
     TimeRegressionError, as OperatorError, for a row before its message's time, if not all come at the last one there
     is, as results do that are sent at the end."""
     least_of: dict[bool, Time] = {}  # of rows that came at the last time, and of others
@@ -136,10 +141,11 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
             is_instant = batch.schema.kind(order).is_instant
             row, came = [np.datetime64(each, "ns") if is_instant else each for each in (early, time)]
             raise TimeRegressionError(
-                f"operator {name!r}: column {order!r}: a row of {row} came "
+                f"operator {operator!r}: column {order!r}: a row of {row} came "
                 f"{'at the end, and others before' if is_mixed else f'when those before {came} had been taken'}: let "
                 f"its source send it at that time or an earlier one (time={order!r}, disorder=, or late=True for a "
-                f"stream of such rows); results that are sent at the end are put in order if all are"
+                f"stream of such rows); results of windows come at their ends, so go by their window_end; results that "
+                f"are sent at the end are put in order if all are"
             )
 
     def send(waiting: RowsByTime, held: dict[Time, Token], frontier: Time, output: OutputPort) -> None:
@@ -161,14 +167,14 @@ def sent_in_order(stream: AnyStream, name: str, order: str, key: tuple[str, ...]
         else:
             output.give(token, in_order)
         if due < rows.rows:
-            waiting.add(frontier, rows.take(by_time[due:]))
+            waiting.put_off(frontier, rows.take(by_time[due:]))
             if frontier not in held:
                 token.downgrade(frontier)
                 held[frontier] = token
                 return
         token.drop()
 
-    sent, _ = _waited_for(stream, name, 0, key, partial(_construct, send, (), None, check=check))
+    sent, _ = _waited_for(stream, f"{operator}.in_order", 0, key, partial(_construct, send, (), None, check=check))
     return sent
 
 

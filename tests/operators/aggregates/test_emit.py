@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,6 +114,33 @@ def test_aggregates(mode: str, messages: Messages, form: str, workers: int) -> N
     assert _said(declare, messages, form, workers) == expected
 
 
+@pytest.mark.parametrize("more", [{}, {"on_error": "stream"}], ids=["", "stream"])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_each_in_order_of_the_rows_times_like_pandas(workers: int, more: dict[str, Any]) -> None:
+    """A key's rows come on any worker, up to 40 behind their messages' times, and those of one time in order."""
+    dice, names = np.random.default_rng(workers), ["key", "at", "value"]
+    ats = np.sort(dice.integers(0, 200, 600))
+    rows = pd.DataFrame({"key": dice.integers(0, 5, 600), "at": ats, "value": range(600)})
+    rows["sums"], rows["n"] = rows.groupby("key")["value"].cumsum(), rows.groupby("key").cumcount() + 1
+    late = rows.iloc[np.argsort(rows["at"] + (7 * rows["at"] + 3 * rows["key"]) % 40, kind="stable")]
+    folds = {"at": Last("at"), "value": Last("value"), "sums": Sum("value"), "n": Count()}
+
+    def declare(stream: Stream) -> Stream:
+        made: Any = aggregate(stream, "key", emit="each", order="at", **folds, **more)
+        return made[0] if more else made
+
+    with bench([Schema("key at value")], declare, workers) as made:
+        for start in range(0, 600, 20):
+            some, time = late.iloc[start : start + 20], int(late["at"].iloc[start:].min())
+            for worker, mine in some.groupby((some["at"] + some["key"]) % workers):
+                made.send(mine[names].to_dict("list"), worker=worker, time=time)
+            made.settle()
+        made.close()
+    for key, wanted in rows.groupby("key"):
+        found = [row[3:] for row in made.rows if row[2] == key]
+        assert found == [*wanted[[*folds]].itertuples(index=False, name=None)]
+
+
 def _ranking(rows: list[Row], k: int) -> list[Row]:
     return sorted(rows, key=lambda row: (-row[2], row[3]))[:k]
 
@@ -191,6 +220,10 @@ WRONG: list[tuple[Callable[[Stream], Any], type[Exception], Fact]] = [
     (lambda s: count(s, "key", emit="end"), SchemaError, (WAYS, "not 'end'", "is 'final' now")),
     (lambda s: last_by(s, "key", order="tie", emit="eech"), SchemaError, (WAYS, "not 'eech'", "did you mean 'each'")),
     (lambda s: aggregate(s, emit="each", n=Count()), SchemaError, ("operator 'aggregate'", "emit='each'", "by=")),
+    (lambda s: count(s, "key", order="tie"), SchemaError, ("operator 'count'", "order='tie'", "emit='each'")),
+    (lambda s: count(s, "key", order="share", emit="each"), SchemaError, ("order 'share' is float64", "int64")),
+    (lambda s: count(s, "key", order="when", emit="each"), SchemaError, ("operator 'count'", "'when' to order")),
+    (lambda s: count(s, "key", order="tie", changes=True), SchemaError, ("operator 'count'", "order='tie'")),
     (lambda s: count(s, "key", emit="each", window=Tumbling("tie", 5)), SchemaError, (ONCE, "emit='each'")),
     (lambda s: count(s, "key", emit="batch", window=Session("tie", 5)), SchemaError, (ONCE, "emit='batch'")),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from importlib import import_module
 from random import Random
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from tests.errors import Fact, raises
 from tests.operators.helpers import bench
 from tokenring.engine import OperatorError, Schema, SchemaError, Stream, UsageError, Worker, execute
-from tokenring.operators import collect, collection, last_by, scan, select, union
+from tokenring.operators import Last, aggregate, collect, collection, last_by, scan, select, union
 from tokenring.operators.state import Keys
 
 ROWS = Schema("key value", name="string?", at="timestamp")
@@ -86,7 +87,7 @@ def test_any_key_and_any_number_of_rows(by: str) -> None:
 @pytest.mark.parametrize("by", ["key", "name", ""])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_rows_in_order_of_their_times(workers: int, by: str) -> None:
-    """They come on any worker, up to 40 behind their messages' times."""
+    """They come on any worker, up to 40 behind their messages' times; those of one time as they came."""
     dice = Random(f"{workers} {by}")
     given = rows(600, 7) | {"at": sorted(dice.randrange(500) for _ in range(600)), "value": list(range(600))}
     late = sorted(range(600), key=lambda number: given["at"][number] + dice.randrange(40))
@@ -112,6 +113,9 @@ def test_rows_in_order_of_their_times(workers: int, by: str) -> None:
         wanted = [number for number in range(600) if not by or given[by][number] == key]
         assert [(at, before) for at, _, before in found] == [(given["at"][n], at) for at, n in enumerate(wanted)]
         assert sorted(value for _, value, _ in found) == wanted
+        if workers == 1:
+            came = [number for number in late if number in set(wanted)]
+            assert [value for _, value, _ in found] == sorted(came, key=lambda number: given["at"][number])
 
 
 @pytest.mark.parametrize("steps", [False, True])
@@ -158,11 +162,19 @@ def test_results_that_come_at_the_end_are_put_in_order() -> None:
                     made.close()
 
 
-def test_times_before_all_times_and_late_ones() -> None:
-    def note(before: Any, row: Any) -> Any:
-        return before, {"before": row["value"]}
+def _values(before: Any, row: Any) -> Any:
+    return before, {"before": row["value"]}
 
-    with bench([ROWS], lambda stream: scan(stream, "key", note, Schema("before"), order="at"), workers=2) as made:
+
+@pytest.mark.parametrize(
+    ("name", "declare"),
+    [
+        ("scan", lambda stream: scan(stream, "key", _values, Schema("before"), order="at")),
+        ("aggregate", lambda stream: aggregate(stream, "key", emit="each", order="at", before=Last("value"))),
+    ],
+)
+def test_times_before_all_times_and_late_ones(name: str, declare: Callable[[Stream], Stream]) -> None:
+    with bench([ROWS], declare, workers=2) as made:
         none = {"key": [], "value": [], "name": [], "at": []}
         for worker, at in enumerate([[5, -7], [-8, 5]]):
             made.send(none | {"key": [1, 1], "value": at, "name": [None] * 2, "at": at}, worker=worker)
@@ -170,7 +182,7 @@ def test_times_before_all_times_and_late_ones() -> None:
         assert [row[3] for row in made.rows] == [-8, -7]
         made.send({"key": [1], "value": [9], "name": [None], "at": [3]}, worker=1)
         with raises(
-            OperatorError, "operator 'scan.in_order'", "TimeRegressionError", "column 'at'",
+            OperatorError, f"TimeRegressionError: operator '{name}': column 'at'",
             "1970-01-01T00:00:00.000000003 came when those before 1970-01-01T00:00:00.000000004", "time='at'",
         ):  # fmt: skip
             made.close()

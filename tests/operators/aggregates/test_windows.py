@@ -19,15 +19,22 @@ from tokenring.operators import (
     Last,
     Max,
     Min,
+    Session,
     Sliding,
     Sum,
     Tumbling,
     aggregate,
     col,
+    exchange,
     filter,
+    interval_join,
+    join,
+    lit,
     reduce,
+    scan,
     select,
     top,
+    union,
     with_columns,
 )
 from tokenring.operators.time.windows import Window
@@ -226,30 +233,63 @@ def test_a_late_row_is_never_lost_in_silence() -> None:
             made.settle()
 
 
-@pytest.mark.parametrize(
-    "declare",
-    [
-        lambda stream: top(stream, order="v", k=1, window=Tumbling("at", 10)),
-        lambda stream: reduce(stream, "v", lambda rows, starts: {"n": starts}, Schema("n"), window=Tumbling("at", 10)),
-    ],
-    ids=["top", "reduce"],
-)
-def test_a_late_row_is_not_said_to_be_curable_where_it_is_not(declare: Callable[[Stream], Stream]) -> None:
-    for first, then in ((3, 4), (3, -15)):
-        with bench([LATE], declare) as made:
-            made.send({"at": [first], "v": [1]}, time=0)
-            made.advance(12)
-            made.send({"at": [then], "v": [1]})
-            with raises(OperatorError, {"earlier times", "leave such rows out"}) as raised:
-                made.settle()
-            assert "late" not in str(raised.value)
-
-
-OUTER: dict[str, Callable[[Stream, Window], Stream]] = {
-    "top": lambda s, window: top(s, order="n", k=1, window=window, rank=None),
-    "top of two": lambda s, window: filter(top(s, order="n", k=2, window=window), col("rank") == 1),
-    "reduce": lambda s, window: reduce(s, "", lambda rows, _: {"n": [rows["n"].max()]}, Schema("n"), window=window),
+OUTER: dict[str, Callable[..., Stream]] = {
+    "top": lambda s, window, **more: top(s, order="n", k=1, window=window, rank=None, **more),
+    "top of two": lambda s, window, **more: filter(top(s, order="n", k=2, window=window, **more), col("rank") == 1),
+    "reduce": lambda s, window, **more: reduce(
+        s, "", lambda rows, _: {"n": [rows["n"].max()]}, Schema("n"), window=window, **more
+    ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTER)
+@pytest.mark.parametrize(("then", "least"), [(4, 2), (-15, 22)])
+def test_a_late_row_is_in_time_by_the_lateness_that_is_advised(name: str, then: int, least: int) -> None:
+    """The window of `then` ends at 10, or at -10, and its message comes at 12."""
+    for lateness in (least - 1, least):
+
+        def declare(stream: Stream, lateness: int = lateness) -> Stream:
+            made = OUTER[name](stream, Tumbling("at", 10), lateness=lateness)
+            return select(made, "window_start", "window_end", "n")
+
+        with bench([Schema("at n")], declare) as made:
+            made.send({"at": [33], "n": [1]}, time=0)
+            made.advance(12)
+            made.send({"at": [then], "n": [2]})
+            if lateness == least:
+                made.close()
+                start = then // 10 * 10
+                assert made.sent() == [(start + 10 + lateness, start, start + 10, 2), (40 + lateness, 30, 40, 1)]
+            else:
+                with raises(OperatorError, f"operator '{name.split()[0]}'", "earlier times", "lateness="):
+                    made.settle()
+
+
+@settings(max_examples=examples(10))
+@given(
+    ats=st.lists(st.integers(0, 90), min_size=1, max_size=40),
+    window=st.sampled_from(WINDOWS),
+    lateness=st.integers(0, 30),
+    workers=st.integers(1, 2),
+)
+@pytest.mark.parametrize("name", OUTER)
+def test_lateness_is_that_of_aggregates(name: str, ats: list[int], window: Any, lateness: int, workers: int) -> None:
+    """Rows in any order that it allows: at the same times the same windows."""
+
+    def declare(stream: Stream) -> Stream:
+        made = select(OUTER[name](stream, window, lateness=lateness), "window_start", "window_end", "n")
+        wanted = aggregate(stream, window=window, lateness=lateness, n=Max("n"))
+        return union(with_columns(made, which=lit(0)), with_columns(wanted, which=lit(1)))
+
+    with bench([Schema("at n")], declare, workers) as made:
+        for number in range(len(ats)):
+            time = max(ats[: number + 1])
+            at = max(ats[number], time - lateness)
+            made.send({"at": [at], "n": [number]}, worker=number % workers, time=time)
+            made.settle()
+        made.close()
+        found = [sorted(row[1:-1] for row in made.rows if row[-1] == which) for which in (0, 1)]
+        assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("name", OUTER)
@@ -263,12 +303,51 @@ def test_windows_of_windows_go_by_ends(name: str) -> None:
             with raises(GraphError, f"operator '{name.split()[0]}'", f"by '{time}'", "'aggregate'", cure):
                 OUTER[name](windows, Tumbling(time, 10, start="a", end="b"))
         OUTER[name](with_columns(inner, window_start=col("to")), Tumbling("window_start", 10, start="a", end="b"))
+        OUTER[name](inner, Tumbling("window_start", 10, start="a", end="b"), lateness=5)
         return select(OUTER[name](inner, Tumbling("to", 10, offset=1, start=None, end=None)), "n")
 
     with bench([LATE], declare, workers=2) as made:
         made.send({"at": [0, 4, 5, 9, 9, 9, 10, 14], "v": [1, 1, 2, 2, 2, 3, 1, 1]}, worker=1)
         made.close()
         assert made.sent() == [(11, 3), (21, 2)]
+
+
+NARROW: dict[str, Any] = {"start": "a", "end": "b"}
+BY_STARTS: dict[str, Callable[[Stream], Stream]] = {
+    "aggregate": lambda s: aggregate(s, window=Tumbling("start", 2, **NARROW), n=Sum("n")),
+    "sessions": lambda s: aggregate(s, window=Session("start", 2, **NARROW), n=Sum("n")),
+    "top": lambda s: top(s, order="n", k=1, window=Tumbling("start", 2, **NARROW)),
+    "scan": lambda s: scan(s, "n", lambda state, row: (state, None), Schema("m"), order="start"),
+    "join": lambda s: interval_join(
+        s, s, on="n", left_time="start", right_time="start", upper=1, columns={"n": "left.n"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_STARTS)
+def test_who_goes_by_starts_of_windows_unseen_is_told_of_their_ends(name: str) -> None:
+    def declare(stream: Stream) -> Stream:
+        inner = aggregate(stream, window=Tumbling("at", 5, start="start", end="window_end"), n=Count())
+        return BY_STARTS[name](exchange(inner, "start"))
+
+    with bench([LATE], declare) as made:
+        made.send({"at": [3, 7], "v": [1, 1]})
+        with raises(OperatorError, "TimeRegressionError", "results of windows come at their ends", "window_end"):
+            made.close()
+
+
+def test_joins_by_starts_of_windows_are_refused_where_late_rows_are_not_taken() -> None:
+    def declare(stream: Stream) -> Stream:
+        inner, outer = aggregate(stream, "v", window=Tumbling("at", 5), n=Count()), Tumbling("at", 10, **NARROW)
+        refused = GraphError, "operator 'join'", "by 'window_start'", "by 'window_end', with offset=1"
+        with raises(*refused):
+            join(inner, stream, on="v", window=Tumbling("window_start", 10, **NARROW), right_time="at", columns="n at")
+        with raises(*refused):
+            join(stream, inner, on="v", window=outer, right_time="window_start", columns="n at")
+        return join(stream, inner, on="v", window=outer, right_time="window_start", columns="n", late=True)[0]
+
+    with bench([LATE], declare):
+        pass
 
 
 @pytest.mark.parametrize("by", ["", "v"])

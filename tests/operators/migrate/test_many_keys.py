@@ -69,6 +69,7 @@ WINDOWS: dict[str, Make] = {
     "names of sliding": lambda rows: aggregate(rows, "key", window=Sliding("at", 30, 10), **NAMES),
     "names": lambda rows: aggregate(rows, "key", window=Tumbling("at", 20), **NAMES),
     "best": lambda rows: top(rows, "key", order="near", ties="id", k=2, window=Sliding("at", 30, 10)),
+    "best in the end": lambda rows: top(rows, "key", order="id", k=2, window=Sliding("at", 30, 10), lateness=15),
     "all that are best": lambda rows: top(rows, "near", order="at", ties="all", k=2, window=Tumbling("at", 20)),
     "session names": lambda rows: aggregate(rows, "key", window=Session("at", 8), **NAMES),
     "session": lambda rows: aggregate(rows, "key", window=Session("at", 8), **WORDS),

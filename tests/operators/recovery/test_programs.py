@@ -272,6 +272,11 @@ OTHERS: dict[str, tuple[Made, Made, tuple[Fact, ...]]] = {
         lambda rows: aggregate(rows, "k", n=Count(), window=Session("at", 3), lateness=2, name="it"),
         ("keeps (lateness=2)", "kept (lateness=40)"),
     ),
+    "more lateness of the best": (
+        lambda rows: top(rows, "k", order="v", k=1, window=Tumbling("at", 8), name="it"),
+        lambda rows: top(rows, "k", order="v", k=1, window=Tumbling("at", 8), lateness=3, name="it"),
+        ("keeps (lateness=3) as well",),
+    ),
     "more of the best": (
         lambda rows: top(rows, "k", order="v", k=2, name="it"), lambda rows: top(rows, "k", order="v", k=3, name="it"),
         ("3 of the largest v", "2 of the largest v"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,7 +16,9 @@ from tests.operators.recovery.worlds import Job
 from tokenring.engine import Batch, Exchange, Schema
 from tokenring.operators import (
     Count,
+    Last,
     Latest,
+    Sum,
     Tumbling,
     aggregate,
     col,
@@ -82,15 +85,23 @@ def test_rows_are_looked_up_across_a_cut(tmp_path: Path) -> None:
         assert job.rows("rows") == Counter((at, v, v * 3 + 1) for at, _, v in ROWS)
 
 
-def test_rows_are_scanned_in_order_across_a_cut(tmp_path: Path) -> None:
+def _add(total: int, row: Any) -> Any:
+    return total + row["v"], {"at": row["at"], "total": total + row["v"]}
+
+
+@pytest.mark.parametrize(
+    "totaled",
+    [
+        lambda rows: scan(rows, "k", _add, Schema("at total"), initial=0, order="at"),
+        lambda rows: aggregate(rows, "k", emit="each", order="at", at=Last("at"), total=Sum("v")),
+    ],
+    ids=["scan", "aggregate"],
+)
+def test_rows_come_in_order_across_a_cut(tmp_path: Path, totaled: Callable[[Any], Any]) -> None:
     """Those of later times wait there, and what a key's rows come to is as if they had come in order."""
 
-    def add(total: int, row: Any) -> Any:
-        return total + row["v"], {"at": row["at"], "total": total + row["v"]}
-
     def declare(scope: Any, results: Path) -> None:
-        rows = scan(source(scope), "k", add, Schema("at total"), initial=0, order="at")
-        to_arrow_files(rows, results / "totals")
+        to_arrow_files(totaled(source(scope)), results / "totals")
 
     totals: Counter[str | None] = Counter()
     at_most: dict[tuple[str | None, int], int] = {}
