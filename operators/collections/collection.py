@@ -347,7 +347,7 @@ class Collection(Rows):
         names = self.schema.names
         whens = {f"{_WHEN}{at or ''}": col(word) for at, word in enumerate(own.values())}
         timed = self.select(**whens | {each: col(each) for each in names})
-        told = timed._arranged(timed.schema.names, name, spread=() if self.is_net else names).collection()
+        told = timed._arranged(timed.schema.names, f"{name}.arrange", spread=() if self.is_net else names).collection()
         named = {each: col(each) for each in names} | dict(zip(own, map(col, whens), strict=True))
         net = computed(told.stream, "select", named | {times: col(TIMES_ADDED)})
         return updates_by(self.rejected.is_handed_out(handed_out(net, next(iter(own)), name)), name, None, "changes")

@@ -246,6 +246,6 @@ def to_upserts(arranged: Arranged, time: str, deleted: str, name: str) -> Stream
 
         return logic
 
-    told = arranged.sealed.unary(name, schema, construct, notify=Notify.NEVER)
+    told = arranged.sealed.unary(f"{name}.rows", schema, construct, notify=Notify.NEVER)
     made_again(told.scope)
     return told

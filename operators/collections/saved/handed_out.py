@@ -54,7 +54,7 @@ def handed_out(stream: Stream, time: str, name: str) -> Stream:
     saving = saving_of(stream.scope)
     left = None if saving is None else _left_once(stream, saving, name)
     at, scope = stream.schema.position(time), stream.scope
-    builder = stream.operator(f"{name}.told", Notify.NEVER)
+    builder = stream.operator(name, Notify.NEVER)
     builder.input(stream)
     state_moves(builder)
     made = builder.output(stream.schema)

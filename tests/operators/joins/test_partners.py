@@ -76,7 +76,7 @@ class Seen:
             for start in range(0, len(table), PIECE):
                 yield table.slice(start, PIECE)
 
-        return scope.from_generator(schema_of("rows", table.schema, None, None, table.column_names), pieces)
+        return scope.from_generator(schema_of("rows", table.schema, None, None, "rows", lambda _: True), pieces)
 
 
 @pytest.fixture
