@@ -19,6 +19,7 @@ import xxhash
 
 from tokenring.engine import Batch, OperatorContext, Probe, Schema, Stream, Time, Updates
 from tokenring.engine.group import group_folder
+from tokenring.operators.migrate import goes_by_times
 from tokenring.operators.sinks import publish
 
 if TYPE_CHECKING:
@@ -92,4 +93,5 @@ def capture(stream: Stream, folder: str | Path, *, name: str = "capture") -> Pro
     the disk.
     Memory: none. Raises UsageError for a folder that is not empty, GraphError in a loop.
     """
+    goes_by_times(stream)
     return publish(stream, folder, name, SUFFIX, partial(_Recorder, stream.updates, folder))

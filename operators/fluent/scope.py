@@ -34,14 +34,13 @@ class Loop(engine.Loop):
         """See engine.Loop. Under recovery a loop of streams is cut here: rows wait until their times are finished,
         by all streams that enter, and then go round until they have left. So it is empty whenever nothing is under way.
         """
-        from tokenring.operators.migrate import saving_of
+        from tokenring.operators.collections.words import TIMES
+        from tokenring.operators.migrate import goes_by_times
+        from tokenring.operators.time import finished_first
 
-        if saving_of(stream.scope) is not None:
-            from tokenring.operators.collections.words import TIMES
-            from tokenring.operators.time import finished_first
-
-            if TIMES[0] not in stream.schema.positions:  # updates of a collection come once more, all of them
-                stream = finished_first(stream, f"enter {self.name}", self._entries)
+        if TIMES[0] not in stream.schema.positions:  # updates of a collection have times of their own, and come again
+            goes_by_times(stream)
+            stream = finished_first(stream, f"enter {self.name}", self._entries)
         return super().enter(stream)
 
     if not TYPE_CHECKING:  # a checker of types knows better

@@ -2,12 +2,21 @@
 
 from typing import Any
 
-from tokenring.engine import AnyStream, Exchange, GraphError, Notify, Stream
+from tokenring.engine import AnyStream, Exchange, GraphError, Notify, OperatorContext, Stream
+from tokenring.engine.compiled import Compiled
 from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.moving_rights import declare_moving
 from tokenring.operators.joins.narrowed import without_null_words
-from tokenring.operators.migrate import has_bins, hears_of_ends, of_version, saving_of, sends_in_groups, state_moves
+from tokenring.operators.migrate import (
+    has_bins,
+    hears_of_ends,
+    is_by_times,
+    of_version,
+    saving_of,
+    sends_in_groups,
+    state_moves,
+)
 from tokenring.operators.state import changes_among, require_rows
 from tokenring.operators.time import require_total_order
 
@@ -48,5 +57,8 @@ def declare(
         sends_in_groups(scope)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
 
-    builder.build_compiled(lambda context: compiled_join(columns, arriving, extents, unique, has_due), texts=True)
+    def compiled(context: OperatorContext) -> Compiled:
+        return compiled_join(columns, arriving, extents, unique, has_due, is_apart=is_by_times(made))
+
+    builder.build_compiled(compiled, texts=True)
     return made

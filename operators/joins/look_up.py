@@ -5,7 +5,7 @@ from tokenring.operators.joins.compiled import compiled_look_up
 from tokenring.operators.migrate import state_moves
 from tokenring.operators.rows import require_int64, require_other_columns
 from tokenring.operators.state import require_rows
-from tokenring.operators.time import finished_first
+from tokenring.operators.time import finished_first, go_by_message_times
 
 
 def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "look_up") -> AnyStream:
@@ -17,6 +17,8 @@ def look_up(rows: AnyStream, key: str, table: Stream, value: str, name: str = "l
     with a token. SchemaError for columns that are not int64, or may be null.
     """
     require_rows(name, rows, table)
+    for side in (rows, table):
+        go_by_message_times(name, side)
     results = *rows.schema.names, value
     require_other_columns(name, results)
     schema = Schema.of(dict.fromkeys(results, "int64"))

@@ -2,11 +2,12 @@
 
 
 
-from tokenring.engine import AnyStream, Exchange, Notify, Stream, Updates
+from tokenring.engine import AnyStream, Exchange, Notify, OperatorContext, Stream, Updates
+from tokenring.engine.compiled import Compiled
 from tokenring.operators.joins.compiled import compiled_versioned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_tables
 from tokenring.operators.joins.narrowed import without_null_words
-from tokenring.operators.migrate import of_version, sends_in_groups, state_moves
+from tokenring.operators.migrate import is_by_times, of_version, sends_in_groups, state_moves
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import go_by_message_times, require_total_order
 
@@ -40,7 +41,10 @@ def declare_versioned(
     made = builder.output(columns.schema)
     sends_in_groups(scope)
 
-    builder.build_compiled(lambda context: compiled_versioned(columns, arriving, times, outer, has_due), texts=True)
+    def compiled(context: OperatorContext) -> Compiled:
+        return compiled_versioned(columns, arriving, times, outer, has_due, is_by_times(made))
+
+    builder.build_compiled(compiled, texts=True)
     if (updates := answered(columns, sides[LEFT], outer)) is not None:
         made.updates = updates.reordered(columns.operator)  # by its times
     return made

@@ -33,7 +33,7 @@ with later(__name__):
     from tokenring.operators.migrate.rebalance import Balance, Rebalance
     from tokenring.operators.migrate.used import (
         METER,
-        GoneBy,
+        goes_by_times,
         has_bins,
         is_by_times,
         made_again,

@@ -93,6 +93,11 @@ class GoneBy:
         return set().union(*behind)
 
 
+def goes_by_times(stream: Stream) -> None:
+    """Say of who reads a stream that he goes by messages' times."""
+    stream.scope.kept(GoneBy).streams.append(stream)
+
+
 def is_by_times(output: Stream) -> bool:
     """Whether rows that are due at different times are sent at their own, as where somebody behind an operator goes by
     messages' times, or results are committed as these are finished. output: the operator's; to be asked once all is

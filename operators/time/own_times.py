@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tokenring.engine import MAX_TIME, GraphError, Kind, Schema, SchemaError, ScopeOf, Stream, Time, TimeRegressionError
-from tokenring.operators.migrate import GoneBy
+from tokenring.operators.migrate import goes_by_times
 
 _LATEST = 2**63 - 1  # that rows may have, of their own: messages' times end before
 _TIMES = ("int64", "timestamp")
@@ -63,7 +63,7 @@ def go_by_message_times(operator: str, stream: Stream, cure: str = "") -> None:
     """`require_message_times`, of who has each row for one of its message's time: none are to be sent together then
     that are due at different times."""
     require_message_times(operator, stream, cure)
-    stream.scope.kept(GoneBy).streams.append(stream)
+    goes_by_times(stream)
 
 
 def require_integer_times(scope: ScopeOf[Any], what: str, in_loop: str) -> None:

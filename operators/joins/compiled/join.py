@@ -116,6 +116,7 @@ class _State:
         unique: int,
         has_due: bool,
         worker: int,
+        is_apart: bool,
     ) -> None:
         self._columns, how = columns, columns.how
         self._extents, self._arriving = extents, arriving[LEFT]
@@ -139,7 +140,7 @@ class _State:
             own.where[side] = -1 if where is None else arriving[side].position(where)
         spans = [0, 0]
         if extents is not None:
-            own.exact = extents.exact
+            own.is_apart = is_apart or extents.exact
             for side, reach in ((LEFT, extents.left), (RIGHT, extents.right)):
                 until = -1 if reach.until is None else arriving[side].position(reach.until)
                 (own.left_reach, own.right_reach)[side].words[:] = (
@@ -213,6 +214,7 @@ def compiled_join(
     unique: int,
     has_due: bool = False,
     rights_of: int = -1,
+    is_apart: bool = False,
 ) -> Compiled:
     """Rows of both sides by key, on one worker. Without extents all are kept for ever, and every two of one key match.
 
@@ -223,9 +225,10 @@ def compiled_join(
     is barred, or the other side is finished, which is told by whether it ever had a row of their key.
 
     has_due: whether there is an input for what becomes due as state moves. rights_of: the worker that this is, where
-    rights stay (see moving_rights); else -1.
+    rights stay (see moving_rights); else -1. is_apart: whether rows alone that are due at different times are sent
+    apart.
     """
-    state = _State(columns, arriving, extents, unique, has_due, rights_of)
+    state = _State(columns, arriving, extents, unique, has_due, rights_of, is_apart)
     return Compiled(
         joined, state.own.words, (state,), state.grow, state.explain,
         lambda: {"left": len(state.sides[LEFT]), "right": len(state.sides[RIGHT])},

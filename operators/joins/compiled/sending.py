@@ -1,5 +1,7 @@
 """What a join sends: pairs as they are found, and rows alone, each of the times that they are sent at."""
 
+import numpy as np
+
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import Words, send, send_at
 from tokenring.operators.joins.compiled.kept_rows import message_time
@@ -45,39 +47,33 @@ def send_alone(world: int, me: int, state: Join, side: int, message: int, rows: 
 
 
 @kernel
-def _of_next_time(rows: Words, times: Words, last: int, some: Words) -> tuple[int, int]:
-    """Write down the rows of the least time behind `last`: how many, and that time."""
-    at, count = COMPLETE, 0
-    for time in times:
-        if last < time < at:
-            at = time
-    for i in range(len(rows)):
-        if times[i] == at:
-            some[count] = rows[i]
-            count += 1
-    return count, at
+def end_of_time(times: Words, order: Words, start: int) -> int:
+    """Behind which of `order`, in which times ascend, those end that are at the time of number `start`."""
+    stop = start + 1
+    while stop < len(order) and times[order[stop]] == times[order[start]]:
+        stop += 1
+    return stop
 
 
 @kernel
 def send_alone_at(world: int, me: int, state: Join, side: int, places: Words, times: Words) -> None:
     """Rows of one side that are kept, each at its time, by the right of the message at hand of the other."""
-    some = scratch(world, len(places))
-    sent, last = 0, -1
-    while sent < len(places):
-        count, at = _of_next_time(places, times, last, some)
-        send_at(world, me, 0, alone_of(world, me, state.results, side, 0, some[:count]), at)
-        sent, last = sent + count, at
+    order, start = np.argsort(times, kind="mergesort"), 0
+    while start < len(order):
+        stop = end_of_time(times, order, start)
+        made = alone_of(world, me, state.results, side, 0, places[order[start:stop]])
+        send_at(world, me, 0, made, times[order[start]])
+        start = stop
 
 
 @kernel
 def send_due(world: int, me: int, state: Join, side: int, message: int, rows: Words, dues: Words) -> None:
-    """Rows of one side that match nothing: at the ends of their windows, or all at the least of their times."""
-    some = scratch(world, len(rows))
-    sent, last = 0, -1
-    while sent < len(rows):
-        count, at = _of_next_time(rows, dues, last, some)
-        if not state.exact:
-            send_alone(world, me, state, side, message, rows, at)
-            return
-        send_alone(world, me, state, side, message, some[:count], at)
-        sent, last = sent + count, at
+    """Rows of one side that match nothing: each at its time, or all at the least of these."""
+    if not state.is_apart:
+        send_alone(world, me, state, side, message, rows, dues.min())
+        return
+    order, start = np.argsort(dues, kind="mergesort"), 0
+    while start < len(order):
+        stop = end_of_time(dues, order, start)
+        send_alone(world, me, state, side, message, rows[order[start:stop]], dues[order[start]])
+        start = stop

@@ -1,5 +1,7 @@
 """A join with versions in the worker's inner loop: rows wait until no version that they would see can come any more."""
 
+import numpy as np
+
 from tokenring.engine import COMPLETE, Schema, kernel
 from tokenring.engine.compiled import (
     DONE,
@@ -15,7 +17,6 @@ from tokenring.engine.compiled import (
     peek,
     room,
     rows_of,
-    send,
     send_at,
     signed,
     state_as,
@@ -42,6 +43,7 @@ from tokenring.operators.joins.compiled.keyed import (
     rows_without_key,
 )
 from tokenring.operators.joins.compiled.results import LinkedResults, pairs_of, scratch, side_of
+from tokenring.operators.joins.compiled.sending import end_of_time
 from tokenring.operators.joins.compiled.waiting import (
     LinkedWaiting,
     Waiting,
@@ -71,9 +73,10 @@ _TOO_LATE = -1
 
 class Versions(Joining):
     """`outer`: whether rows that see nothing are sent. `time`: by side the column of rows' own times, -1: their
-    messages'."""
+    messages'. `is_apart`: whether each is sent at its own."""
 
     outer: int
+    is_apart: int
     time: Words = room(2)
     waiting: Waiting
 
@@ -146,8 +149,23 @@ def _answer(world: int, me: int, state: Versions, message: int, times: Words) ->
 
 
 @kernel
+def _send(world: int, me: int, state: Versions, message: int, times: Words, at: int) -> None:
+    """Rows with what they see: all at one time, or each at its own."""
+    if not state.is_apart:
+        send_at(world, me, 0, _answer(world, me, state, message, times), at)
+        return
+    order, start = np.argsort(times, kind="mergesort"), 0
+    while start < len(order):
+        stop = end_of_time(times, order, start)
+        rows = order[start:stop]
+        part = chosen_rows(world_at(world), message, rows)
+        send_at(world, me, 0, _answer(world, me, state, part, times[rows]), times[rows[0]])
+        start = stop
+
+
+@kernel
 def _ask(world: int, me: int, state: Versions, message: int, certain: int) -> int:
-    """Answer rows before the time that is `certain`, at their message's time; let the others wait."""
+    """Answer rows before the time that is `certain`; let the others wait."""
     times, in_time = _own_times(world, me, state, LEFT, message)
     if not in_time:
         return FAILED
@@ -162,24 +180,23 @@ def _ask(world: int, me: int, state: Versions, message: int, certain: int) -> in
     if not _has_room(world, state, LEFT, state.waiting.rows, message, len(times) - count):
         return NEEDS_ROOM
     if count == len(times):
-        send_at(world, me, 0, _answer(world, me, state, message, times), time_of(message))
+        _send(world, me, state, message, times, time_of(message))
         return DONE
     if count > 0:
         rows = ready[:count]
-        made = _answer(world, me, state, chosen_rows(world_at(world), message, rows), times[rows])
-        send_at(world, me, 0, made, time_of(message))
+        _send(world, me, state, chosen_rows(world_at(world), message, rows), times[rows], time_of(message))
     wait_for(state.waiting, world, message, others[: len(times) - count], times)
     return DONE
 
 
 @kernel
 def _release(world: int, me: int, state: Versions, certain: int) -> None:
-    """Answer rows that waited for this, those of one message at the least of their times."""
+    """Answer rows that waited for this, by the token, which is held at the least of their times."""
     while least_waiting(state.waiting) < certain:
         least = least_waiting(state.waiting)
         places = released(state.waiting, world, certain)
         message, times = message_of(state.waiting, world, places), times_of(state.waiting, world, places)
-        send(world, me, state.held, _answer(world, me, state, message, times), least)
+        _send(world, me, state, message, times, least)
     hold_on_from(world, me, state, least_waiting(state.waiting))
 
 
@@ -225,6 +242,7 @@ class _State:
         times: tuple[str | None, str | None],
         outer: bool,
         has_due: bool,
+        is_apart: bool,
     ) -> None:
         self.versions = Side(columns.store(RIGHT), False, VERSION_WORDS)
         self.waiting = LinkedWaiting(arriving[LEFT])
@@ -234,6 +252,7 @@ class _State:
         )
         self.own = own = Versions()
         own.held, own.pending, own.outer, own.has_due = -1, COMPLETE, outer, has_due
+        own.is_apart = is_apart
         for side, column in enumerate(times):
             own.time[side] = -1 if column is None else arriving[side].position(column)
         self._link()
@@ -261,10 +280,11 @@ def compiled_versioned(
     times: tuple[str | None, str | None],
     outer: bool,
     has_due: bool = False,
+    is_apart: bool = False,
 ) -> Compiled:
     """What `declare_versioned` makes of the same arguments, of words, on one worker. has_due: whether there is an input
-    for what becomes due as state moves."""
-    state = _State(columns, arriving, times, outer, has_due)
+    for what becomes due as state moves. is_apart: whether each row is sent at its own time."""
+    state = _State(columns, arriving, times, outer, has_due, is_apart)
     named = [column for column in times if column is not None]
     return Compiled(
         versioned, state.own.words, (state,), state.grow,

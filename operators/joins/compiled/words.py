@@ -31,10 +31,10 @@ class Join(Joining):
     """`listens`: whether frontiers matter; `right_first`: whether the right input is read first. `space`: of rows,
     places and the like of AT_ONCE pairs. `at_hand`: the side whose message has not been taken to its end, which goes on
     before all else, -1: none; `go_on`: the place to go on at, of the other side's rows for the first row of it, -1:
-    that row's first. `sent`: pairs sent in this call. `bounded` to `unique`: how rows match; by side
-    `alone`, `ended`, `least`, `seen` (the addresses of words by slot), and `where`, the column of messages that says
-    whether a row can match, -1: all can. `rights_stay`: whether rows that wait move without rights, and `worker`, whose
-    this is."""
+    that row's first. `sent`: pairs sent in this call. `bounded` to `unique`: how rows match; `is_apart`: whether rows
+    alone that are due at different times are sent apart; by side `alone`, `ended`, `least`, `seen` (the addresses of
+    words by slot), and `where`, the column of messages that says whether a row can match, -1: all can. `rights_stay`:
+    whether rows that wait move without rights, and `worker`, whose this is."""
 
     listens: int
     right_first: int
@@ -43,7 +43,7 @@ class Join(Joining):
     go_on: int
     sent: int
     bounded: int
-    exact: int
+    is_apart: int
     once: int
     pairs: int
     unique: int
