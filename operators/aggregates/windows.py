@@ -98,20 +98,16 @@ def _emit_panes(world: int, me: int) -> int:
         panes.closed = max(panes.closed, state.upto)
     time = least_end(panes)
     heap, members = heap_of(panes), by_pane(panes, panes.members)
-    rows = 0
-    for i in range(live_of(panes.open)):
-        if heap[i, 0] <= upto:
-            rows += members[heap[i, 1]]
-    rows = min(rows, MOST_SENT)
+    rows, most = 0, min(live_of(panes.keys), MOST_SENT)
+    slots = words_at(claim(world_at(world), 8 * most), most)
+    while rows < most and heap[0, 0] <= upto:
+        pane = heap[0, 1]
+        rows = take_members(panes, pane, slots, rows)
+        if members[pane] == 0:
+            close_first(panes)
+    slots = slots[:rows]
     if rows > 0:
         message = new_message(world, me, 0, rows)
-        slots = words_at(claim(world_at(world), 8 * rows), rows)
-        listed = 0
-        while listed < rows:
-            pane = heap[0, 1]
-            listed = take_members(panes, pane, slots, listed)
-            if members[pane] == 0:
-                close_first(panes)
         position = write_keys(panes, panes.keys, panes.by.count + 1, slots, message, 0)
         position = write_partials(panes.folds, slots, message, position)
         if panes.with_all:
