@@ -81,12 +81,13 @@ def bench(
     workers: int = 1,
     way: str = "",
     times: Sequence[str] = (),
+    is_probed: bool = True,
     **settings: Any,
 ) -> Iterator[Bench]:
     """declare(*streams) makes the operator under test; its rows are recorded as they come.
 
     With the name of a mechanism, the dataflow coordinates by it, makes its inputs by it (times: each one's column of
-    rows' own times), and the operator's output is probed.
+    rows' own times), and the operator's output is probed, unless `is_probed` says that it is not.
     """
     with simulated(workers, **settings) as group:
         made = Bench(group)
@@ -109,7 +110,7 @@ def bench(
 
             output = declare(*streams)
             output.sink("recorder", construct)
-            if chosen is not None:
+            if chosen is not None and is_probed:
                 made.probes.append(chosen.probe(output))
             made.inputs.append(list(handles))
 
