@@ -6,7 +6,7 @@ words): a row a place; of the words below only the first two where rows stay for
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel
-from tokenring.engine.compiled import Words, record_of
+from tokenring.engine.compiled import Record, Words, record_of
 from tokenring.operators.state import FreeList, give_place, pop, push, take_place
 
 NEXT, TIME, START, END, FURTHEST, PREVIOUS, SLOT, MATCHED, TOGETHER = range(9)
@@ -25,8 +25,14 @@ WAITS, MATCHES = range(2)
 """What becomes of a row: its match may still come, or is here."""
 ANY, FIRST = range(2)
 """What rows of a key a side keeps."""
-ROW, PLACE, LATEST = range(3)
-"""Words of a cursor: the row to go on at, the place to go on at (-1: the head), the latest TIME of what was found."""
+
+
+class Cursor(Record):
+    """The row to go on at, the place to go on at (-1: the head), the latest TIME of what was found."""
+
+    row: int
+    place: int
+    latest: int
 
 
 class SideCounts(FreeList):
@@ -47,18 +53,18 @@ def _unchain(heads: Words, links: Words, place: int) -> None:
         links[after, PREVIOUS] = before
 
 
-@kernel(int64(WORDS, COLUMN, WORDS, TABLE, boolean, int64, COLUMN, COLUMN, WORDS, WORDS, WORDS))
+@kernel
 def probe(
-    cursor: Words, slots: Words, heads: Words, links: Words, bounded: bool, once: int, starts: Words, ends: Words,
+    cursor: Cursor, slots: Words, heads: Words, links: Words, bounded: bool, once: int, starts: Words, ends: Words,
     matched: Words, rows: Words, places: Words,
 ) -> int:  # fmt: skip
     """Find the pairs of rows and places that match, as many as `rows` has room for; returns how many. `matched`, by
-    row, is set to MATCHES. All are found when cursor[ROW] is len(slots). once: EVERY, or where `bounded` A_ROW,
+    row, is set to MATCHES. All are found when cursor.row is len(slots). once: EVERY, or where `bounded` A_ROW,
     A_PLACE: such a place leaves its chain, so that rows to come do not pass it."""
     found, room = 0, len(rows)
-    at = cursor[PLACE]
-    cursor[LATEST] = -1
-    for i in range(cursor[ROW], len(slots)):
+    at = cursor.place
+    cursor.latest = -1
+    for i in range(cursor.row, len(slots)):
         if at < 0:
             at = heads[slots[i]] - HAS_ROW
         while at >= 0:
@@ -68,11 +74,11 @@ def probe(
                 break
             if not bounded or (links[at, START] <= ends[i] and starts[i] <= links[at, END]):
                 if found == room:
-                    cursor[ROW], cursor[PLACE] = i, at
+                    cursor.row, cursor.place = i, at
                     return found
                 rows[found], places[found] = i, at
                 found += 1
-                cursor[LATEST] = max(cursor[LATEST], links[at, TIME])
+                cursor.latest = max(cursor.latest, links[at, TIME])
                 matched[i] = MATCHES
                 if bounded:
                     links[at, MATCHED] = 1
@@ -83,7 +89,7 @@ def probe(
                     _unchain(heads, links, at)
                     links[at, SLOT] = LOOSE
             at = following
-    cursor[ROW], cursor[PLACE] = len(slots), -1
+    cursor.row, cursor.place = len(slots), -1
     return found
 
 
