@@ -16,9 +16,9 @@ from tokenring.operators.joins.kept import (
     LEFT,
     MATCHES,
     NO_ROW,
-    TIME,
     Cursor,
     due_of,
+    link_at,
     meet_at_slots,
     probe,
 )
@@ -159,6 +159,6 @@ def match_one(world: int, me: int, state: Join, side: int, message: int, slots: 
         waits += not (has_one | has_none)
     if side_counts(other).newest > time_of(message):
         for place in places[:found]:
-            latest = max(latest, links[place, TIME])
+            latest = max(latest, link_at(links, place).time)
     _send_found(world, me, state, side, message, rows[:found], places[:found], latest)
     return waiting[:waits], never[:nevers]

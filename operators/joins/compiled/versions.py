@@ -54,10 +54,10 @@ from tokenring.operators.joins.compiled.waiting import (
 from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
-    VERSION_WORDS,
     JoinedColumns,
     MovingVersions,
     Side,
+    Version,
     add_versions,
     find_versions,
     refused,
@@ -226,7 +226,7 @@ class _State:
         outer: bool,
         has_due: bool,
     ) -> None:
-        self.versions = Side(columns.store(RIGHT), False, VERSION_WORDS)
+        self.versions = Side(columns.store(RIGHT), False, Version.size)
         self.waiting = LinkedWaiting(arriving[LEFT])
         self._keys = LinkedKeys(columns, arriving)
         self._results = LinkedResults(

@@ -6,7 +6,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import LEFT, RIGHT, JoinedColumns
-from tokenring.operators.joins.kept.kernels import BARRED, END, HAS_ROW, MATCHED, NO_ROW, START, TIME
+from tokenring.operators.joins.kept.kernels import BARRED, HAS_ROW, NO_ROW, BoundedLink, Link
 from tokenring.operators.joins.kept.moved_columns import MovedColumns, keys_table, rows_table, said_of
 from tokenring.operators.joins.kept.moving_kernels import (
     forget_dues,
@@ -110,9 +110,10 @@ class MovingSides:
         places, owners = np.empty(len(side), np.int64), np.empty(len(side), np.int64)
         found = take_kept(heads, HAS_ROW, links, free, meta, slots, places, owners)
         places, owners = places[:found][::-1], owners[:found][::-1]  # of each key the first to have come first
-        words = [links[places, TIME].copy()]
+        rows = (BoundedLink if side.bounded else Link).of_table(links)
+        words = [rows["time"][places]]
         if side.bounded:
-            words += [links[places, START], links[places, END], dues[places], links[places, MATCHED]]
+            words += [rows["start"][places], rows["end"][places], dues[places], rows["matched"][places]]
         return self._moved[number].taken(keys.columns(owners), places, words)
 
     def put_in(self, tables: Sequence[Batch]) -> Time:
