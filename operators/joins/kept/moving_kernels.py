@@ -6,7 +6,7 @@ The tables: as the kernels of sides have them. `chosen`, by slot: 1 of keys that
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
 from tokenring.engine.compiled import Words, record_of, records_of
 from tokenring.operators.joins.kept.kernels import HAS_ROW, LOOSE, BoundedLink, SideCounts, give_chain, link_at
-from tokenring.operators.joins.kept.unique_side import AFTER, HERE, LAST, SINCE
+from tokenring.operators.joins.kept.unique_side import have_last, row_at
 from tokenring.operators.state import push, take_place
 
 
@@ -102,19 +102,20 @@ def take_at_slots(rows: Words, heap: Words, meta: Words, chosen: Words, slots: W
         due, slot = heap[i, 0], heap[i, 1]
         first, last = -1, -1
         while slot >= 0:
-            following = (rows[slot, AFTER] >> 1) - 1
+            following = (row_at(rows, slot).after >> 1) - 1
             if chosen[slot] != 0:
                 slots[taken], dues[taken] = slot, due
                 taken += 1
             else:
                 if last >= 0:
-                    rows[last, AFTER] = rows[last, AFTER] & 1 | (slot + 1) << 1
+                    before = row_at(rows, last)
+                    before.after = before.after & 1 | (slot + 1) << 1
                 else:
                     first = slot
                 last = slot
             slot = following
         if last >= 0:
-            rows[last, AFTER] &= 1
+            row_at(rows, last).after &= 1
             push(heap, kept, due, first)
             kept += 1
     counts.expiring = kept
@@ -133,11 +134,11 @@ def put_at_slots(
     last, last_due = -1, 0
     for i in range(len(slots)):
         slot = slots[i]
-        rows[slot, HERE], rows[slot, SINCE], rows[slot, AFTER] = ~times[i], starts[i], matched[i]
-        if rows.shape[1] > LAST:
-            rows[slot, LAST] = ends[i]
+        row = row_at(rows, slot)
+        row.here, row.since, row.after = ~times[i], starts[i], matched[i]
+        have_last(rows, slot, ends[i])
         if last >= 0 and dues[i] == last_due:
-            rows[last, AFTER] |= (slot + 1) << 1
+            row_at(rows, last).after |= (slot + 1) << 1
         else:
             push(heap, counts.expiring, dues[i], slot)
             counts.expiring += 1
