@@ -13,14 +13,15 @@ from tokenring.engine.columns.text_kernels import heap_address, lay_out
 from tokenring.engine.errors import SchemaError
 from tokenring.shm.kernels import (
     LENGTH_MASK,
-    TABLE,
     WORDS,
+    Record,
     Words,
     address_of,
     bytes_at,
     copy_text,
     int64,
     kernel,
+    records_at,
     signed,
     words_at,
 )
@@ -38,9 +39,16 @@ _ROWS = 1 << 15  # of a record batch that is put together
 _MANY_ROWS = 1 << 13  # are one by themselves
 _TEXT_BYTES = 1 << 20  # of a column, at first
 
-# Of a column's memory: where its words, or its texts' offsets, are, its texts' bytes, and which are null; how many
-# bytes there are, and how many are used.
-_WORDS, _BYTES, _NULLS, _ROOM, _USED = range(5)
+
+class ColumnMemory(Record):
+    """Of a column: where its words, or its texts' offsets, are, its texts' bytes, and which are null; how many bytes
+    there are, and how many are used."""
+
+    values: int
+    texts: int
+    nulls: int
+    room: int
+    used: int
 
 
 def arrow_type(kind: Kind) -> "pa.DataType":
@@ -249,36 +257,37 @@ def heap_addresses(batch: "Batch") -> np.ndarray:
     return np.array([0 if heap is None else heap_address(heap) for heap in heaps], np.int64)
 
 
-@kernel(int64(WORDS, WORDS, int64, int64, int64, TABLE))
-def append(columns: Words, heaps: Words, start: int, stop: int, at: int, memory: Words) -> int:
+@kernel(int64(WORDS, WORDS, int64, int64, int64, int64))
+def append(columns: Words, heaps: Words, start: int, stop: int, at: int, memory: int) -> int:
     """Copy rows from `start` to `stop` into memory, from row `at` on. Returns -1; or, having done nothing, the first
     column whose texts have no room.
 
-    columns, heaps: int64 (columns,), addresses, 0 for the heaps of columns that have none. memory: int64 (columns, 5),
-    see above.
+    columns, heaps: int64 (columns,), addresses, 0 for the heaps of columns that have none. memory: the address of a
+    ColumnMemory for each.
     """
+    every = records_at(memory, len(columns), ColumnMemory)
     for column in range(len(columns)):
         if heaps[column] != 0:
             words, wanted = words_at(columns[column], stop), signed(0)
             for row in range(start, stop):
                 wanted += words[row] & LENGTH_MASK if words[row] >= 0 else 0
-            if memory[column, _USED] + wanted > memory[column, _ROOM]:
+            if every[column].used + wanted > every[column].room:
                 return column
     for column in range(len(columns)):
-        own, words = memory[column], words_at(columns[column], stop)
-        made = words_at(own[_WORDS], at + stop - start + 1)
+        own, words = every[column], words_at(columns[column], stop)
+        made = words_at(own.values, at + stop - start + 1)
         if heaps[column] == 0:
             made[at : at + stop - start] = words[start:stop]
             continue
-        used, nulls = own[_USED], bytes_at(own[_NULLS], at + stop - start)
+        used, nulls = own.used, bytes_at(own.nulls, at + stop - start)
         for row in range(start, stop):
             word = words[row]
             if word >= 0:
-                copy_text(word, heaps[column], own[_BYTES], used)
+                copy_text(word, heaps[column], own.texts, used)
                 used += word & LENGTH_MASK
             nulls[at + row - start] = word < 0
             made[at + row - start + 1] = used
-        own[_USED] = used
+        own.used = used
     return -1
 
 
@@ -293,15 +302,15 @@ class ArrowRows:
         texts = [kind.is_text for kind in schema.kinds]
         self._bytes = [np.empty(_TEXT_BYTES if is_text else 0, np.uint8) for is_text in texts]
         self._nulls = [np.empty(_ROWS if is_text else 0, np.uint8) for is_text in texts]
-        self._memory = np.zeros((len(texts), 5), np.int64)
+        self._memory = ColumnMemory.new_table(len(texts))
         for column in range(len(texts)):
-            self._memory[column, _WORDS] = address_of(self._words[column])
-            self._memory[column, _NULLS] = address_of(self._nulls[column])
+            self._memory["values"][column] = address_of(self._words[column])
+            self._memory["nulls"][column] = address_of(self._nulls[column])
             self._link(column)
 
     def _link(self, column: int) -> None:
         found = self._bytes[column]
-        self._memory[column, _BYTES], self._memory[column, _ROOM] = heap_address(found), len(found)
+        self._memory["texts"][column], self._memory["room"][column] = heap_address(found), len(found)
 
     def add(self, batch: "Batch") -> None:
         """Copy its rows, and hand on what is enough; many at once are handed on as they are."""
@@ -314,7 +323,7 @@ class ArrowRows:
         heaps, start = heap_addresses(batch), 0
         while start < batch.rows:
             stop = min(batch.rows, start + _ROWS - self._rows)
-            lacks = int(append(addresses, heaps, start, stop, self._rows, self._memory))
+            lacks = int(append(addresses, heaps, start, stop, self._rows, address_of(self._memory)))
             if lacks >= 0:
                 self._make_room(lacks, batch.columns[lacks][start:stop])
                 continue
@@ -325,10 +334,10 @@ class ArrowRows:
 
     def _make_room(self, column: int, words: np.ndarray) -> None:
         """For texts of these words, twice as much as there was, or what they take."""
-        own = self._memory[column]
-        wanted = int((words[words >= 0] & LENGTH_MASK).sum()) + int(own[_USED])
+        used = int(self._memory["used"][column])
+        wanted = int((words[words >= 0] & LENGTH_MASK).sum()) + used
         larger = np.empty(max(wanted, 2 * len(self._bytes[column])), np.uint8)
-        larger[: own[_USED]] = self._bytes[column][: own[_USED]]
+        larger[:used] = self._bytes[column][:used]
         self._bytes[column] = larger
         self._link(column)
 
@@ -346,5 +355,5 @@ class ArrowRows:
                 arrays.append(text_over(words[: self._rows + 1], self._bytes[column], nulls, kind.name == "string"))
             else:
                 arrays.append(column_to(name, kind, words[: self._rows].view(kind.dtype), None))
-        self._rows, self._memory[:, _USED] = 0, 0
+        self._rows, self._memory["used"] = 0, 0
         self._write(pa.RecordBatch.from_arrays(arrays, schema=self._schema.to_arrow()))

@@ -8,10 +8,9 @@ from tokenring.engine.errors import DataflowFailedError, GraphError, TimeRegress
 from tokenring.engine.explain.explanation import Explanation
 from tokenring.engine.explain.hold import HeldToken, Hold
 from tokenring.engine.explain.place import Named, Place, find, in_words, of_port, operator_called
-from tokenring.engine.explain.standing import describe_frontiers
 from tokenring.engine.explain.why import compiled_tokens, explain, live_tokens, tokens_of
 from tokenring.engine.running import Dataflows, Phase, RunningDataflow
-from tokenring.engine.times import as_time, less_equal, representable
+from tokenring.engine.times import COMPLETE, as_time, less_equal, representable
 from tokenring.engine.tokens import GRANTED
 
 if TYPE_CHECKING:
@@ -57,8 +56,15 @@ class Inspection:
         return inspect(self.dataflows.running, operator)
 
     def describe_frontiers(self) -> str:
-        """Where each operator stands, at a glance."""
-        return describe_frontiers(self.operators)
+        """A line for each operator: the tokens it holds, and the frontiers of its inputs."""
+        lines = []
+        for operator in self.operators:
+            ports = [
+                f"input {port.index} {'done' if port.frontier == COMPLETE else port.frontier}"
+                for port in operator.inputs
+            ]
+            lines.append(f"{operator.name}: holds {operator.held} token(s); {', '.join(ports) or 'no inputs'}")
+        return "\n".join(lines)
 
 
 def why(worker: Inspection, dataflows: Sequence[RunningDataflow], named: Named, time: Any) -> Explanation:

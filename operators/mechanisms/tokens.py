@@ -1,7 +1,6 @@
 """Tokens: an operator holds one, at the least time it may still send at, and retires whole intervals at once.
 
-Nothing else coordinates (the paper's 5.2 and 6.2). `sequential` has the same operators; its sources let one time in,
-and the next only when everything has finished the one before, as Spark's micro-batches do.
+Nothing else coordinates (the paper's 5.2 and 6.2).
 """
 
 from collections.abc import Callable, Sequence
@@ -318,13 +317,6 @@ class Tokens(Mechanism):
     def probe(self, stream: Stream) -> Progress:
         """The engine's probe."""
         return stream.probe()
-
-
-class Sequential(Tokens):
-    """Tokens, with sources that let one time in at once."""
-
-    name = "sequential"
-    one_at_a_time = True
 
 
 TOKENS = Tokens()

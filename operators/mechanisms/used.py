@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tokenring.engine import GraphError, Scope, UsageError
 from tokenring.operators.mechanisms.interface import Mechanism
-from tokenring.operators.mechanisms.tokens import TOKENS, Sequential, Tokens
+from tokenring.operators.mechanisms.tokens import TOKENS, Tokens
 
 
 def _notifications() -> Mechanism:
@@ -19,12 +19,18 @@ def _watermarks(name: str) -> Mechanism:
     return Watermarks(name, crosses=name == "watermarks-X")
 
 
+def _sequential() -> Mechanism:
+    from tokenring.operators.mechanisms.sequential import Sequential
+
+    return Sequential()
+
+
 _MAKE: dict[str, Callable[[], Mechanism]] = {
     "tokens": Tokens,
     "notifications": _notifications,
     "watermarks-X": lambda: _watermarks("watermarks-X"),
     "watermarks-P": lambda: _watermarks("watermarks-P"),
-    "sequential": Sequential,
+    "sequential": _sequential,
 }
 
 MECHANISMS = tuple(_MAKE)

@@ -21,14 +21,22 @@ from tokenring.engine import (
 )
 from tokenring.engine.arguments import is_whole
 from tokenring.engine.columns import names_of
-from tokenring.engine.compiled import Words, record_of
+from tokenring.engine.compiled import Record, Words, record_of
 from tokenring.operators.mechanisms import Give, distinct, mechanism_of
 from tokenring.operators.migrate import Leaving, Table, of_version, offer
 from tokenring.operators.rows import require_int64, require_other_columns
 from tokenring.operators.state import LEAST, KeyCounts, Keys, grown, overflows, require_rows, slot_of
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, RowsThatWait, WaitingMoves, word_tables
 
-_COUNT, _TOTAL, _VALUES = range(3)  # words of a slot: how many values it has seen, their sum, then the last ones
+
+class Ring(Record):
+    """What a slot's words begin with: how many values it has seen, and the sum of the last ones, which stand behind."""
+
+    count: int
+    total: int
+
+
+_VALUES = Ring.size
 
 
 @kernel(int64(WORDS, WORDS, WORDS, TABLE, COLUMN, COLUMN, int64, WORDS, WORDS))
@@ -43,15 +51,16 @@ def _roll(
         slot = slot_of(cells, tags, record_of(meta, KeyCounts), keys[i])
         if slot < 0:
             return i
-        at = _VALUES + rings[slot, _COUNT] % length
-        total, oldest, value = rings[slot, _TOTAL], rings[slot, at], values[i]  # an empty place holds a zero
+        ring = record_of(rings[slot], Ring)
+        at = _VALUES + ring.count % length
+        total, oldest, value = ring.total, rings[slot, at], values[i]  # an empty place holds a zero
         if oldest == LEAST or overflows(total, -oldest) or overflows(total - oldest, value):
             return -1
         rings[slot, at] = value
-        rings[slot, _TOTAL] = total - oldest + value
-        rings[slot, _COUNT] += 1
-        counts[i] = min(rings[slot, _COUNT], length)
-        averages[i] = rings[slot, _TOTAL] // counts[i]
+        ring.total = total - oldest + value
+        ring.count += 1
+        counts[i] = min(ring.count, length)
+        averages[i] = ring.total // counts[i]
     return len(keys)
 
 

@@ -31,6 +31,7 @@ from tokenring.engine.compiled import (
     column_of,
     entry,
     new_message,
+    record_at,
     record_of,
     rows_of,
     words_at,
@@ -54,15 +55,21 @@ from tokenring.operators.state import (
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeys, WaitingMoves, no_more, word_tables
 
 _FIRST_ROOM = 4096
-BEGIN, END = range(2)
 
 
-@kernel(boolean(WORDS, WORDS, WORDS, COLUMN, COLUMN))
-def merge(kept_times: Words, kept_words: Words, bounds: Words, times: Words, words: Words) -> bool:
+class Bounds(Record):
+    """From where to where the rows stand that wait."""
+
+    begin: int
+    end: int
+
+
+@kernel(boolean(WORDS, WORDS, int64, COLUMN, COLUMN))
+def merge(kept_times: Words, kept_words: Words, where: int, times: Words, words: Words) -> bool:
     """Merge rows into those kept, in order of time; False, and nothing done, if they are out of order themselves.
 
-    bounds: int64 (begin, end) of what is kept, with room for the rows behind it. From the back, since what arrives
-    mostly belongs there.
+    where: the address of the Bounds of what is kept, with room for the rows behind it. From the back, since what
+    arrives mostly belongs there.
     """
     rows = len(times)
     steps_back = 0
@@ -70,15 +77,16 @@ def merge(kept_times: Words, kept_words: Words, bounds: Words, times: Words, wor
         steps_back += times[i] < times[i - 1]
     if steps_back > 0:
         return False
-    end = bounds[END]
-    bounds[END] += rows
-    if end == bounds[BEGIN] or kept_times[end - 1] <= times[0]:
+    bounds = record_at(where, Bounds)
+    begin, end = bounds.begin, bounds.end
+    bounds.end += rows
+    if end == begin or kept_times[end - 1] <= times[0]:
         kept_times[end : end + rows] = times
         kept_words[end : end + rows] = words
         return True
     old, new, at = end - 1, rows - 1, end + rows - 1
     while new >= 0:
-        if old >= bounds[BEGIN] and kept_times[old] > times[new]:
+        if old >= begin and kept_times[old] > times[new]:
             kept_times[at], kept_words[at] = kept_times[old], kept_words[old]
             old -= 1
         else:
@@ -101,10 +109,10 @@ def count(cells: Words, tags: Words, meta: Words, totals: Words, words: Words, s
     return len(words)
 
 
-@kernel(int64(WORDS, WORDS, int64))
-def finished(kept_times: Words, bounds: Words, upto: int) -> int:
+@kernel
+def finished(kept_times: Words, bounds: Bounds, upto: int) -> int:
     """Where the rows that are kept end whose times are `upto` or less."""
-    low, high = bounds[BEGIN], bounds[END]
+    low, high = bounds.begin, bounds.end
     if high > low and kept_times[high - 1] <= upto:
         return high
     return low + count_upto(kept_times[low:high], upto)
@@ -117,23 +125,23 @@ def counted_tables(word: str, time: str) -> list[Table]:
 
 
 class Counted:
-    """One worker's rows that wait, times and words from bounds[BEGIN] to bounds[END], and its counts."""
+    """One worker's rows that wait, times and words within `bounds`, and its counts."""
 
     def __init__(self, schema: Schema, word: str) -> None:
         self.keys = Keys(schema, (word,))
         self.totals = np.zeros(self.keys.capacity, np.int64)
         self.times, self.words = np.empty(_FIRST_ROOM, np.int64), np.empty(_FIRST_ROOM, np.int64)
-        self.bounds = np.zeros(2, np.int64)
+        self.bounds = Bounds()
 
     def make_room(self, rows: int) -> None:
         """Move what is kept to the front of arrays that hold it and `rows` more twice over."""
-        begin, end = self.bounds.tolist()
+        begin, end = self.bounds.begin, self.bounds.end
         room = max(_FIRST_ROOM, 2 * (end - begin + rows))
         for name in ("times", "words"):
             moved = np.empty(room, np.int64)
             moved[: end - begin] = getattr(self, name)[begin:end]
             setattr(self, name, moved)
-        self.bounds[:] = 0, end - begin
+        self.bounds.begin, self.bounds.end = 0, end - begin
 
     def grow(self) -> None:
         """Make room for another word."""
@@ -152,30 +160,30 @@ class Counted:
 
     def leave(self, leaving: Leaving) -> Batch:
         """See Waiting."""
-        begin, end = self.bounds.tolist()
+        begin, end = self.bounds.begin, self.bounds.end
         words, times = self.words[begin:end], self.times[begin:end]
         leaves = leaving.words(words)
         gone = words[leaves], times[leaves]
         stay = end - len(gone[0])
         self.words[begin:stay], self.times[begin:stay] = words[~leaves], times[~leaves]
-        self.bounds[END] = stay
+        self.bounds.end = stay
         return Batch.wrap(self._moved.schema, gone, len(gone[0]))
 
     def arrive(self, rows: Batch) -> Time:
         """See Waiting."""
         words, times = rows.columns
         order = np.argsort(times, kind="stable")
-        if self.bounds[END] + rows.rows > len(self.times):
+        if self.bounds.end + rows.rows > len(self.times):
             self.make_room(rows.rows)
-        merge(self.times, self.words, self.bounds, times[order], words[order])
+        merge(self.times, self.words, self.bounds.address, times[order], words[order])
         self._link()
-        return int(self.times[self.bounds[BEGIN]])
+        return int(self.times[self.bounds.begin])
 
 
 class Counting(Record):
-    """`totals`: by word. `times`, `kept_words`: of the rows that wait, for `room` of them, from where to where `bounds`
-    says. `wanted`: how many rows there was no room for; `start`: the row to go on with where there was no room for its
-    word, `filled`: the message that is being filled then. `word`, `time`: their columns."""
+    """`totals`: by word. `times`, `kept_words`: of the rows that wait, for `room` of them, within the Bounds at
+    `bounds`. `wanted`: how many rows there was no room for; `start`: the row to go on with where there was no room for
+    its word, `filled`: the message that is being filled then. `word`, `time`: their columns."""
 
     keys: WordKeys
     totals: int
@@ -193,23 +201,23 @@ class Counting(Record):
 @kernel
 def _least(own: Counting) -> int:
     """The least time of the rows that wait."""
-    bounds = words_at(own.bounds, 2)
-    return words_at(own.times, own.room)[bounds[BEGIN]] if bounds[BEGIN] < bounds[END] else COMPLETE
+    bounds = record_at(own.bounds, Bounds)
+    return words_at(own.times, own.room)[bounds.begin] if bounds.begin < bounds.end else COMPLETE
 
 
 @entry
 def _take(world: int, me: int) -> int:
     """Let rows wait."""
     state, own = driven(world, me), own_record(world, me, Counting)
-    message, bounds = state.message, words_at(own.bounds, 2)
-    if bounds[END] + rows_of(message) > own.room:
+    message = state.message
+    if record_at(own.bounds, Bounds).end + rows_of(message) > own.room:
         own.wanted = rows_of(message)
         return NEEDS_ROOM
     kept_times, kept_words = words_at(own.times, own.room), words_at(own.kept_words, own.room)
     times, words = column_of(message, own.time), column_of(message, own.word)
-    if not merge(kept_times, kept_words, bounds, times, words):
+    if not merge(kept_times, kept_words, own.bounds, times, words):
         order = np.argsort(times, kind="mergesort")
-        merge(kept_times, kept_words, bounds, times[order], words[order])
+        merge(kept_times, kept_words, own.bounds, times[order], words[order])
     state.made = _least(own)
     return DONE
 
@@ -226,8 +234,8 @@ def _ask(world: int, me: int) -> int:
 def _emit(world: int, me: int) -> int:
     """Count the rows of finished times, in one message."""
     state, own = driven(world, me), own_record(world, me, Counting)
-    bounds, times = words_at(own.bounds, 2), words_at(own.times, own.room)
-    begin, stop = bounds[BEGIN], finished(times, bounds, state.upto)
+    bounds, times = record_at(own.bounds, Bounds), words_at(own.times, own.room)
+    begin, stop = bounds.begin, finished(times, bounds, state.upto)
     if begin == stop:  # the rows that were due have moved away
         state.made = _least(own)
         return DONE
@@ -245,7 +253,7 @@ def _emit(world: int, me: int) -> int:
         own.wanted = 0
         return NEEDS_ROOM
     own.start = 0
-    bounds[BEGIN] = stop
+    bounds.begin = stop
     give(world, me, times[begin], made)
     state.made = _least(own)
     return DONE
@@ -261,7 +269,7 @@ def compiled_count(
 
     def link() -> None:
         link_keys(own.keys, state.keys)
-        own.totals, own.bounds = address_of(state.totals), address_of(state.bounds)
+        own.totals, own.bounds = address_of(state.totals), state.bounds.address
         own.times, own.kept_words = address_of(state.times), address_of(state.words)
         own.room = len(state.times)
 

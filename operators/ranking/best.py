@@ -17,6 +17,7 @@ from tokenring.engine.compiled import (
     column_of,
     entry,
     new_message,
+    record_of,
     records_at,
     rows_of,
     table_at,
@@ -47,10 +48,17 @@ from tokenring.operators.state import (
 )
 from tokenring.operators.state.moving import KeptWords, KeyedMoves, MovingKeyWords, word_tables
 
-STATE = 0
-"""The first word of what is kept of a slot: NO_ROW, HAS_ROW, or behind how many winners of these rows the slot's is
-listed. Behind it comes the order of its best row."""
 NO_ROW, HAS_ROW = 0, -1
+
+
+class BestRow(Record):
+    """What the words that are kept of a slot begin with. `state`: NO_ROW, HAS_ROW, or behind how many winners of these
+    rows the slot's is listed. Behind it comes the order of its best row."""
+
+    state: int
+
+
+_ORDER_AT = BestRow.size
 
 
 @kernel(int64(TABLE, COLUMN, COLUMN, TABLE, int64, int64, WORDS, WORDS, int64))
@@ -61,19 +69,19 @@ def win(
     """Which rows are the best of their slots, after all of them: written by slot, in order of first win, behind the
     `found` of those before them, until `end_wins`. With each: all that are the best when they come.
 
-    rows: what they are called. kept, int64 (slots, 1 + words): the state, and the best rows' orders. winners, won: the
+    rows: what they are called. kept, int64 (slots, 1 + words): BestRow, and the best rows' orders. winners, won: the
     rows, and the slots they have won. Returns how many there are.
     """
     for i in range(len(slots)):
-        best = kept[slots[i]]
-        if best[STATE] == NO_ROW or comes_before(orders, i, best, 1, equal_wins != 0):
+        words, best = kept[slots[i]], record_of(kept[slots[i]], BestRow)
+        if best.state == NO_ROW or comes_before(orders, i, words, _ORDER_AT, equal_wins != 0):
             for at in range(orders.shape[1]):
-                best[1 + at] = orders[i, at]
-            if best[STATE] <= 0 or each != 0:
+                words[_ORDER_AT + at] = orders[i, at]
+            if best.state <= 0 or each != 0:
                 won[found] = slots[i]
                 found += 1
-                best[STATE] = found
-            winners[best[STATE] - 1] = rows[i]
+                best.state = found
+            winners[best.state - 1] = rows[i]
     return found
 
 
@@ -81,12 +89,12 @@ def win(
 def end_wins(won: Words, kept: Words) -> None:
     """Nobody has won yet of what comes next."""
     for slot in won:
-        kept[slot, STATE] = HAS_ROW
+        record_of(kept[slot], BestRow).state = HAS_ROW
 
 
 def best_tables(schema: Schema, by: Sequence[str], orders: int) -> list[Table]:
     """The tables that the best rows so far are as they move; orders: how many columns order them."""
-    return word_tables(schema.select(by), by, 1 + orders)
+    return word_tables(schema.select(by), by, _ORDER_AT + orders)
 
 
 _WANTED, _SLOTS, _FRESH, _FRESH_ROWS, _ROWS = range(5)
@@ -191,7 +199,7 @@ def _answer_best(world: int, me: int) -> int:
     orders = records_at(own.orders, own.order_count, Order)
     words = table_at(own.ranked, BLOCK, own.order_count)
     capacity = own.keys.places
-    kept = table_at(own.kept, capacity, 1 + own.order_count)
+    kept = table_at(own.kept, capacity, _ORDER_AT + own.order_count)
     keyed = with_key_words(world, own.key_words, message, own.columns, own.by)
     if keyed == 0:
         return NEEDS_ROOM
@@ -235,7 +243,7 @@ class _State:
     def __init__(self, schema: Schema, by: Sequence[str], orders: Sequence[str], largest: bool) -> None:
         self._key_words = KeyWords(schema, by)
         self._keys = Keys(Schema.of(self._key_words.spec), by)
-        self._kept = np.zeros((FIRST_SLOTS, 1 + len(orders)), np.int64)
+        self._kept = np.zeros((FIRST_SLOTS, _ORDER_AT + len(orders)), np.int64)
         self._scratch = shared_scratch(__name__, _SCRATCH_ROWS, BLOCK)
         self._ranked = shared_scratch(__name__, BLOCK, len(orders))
         self._orders = order_table(schema, orders, largest)

@@ -17,6 +17,7 @@ from tokenring.engine.compiled import (
     heap_of_words,
     new_message,
     record_at,
+    record_of,
     records_at,
     rows_of,
     shorten,
@@ -28,7 +29,7 @@ from tokenring.operators.folds import BLOCK, Plan, to_owners
 from tokenring.operators.mechanisms import CompiledLogic, driven, give, mechanism_of, own_record, times_asked
 from tokenring.operators.migrate import of_version, offer
 from tokenring.operators.ranking.best import Order, Ranking, order_table, rank_rows
-from tokenring.operators.ranking.top_state import CHANGED, COUNT, HEADER, note_change, place_row, top_tables
+from tokenring.operators.ranking.top_state import HEADER, Header, note_change, place_row, top_tables
 from tokenring.operators.state import (
     FIRST_SLOTS,
     LEAST,
@@ -60,6 +61,7 @@ _NO_KEY = -1
 _NOT_YET = -2
 """What stands for a row's texts until all rows of a piece of a message have been ranked, less its number there; no
 text's word, nor null's, is as low."""
+_COUNT = Header.place_of("count")
 _END = FOREVER.step
 _MESSAGE_ROWS = 1 << 16
 """About as many rows have the messages of which all rows are sent."""
@@ -112,19 +114,19 @@ def _write_ranks(own: Top, blocks: Words, slots: Words, message: int, first: int
     for position in range(len(shown)):
         column, step, flip, at = column_of(message, position), shown[position].step, shown[position].flip, first
         for slot in slots:
-            block = blocks[slot]
-            for place in range(block[CHANGED] - 1, block[COUNT]):
+            block, header = blocks[slot], record_of(blocks[slot], Header)
+            for place in range(header.changed - 1, header.count):
                 column[at] = block[shown[position].word + place * step] ^ flip
                 at += 1
         if shown[position].key_column != _NO_KEY:
             values_of(own.key_words, shown[position].key_column, column[first:at])
     ranks, at = column_of(message, len(shown)), first
     for slot in slots:
-        block = blocks[slot]
-        for place in range(block[CHANGED] - 1, block[COUNT]):
+        header = record_of(blocks[slot], Header)
+        for place in range(header.changed - 1, header.count):
             ranks[at] = place + 1
             at += 1
-        block[CHANGED] = 0
+        header.changed = 0
     return at
 
 
@@ -167,8 +169,8 @@ def _enter(
     texts, is_answered = own.text_count, listed != 0 and own.each != 0
     found, count = own.found, 0
     for i in range(len(slots)):
-        block = blocks[slots[i]]
-        if block[COUNT] == 0:
+        block, header = blocks[slots[i]], record_of(blocks[slots[i]], Header)
+        if header.count == 0:
             for column in range(len(by)):
                 block[HEADER + column] = column_of(keyed, by[column])[rows[i]]
         at = place_row(words, i, block, first, width, most, own.equal_wins != 0)
@@ -179,7 +181,7 @@ def _enter(
             block[row + column] = column_of(message, kept[column])[rows[i]]
         if is_answered:
             _keep_texts(own, message, rows[i], block, row)
-            block[CHANGED] = at + 1
+            header.changed = at + 1
             found = _write_ranks(own, blocks, slots[i : i + 1], listed, found)
             continue
         if texts > 0:
@@ -187,10 +189,10 @@ def _enter(
             entered[count] = i
             count += 1
         if listed != 0:
-            found = note_change(block, at, slots[i], column_of(listed, 0), found)
+            found = note_change(header, at, slots[i], column_of(listed, 0), found)
     for i in entered[:count]:  # most have been pushed out again by rows behind them
         block = blocks[slots[i]]
-        for row in range(first + words.shape[1], first + block[COUNT] * width, width):
+        for row in range(first + words.shape[1], first + record_of(block, Header).count * width, width):
             if block[row] == _NOT_YET - i:
                 _keep_texts(own, message, rows[i], block, row)
     own.found = found
@@ -248,7 +250,8 @@ def _answer_changes(world: int, me: int) -> int:
         touched, blocks = column_of(reply, 0)[: own.found], _blocks_of(own)
         room = 0
         for slot in touched:
-            room += blocks[slot, COUNT] - blocks[slot, CHANGED] + 1
+            header = record_of(blocks[slot], Header)
+            room += header.count - header.changed + 1
         reply = new_message(world, me, 0, room)
         _write_ranks(own, blocks, touched, reply, 0)
     state.reply = reply
@@ -286,10 +289,11 @@ def _emit_all(world: int, me: int) -> int:
         slots = column_of(new_message(world, me, 0, min(_MESSAGE_ROWS, limit - at)), 0)
         count = rows = 0
         while at < limit and count < len(slots) and rows < _MESSAGE_ROWS:
-            if blocks[at, COUNT] > 0:
-                blocks[at, CHANGED] = 1
+            header = record_of(blocks[at], Header)
+            if header.count > 0:
+                header.changed = 1
                 slots[count] = at
-                rows += blocks[at, COUNT]
+                rows += header.count
                 count += 1
             at += 1
         if rows > 0:
@@ -364,7 +368,7 @@ class _State:
     def out(self, slots: np.ndarray) -> Sequence[Rows]:
         """See Kept: of each slot its rows, in order."""
         blocks = self._blocks
-        counts = blocks[slots, COUNT]
+        counts = blocks[slots, _COUNT]
         which = np.repeat(np.arange(len(slots)), counts)
         places = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         columns, heaps = [], []
@@ -389,7 +393,7 @@ class _State:
             blocks[slots[0], HEADER + at] = self.keys.words(at)[slots[0]]
         first = np.flatnonzero(np.diff(owners, prepend=-1))  # a slot's rows come one after the other
         places = np.arange(rows.rows) - np.repeat(first, np.diff(first, append=rows.rows))
-        blocks[owners, COUNT] = places + 1  # the last counts
+        blocks[owners, _COUNT] = places + 1  # the last counts
         starts = self._rows_at + places * self.own.row_words
         words = [*order_words(rows, *self._ordered).T, *self._kept_words(rows)]
         for number, column in enumerate(words):

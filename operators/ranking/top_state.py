@@ -5,13 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Schema, int64, kernel
-from tokenring.engine.compiled import Words
+from tokenring.engine.compiled import Record, Words, record_of
 from tokenring.operators.migrate import Table
 from tokenring.operators.state.moving import tables_of
 
-COUNT, CHANGED = range(2)
-"""The first words of a slot's block: how many rows it has, and the first rank that changed, from 1; 0 if none has."""
-HEADER = 2
+
+class Header(Record):
+    """What a slot's block begins with: how many rows it has, and the first rank that changed, from 1; 0 if none has."""
+
+    count: int
+    changed: int
+
+
+HEADER = Header.size
 """Words of a block before what else its owner keeps of the slot; then come the rows, in order: of each the words of its
 order, then what its owner keeps of it."""
 
@@ -29,13 +35,14 @@ def comes_before(orders: Words, i: int, block: Words, row: int, equal_wins: bool
 def place_row(orders: Words, i: int, block: Words, first: int, width: int, most: int, equal_wins: bool) -> int:
     """Put the order of row i among the rows of a block, of `width` words each from word `first` on, behind equal ones,
     or before them if equal_wins. Returns its place from 0; -1 if `most` others are better."""
-    at = block[COUNT]
+    header = record_of(block, Header)
+    at = header.count
     if at == most:
         at -= 1
         if not comes_before(orders, i, block, first + at * width, equal_wins):
             return -1
     else:
-        block[COUNT] += 1
+        header.count += 1
     row = first + at * width
     while at > 0 and comes_before(orders, i, block, row - width, equal_wins):
         for word in range(row, row + width):
@@ -48,14 +55,14 @@ def place_row(orders: Words, i: int, block: Words, first: int, width: int, most:
 
 
 @kernel
-def note_change(block: Words, at: int, slot: int, touched: Words, found: int) -> int:
-    """The ranks of a slot have changed from place `at` on: it is listed, once, behind the `found` of those before.
-    Returns how many there are then."""
-    if block[CHANGED] == 0:
+def note_change(header: Header, at: int, slot: int, touched: Words, found: int) -> int:
+    """The ranks of a slot, whose block begins so, have changed from place `at` on: it is listed, once, behind the
+    `found` of those before. Returns how many there are then."""
+    if header.changed == 0:
         touched[found] = slot
-        block[CHANGED] = at + 1
+        header.changed = at + 1
         return found + 1
-    block[CHANGED] = min(block[CHANGED], at + 1)
+    header.changed = min(header.changed, at + 1)
     return found
 
 
@@ -72,7 +79,7 @@ def _place_all(
         if at >= 0:
             block[HEADER + (at + 1) * width - 1] = i
     for begin in begins:
-        for at in range(blocks[begin + COUNT]):
+        for at in range(record_of(blocks[begin:], Header).count):
             rows[found], ranks[found] = blocks[begin + HEADER + (at + 1) * width - 1], at + 1
             found += 1
     return found

@@ -1,20 +1,23 @@
 """Operators that hand on what comes, compiled: messages by reference, bursts whole."""
 
-import numpy as np
+from tokenring.engine.compiled import DONE, Compiled, Record, answer, drop, entry, state_as, take
 
-from tokenring.engine.compiled import DONE, Compiled, answer, drop, entry, state_of, take
 
-_FIRST, _PORTS, _WORDS = range(3)  # words of the state: the slot of the token it begins with, the number of inputs
+class PassingOn(Record):
+    """`first`: the slot of the token that it begins with, then -1. `ports`: the number of inputs."""
+
+    first: int
+    ports: int
 
 
 @entry
 def pass_on(world: int, me: int) -> int:
     """Answer each message with itself."""
-    state = state_of(world, me, _WORDS)
-    if state[_FIRST] >= 0:
-        drop(world, me, state[_FIRST])
-        state[_FIRST] = -1
-    for port in range(state[_PORTS]):
+    state = state_as(world, me, PassingOn)
+    if state.first >= 0:
+        drop(world, me, state.first)
+        state.first = -1
+    for port in range(state.ports):
         while True:
             message = take(world, me, port)
             if message == 0:
@@ -25,6 +28,6 @@ def pass_on(world: int, me: int) -> int:
 
 def passing_on(inputs: int = 1) -> Compiled:
     """An operator that hands on, at its one output, what comes at its inputs."""
-    state = np.zeros(_WORDS, np.int64)
-    state[_PORTS] = inputs
-    return Compiled(pass_on, state)
+    state = PassingOn()
+    state.ports = inputs
+    return Compiled(pass_on, state.words)

@@ -119,7 +119,7 @@ _STATE = (
      "rows go to a window that was sent"),
     ("operators/folds/kernels.py", "_least(block) > -_SMALL and _greatest(block) < _SMALL", "_greatest(block) < _SMALL",
      "a sum of large negative numbers comes round"),
-    ("operators/ranking/best.py", "best, 1, equal_wins != 0", "best, 1, equal_wins == 0",
+    ("operators/ranking/best.py", "words, _ORDER_AT, equal_wins != 0", "words, _ORDER_AT, equal_wins == 0",
      "of equal rows another is the best"),
     ("operators/ranking/thinning.py", "rank == ranks[at] and not _wins_tie", "rank == ranks[at] and not not _wins_tie",
      "ties left out early"),

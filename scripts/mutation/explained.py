@@ -138,7 +138,7 @@ EQUIVALENT: tuple[tuple[str, str, str, str, str], ...] = (
         "a clock that stands at exactly that",
     ),
     (
-        "operators/joins/kept/kernels.py", "cursor[LATEST] = -1", "1", "2",
+        "operators/joins/kept/kernels.py", "cursor.latest = -1", "1", "2",
         "both are before all times",
     ),
     (

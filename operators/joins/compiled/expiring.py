@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COMPLETE, MAX_TIME, kernel
-from tokenring.engine.compiled import Words, frontier_at, table_at, words_at
+from tokenring.engine.compiled import Words, frontier_at, record_of, table_at, words_at
 from tokenring.operators.joins.compiled.keeping import take_rows_of, times_of_places
 from tokenring.operators.joins.compiled.kept_rows import (
     KeptRows,
@@ -21,7 +21,7 @@ from tokenring.operators.joins.compiled.results import scratch, side_of
 from tokenring.operators.joins.compiled.rights import send_late, tell_matched
 from tokenring.operators.joins.compiled.sending import send_alone, send_due
 from tokenring.operators.joins.compiled.words import AT_MOST, ROOM_ROWS, Join, capacity_of
-from tokenring.operators.joins.kept import AT_ONCE, BARRED, HAS_ROW, MATCHED, expire, expire_at_slots, has_matched
+from tokenring.operators.joins.kept import AT_ONCE, BARRED, HAS_ROW, BoundedLink, expire, expire_at_slots, has_matched
 from tokenring.operators.state import forget_slots
 
 
@@ -79,7 +79,7 @@ def _some_due(
 @kernel
 def _matched(state: Join, at: KeptRows, place: int) -> bool:
     links = links_of(at)
-    return has_matched(links, place) if is_by_slot(at) else links[place, MATCHED] != 0
+    return has_matched(links, place) if is_by_slot(at) else record_of(links[place], BoundedLink).matched != 0
 
 
 @kernel

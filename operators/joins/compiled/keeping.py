@@ -26,12 +26,12 @@ from tokenring.operators.joins.kept import (
     MATCHES,
     NO_ROW,
     RIGHT,
-    TIME,
     WAITS,
     add,
     add_at_slots,
     add_bounded,
     bar,
+    link_at,
     take_chains,
 )
 from tokenring.operators.state import gather
@@ -95,7 +95,7 @@ def times_of_places(world: int, state: Join, side: int, places: Words) -> Words:
     """The times of the messages that rows came in."""
     times, links = scratch(world, len(places)), links_of(side_of(state.results, side))
     for i in range(len(places)):
-        times[i] = links[places[i], TIME]
+        times[i] = link_at(links, places[i]).time
     return times
 
 
@@ -108,7 +108,8 @@ def first_of_keys(world: int, state: Join, slots: Words, time: int) -> Words:
     for row in range(len(slots)):
         place = heads[slots[row]] - HAS_ROW
         if place >= 0:
-            links[place, TIME] = min(links[place, TIME], time)
+            link = link_at(links, place)
+            link.time = min(link.time, time)
         elif heads[slots[row]] == NO_ROW:
             heads[slots[row]] = BARRED  # chosen already
             chosen[count] = row

@@ -4,7 +4,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, kernel
 from tokenring.engine.compiled import Record, Words, address_of, column_of, record_at, table_at, words_at
-from tokenring.operators.joins.kept import TIME, Side, SideCounts, UniqueSide, time_at
+from tokenring.operators.joins.kept import Side, SideCounts, UniqueSide, link_at, time_at
 from tokenring.operators.state import KeptTexts, TextStore, bytes_to_keep, has_room_for_texts, keep_text
 
 _COUNTS_WORDS = SideCounts.size
@@ -58,7 +58,7 @@ def here_of(kept: KeptRows) -> Words:
 @kernel
 def message_time(kept: KeptRows, place: int) -> int:
     """The time of the message that brought a row."""
-    return time_at(links_of(kept), place) if is_by_slot(kept) else links_of(kept)[place, TIME]
+    return time_at(links_of(kept), place) if is_by_slot(kept) else link_at(links_of(kept), place).time
 
 
 @kernel

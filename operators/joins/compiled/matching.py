@@ -1,7 +1,7 @@
 """Pairs of a join: found by the kernels of joins, sent as they are, so many at a time."""
 
 from tokenring.engine import COMPLETE, MAX_TIME, kernel
-from tokenring.engine.compiled import Words, column_of, fail, rows_of, signed, table_at, time_of
+from tokenring.engine.compiled import Words, column_of, fail, record_of, rows_of, signed, table_at, time_of
 from tokenring.operators.joins.compiled.kept_rows import heads_of, links_of, side_counts
 from tokenring.operators.joins.compiled.results import scratch, side_of
 from tokenring.operators.joins.compiled.sending import send_pairs
@@ -13,17 +13,17 @@ from tokenring.operators.joins.kept import (
     BARRED,
     EVERY,
     HAS_ROW,
-    LATEST,
     LEFT,
     MATCHES,
     NO_ROW,
-    PLACE,
-    ROW,
-    TIME,
+    Cursor,
     due_of,
+    link_at,
     meet_at_slots,
     probe,
 )
+
+_CURSOR_WORDS = Cursor.size
 
 
 @kernel
@@ -91,16 +91,16 @@ def match_any(
     Returns how many rows have all of theirs."""
     other = side_of(state.results, 1 - side)
     once = EVERY if not state.once else A_ROW if side == LEFT else A_PLACE
-    cursor = scratch(world, 3)
-    cursor[0], cursor[1], cursor[2] = 0, state.go_on, -1
+    cursor = record_of(scratch(world, _CURSOR_WORDS), Cursor)
+    cursor.row, cursor.place = 0, state.go_on
     if state.go_on >= 0:
         matched[0] = MATCHES
     room = table_at(state.space, ROOM_ROWS, AT_ONCE)
     rows, places = room[0], room[1]
     state.go_on = -1
-    while cursor[ROW] < len(slots):
+    while cursor.row < len(slots):
         if state.sent >= AT_MOST:
-            state.go_on = cursor[PLACE]
+            state.go_on = cursor.place
             break
         found = probe(
             cursor, slots, heads_of(other), links_of(other), state.bounded != 0, once, starts, ends,
@@ -109,8 +109,8 @@ def match_any(
         if found > 0 and state.pairs:
             state.sent += found
             some, there = rows[:found], places[:found]
-            send_pairs(world, me, state, side, message, some, there, cursor[LATEST], time_of(message))
-    return cursor[ROW]
+            send_pairs(world, me, state, side, message, some, there, cursor.latest, time_of(message))
+    return cursor.row
 
 
 @kernel
@@ -159,6 +159,6 @@ def match_one(world: int, me: int, state: Join, side: int, message: int, slots: 
         waits += not (has_one | has_none)
     if side_counts(other).newest > time_of(message):
         for place in places[:found]:
-            latest = max(latest, links[place, TIME])
+            latest = max(latest, link_at(links, place).time)
     _send_found(world, me, state, side, message, rows[:found], places[:found], latest)
     return waiting[:waits], never[:nevers]

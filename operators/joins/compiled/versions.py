@@ -56,10 +56,10 @@ from tokenring.operators.joins.compiled.waiting import (
 from tokenring.operators.joins.kept import (
     LEFT,
     RIGHT,
-    VERSION_WORDS,
     JoinedColumns,
     MovingVersions,
     Side,
+    Version,
     add_versions,
     find_versions,
     refused,
@@ -244,7 +244,7 @@ class _State:
         has_due: bool,
         is_apart: bool,
     ) -> None:
-        self.versions = Side(columns.store(RIGHT), False, VERSION_WORDS)
+        self.versions = Side(columns.store(RIGHT), False, Version.size)
         self.waiting = LinkedWaiting(arriving[LEFT])
         self._keys = LinkedKeys(columns, arriving)
         self._results = LinkedResults(

@@ -39,19 +39,17 @@ with later(__name__):
         EVERY,
         FIRST,
         HAS_ROW,
-        LATEST,
-        MATCHED,
         MATCHES,
         NO_ROW,
-        PLACE,
-        ROW,
-        TIME,
         WAITS,
+        BoundedLink,
+        Cursor,
         SideCounts,
         add,
         add_bounded,
         bar,
         expire,
+        link_at,
         probe,
         take_chains,
     )
@@ -68,4 +66,4 @@ with later(__name__):
         meet_at_slots,
         time_at,
     )
-    from tokenring.operators.joins.kept.versions import VERSION_WORDS, add_versions, find_versions, known
+    from tokenring.operators.joins.kept.versions import Version, add_versions, find_versions, known

@@ -1,20 +1,14 @@
 """The kernels of joins: chains of rows by key, probed, added to and expired.
 
 `heads`, int64 (slots,): HAS_ROW and the place of each key's newest row, NO_ROW, or BARRED. `links`, int64 (places,
-words): a row a place; of the words below only the first two where rows stay for ever. `free`: places to be used again.
+words): a row a place, a Link where rows stay for ever, else a BoundedLink. `free`: places to be used again.
 `heap`: the first places of rows that go together, by when. `meta`: counts.
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, int64, kernel
-from tokenring.engine.compiled import Words, record_of
+from tokenring.engine.compiled import Record, Words, record_of, records_of
 from tokenring.operators.state import FreeList, give_place, pop, push, take_place
 
-NEXT, TIME, START, END, FURTHEST, PREVIOUS, SLOT, MATCHED, TOGETHER = range(9)
-"""Words of `links`: the next place of the chain, below 0 at its end; the time of the row's message; the extent in which
-rows match (they do where extents meet); the latest END from here to the chain's end, or later; the place before, -1 at
-the head; the key's slot, LOOSE where it is in no chain any more; whether it ever matched; the next place of those that
-came together and go together, -1 at the last."""
-UNBOUNDED_WORDS, BOUNDED_WORDS = 2, 9
 LOOSE = -1
 NO_ROW, BARRED, HAS_ROW = range(3)
 """What `heads` says of a key: it has no row here, and must be 0, as fresh memory is; it has one, that can match
@@ -25,8 +19,36 @@ WAITS, MATCHES = range(2)
 """What becomes of a row: its match may still come, or is here."""
 ANY, FIRST = range(2)
 """What rows of a key a side keeps."""
-ROW, PLACE, LATEST = range(3)
-"""Words of a cursor: the row to go on at, the place to go on at (-1: the head), the latest TIME of what was found."""
+
+
+class Link(Record):
+    """The next place of the chain, below 0 at its end; the time of the row's message."""
+
+    next: int
+    time: int
+
+
+class BoundedLink(Link):
+    """`start`, `end`: the extent in which rows match (they do where extents meet). `furthest`: the latest `end` from
+    here to the chain's end, or later; `previous`: the place before, -1 at the head; `slot`: the key's, LOOSE where it
+    is in no chain any more; `matched`: whether it ever did; `together`: the next place of those that came together and
+    go together, -1 at the last."""
+
+    start: int
+    end: int
+    furthest: int
+    previous: int
+    slot: int
+    matched: int
+    together: int
+
+
+class Cursor(Record):
+    """The row to go on at, the place to go on at (-1: the head), the latest time of what was found."""
+
+    row: int
+    place: int
+    latest: int
 
 
 class SideCounts(FreeList):
@@ -37,53 +59,61 @@ class SideCounts(FreeList):
 
 
 @kernel
+def link_at(links: Words, place: int) -> Link:
+    """What any row has of links."""
+    return record_of(links[place], Link)
+
+
+@kernel
 def _unchain(heads: Words, links: Words, place: int) -> None:
-    slot, before, after = links[place, SLOT], links[place, PREVIOUS], links[place, NEXT]
+    rows = records_of(links, BoundedLink)
+    slot, before, after = rows[place].slot, rows[place].previous, rows[place].next
     if before >= 0:
-        links[before, NEXT] = after
+        rows[before].next = after
     else:
         heads[slot] = HAS_ROW + after if after >= 0 else NO_ROW
     if after >= 0:
-        links[after, PREVIOUS] = before
+        rows[after].previous = before
 
 
-@kernel(int64(WORDS, COLUMN, WORDS, TABLE, boolean, int64, COLUMN, COLUMN, WORDS, WORDS, WORDS))
+@kernel
 def probe(
-    cursor: Words, slots: Words, heads: Words, links: Words, bounded: bool, once: int, starts: Words, ends: Words,
+    cursor: Cursor, slots: Words, heads: Words, links: Words, bounded: bool, once: int, starts: Words, ends: Words,
     matched: Words, rows: Words, places: Words,
 ) -> int:  # fmt: skip
     """Find the pairs of rows and places that match, as many as `rows` has room for; returns how many. `matched`, by
-    row, is set to MATCHES. All are found when cursor[ROW] is len(slots). once: EVERY, or where `bounded` A_ROW,
+    row, is set to MATCHES. All are found when cursor.row is len(slots). once: EVERY, or where `bounded` A_ROW,
     A_PLACE: such a place leaves its chain, so that rows to come do not pass it."""
     found, room = 0, len(rows)
-    at = cursor[PLACE]
-    cursor[LATEST] = -1
-    for i in range(cursor[ROW], len(slots)):
+    at = cursor.place
+    cursor.latest = -1
+    for i in range(cursor.row, len(slots)):
         if at < 0:
             at = heads[slots[i]] - HAS_ROW
         while at >= 0:
-            following = links[at, NEXT]
-            if bounded and links[at, FURTHEST] < starts[i]:
+            link = record_of(links[at], BoundedLink)
+            following = link.next
+            if bounded and link.furthest < starts[i]:
                 at = -1
                 break
-            if not bounded or (links[at, START] <= ends[i] and starts[i] <= links[at, END]):
+            if not bounded or (link.start <= ends[i] and starts[i] <= link.end):
                 if found == room:
-                    cursor[ROW], cursor[PLACE] = i, at
+                    cursor.row, cursor.place = i, at
                     return found
                 rows[found], places[found] = i, at
                 found += 1
-                cursor[LATEST] = max(cursor[LATEST], links[at, TIME])
+                cursor.latest = max(cursor.latest, link.time)
                 matched[i] = MATCHES
                 if bounded:
-                    links[at, MATCHED] = 1
+                    link.matched = 1
                 if once == A_ROW:
                     at = -1
                     break
                 if once == A_PLACE and bounded:
                     _unchain(heads, links, at)
-                    links[at, SLOT] = LOOSE
+                    link.slot = LOOSE
             at = following
-    cursor[ROW], cursor[PLACE] = len(slots), -1
+    cursor.row, cursor.place = len(slots), -1
     return found
 
 
@@ -111,7 +141,8 @@ def add(
         if unique and heads[slot] != NO_ROW:
             return i
         place = take_place(free, counts)
-        links[place, NEXT], links[place, TIME] = heads[slot] - HAS_ROW, time
+        link = link_at(links, place)
+        link.next, link.time = heads[slot] - HAS_ROW, time
         heads[slot] = HAS_ROW + place
         places[i] = place
     return len(chosen)
@@ -127,26 +158,26 @@ def add_bounded(
     Returns how many were added or said already."""
     counts = record_of(meta, SideCounts)
     counts.newest = max(counts.newest, time)
+    rows = records_of(links, BoundedLink)
     last, last_due = -1, 0
     for i in range(len(chosen)):
         row = chosen[i]
         slot, start, end, due = slots[row], starts[row], ends[row], dues[row]
         after = heads[slot] - HAS_ROW
         if after >= 0:
-            if rule == FIRST and links[after, START] == start and links[after, END] == end:
-                links[after, TIME] = min(links[after, TIME], time)
+            if rule == FIRST and rows[after].start == start and rows[after].end == end:
+                rows[after].time = min(rows[after].time, time)
                 continue
         place = take_place(free, counts)
-        links[place, NEXT], links[place, TIME] = after, time
-        links[place, START], links[place, END], links[place, FURTHEST] = start, end, end
-        links[place, PREVIOUS], links[place, SLOT], links[place, MATCHED] = -1, slot, matched[row] == MATCHES
+        link = rows[place]
+        link.next, link.time, link.start, link.end, link.furthest = after, time, start, end, end
+        link.previous, link.slot, link.matched, link.together = -1, slot, matched[row] == MATCHES, -1
         if after >= 0:
-            links[after, PREVIOUS] = place
-            links[place, FURTHEST] = max(end, links[after, FURTHEST])
+            rows[after].previous = place
+            link.furthest = max(end, rows[after].furthest)
         heads[slot] = HAS_ROW + place
-        links[place, TOGETHER] = -1
         if last >= 0 and due == last_due:  # windows' rows mostly are: this spares the heap
-            links[last, TOGETHER] = place
+            rows[last].together = place
         else:
             push(heap, counts.expiring, due, place)
             counts.expiring += 1
@@ -164,7 +195,7 @@ def give_chain(links: Words, free: Words, counts: SideCounts, place: int, places
         if given < len(places):
             places[given] = place
         given += 1
-        place = links[place, NEXT]
+        place = link_at(links, place).next
     return given
 
 
@@ -190,15 +221,16 @@ def expire(
     its first word is 0 there.
     """
     counts = record_of(meta, SideCounts)
+    rows = records_of(links, BoundedLink)
     found, sizes[0] = 0, 0
     while counts.expiring > 0 and heap[0, 0] <= horizon and found < len(places):
         due, place = heap[0, 0], heap[0, 1]
-        if links[place, TOGETHER] >= 0:
-            heap[0, 1] = links[place, TOGETHER]
+        if rows[place].together >= 0:
+            heap[0, 1] = rows[place].together
         else:
             pop(heap, counts.expiring)
             counts.expiring -= 1
-        slot = links[place, SLOT]
+        slot = rows[place].slot
         if slot != LOOSE:
             _unchain(heads, links, place)
             if heads[slot] == NO_ROW and others[slot, 0] == NO_ROW:

@@ -4,23 +4,9 @@ The tables: as the kernels of sides have them. `chosen`, by slot: 1 of keys that
 """
 
 from tokenring.engine import COLUMN, TABLE, WORDS, int64, kernel, void
-from tokenring.engine.compiled import Words, record_of
-from tokenring.operators.joins.kept.kernels import (
-    END,
-    FURTHEST,
-    HAS_ROW,
-    LOOSE,
-    MATCHED,
-    NEXT,
-    PREVIOUS,
-    SLOT,
-    START,
-    TIME,
-    TOGETHER,
-    SideCounts,
-    give_chain,
-)
-from tokenring.operators.joins.kept.unique_side import AFTER, HERE, LAST, SINCE
+from tokenring.engine.compiled import Words, record_of, records_of
+from tokenring.operators.joins.kept.kernels import HAS_ROW, LOOSE, BoundedLink, SideCounts, give_chain, link_at
+from tokenring.operators.joins.kept.unique_side import have_last, row_at
 from tokenring.operators.state import push, take_place
 
 
@@ -43,24 +29,24 @@ def take_kept(
 def forget_dues(links: Words, meta: Words, heap: Words, chosen: Words, dues: Words) -> None:
     """Let rows of keys that leave be due no more; writes when they were to `dues`, by place. Rows that are in no chain
     any more belong to no key, and stay until they are due."""
-    counts = record_of(meta, SideCounts)
+    rows, counts = records_of(links, BoundedLink), record_of(meta, SideCounts)
     entries, kept = counts.expiring, 0
     for i in range(entries):
         due, place = heap[i, 0], heap[i, 1]
         first, last = -1, -1
         while place >= 0:
-            following, slot = links[place, TOGETHER], links[place, SLOT]
+            following, slot = rows[place].together, rows[place].slot
             if slot != LOOSE and chosen[slot] != 0:
                 dues[place] = due
             else:
                 if last >= 0:
-                    links[last, TOGETHER] = place
+                    rows[last].together = place
                 else:
                     first = place
                 last = place
             place = following
         if last >= 0:
-            links[last, TOGETHER] = -1
+            rows[last].together = -1
             push(heap, kept, due, first)  # to places that have been read
             kept += 1
     counts.expiring = kept
@@ -72,7 +58,8 @@ def put_kept(heads: Words, links: Words, free: Words, meta: Words, slots: Words,
     counts = record_of(meta, SideCounts)
     for i in range(len(slots)):
         slot, place = slots[i], take_place(free, counts)
-        links[place, NEXT], links[place, TIME] = heads[slot] - HAS_ROW, times[i]
+        link = link_at(links, place)
+        link.next, link.time = heads[slot] - HAS_ROW, times[i]
         heads[slot] = HAS_ROW + place
         counts.newest = max(counts.newest, times[i])
         places[i] = place
@@ -84,21 +71,20 @@ def put_bounded(
     ends: Words, dues: Words, matched: Words, places: Words,
 ) -> None:  # fmt: skip
     """As `put_kept`, of rows that expire. matched: 1 of those that ever did."""
-    counts = record_of(meta, SideCounts)
+    rows, counts = records_of(links, BoundedLink), record_of(meta, SideCounts)
     last, last_due = -1, 0
     for i in range(len(slots)):
         slot, place = slots[i], take_place(free, counts)
-        after = heads[slot] - HAS_ROW
-        links[place, NEXT], links[place, TIME], links[place, PREVIOUS] = after, times[i], -1
-        links[place, START], links[place, END], links[place, FURTHEST] = starts[i], ends[i], ends[i]
-        links[place, SLOT], links[place, MATCHED], links[place, TOGETHER] = slot, matched[i], -1
+        link, after = rows[place], heads[slot] - HAS_ROW
+        link.next, link.time, link.start, link.end, link.furthest = after, times[i], starts[i], ends[i], ends[i]
+        link.previous, link.slot, link.matched, link.together = -1, slot, matched[i], -1
         if after >= 0:
-            links[after, PREVIOUS] = place
-            links[place, FURTHEST] = max(ends[i], links[after, FURTHEST])
+            rows[after].previous = place
+            link.furthest = max(ends[i], rows[after].furthest)
         heads[slot] = HAS_ROW + place
         counts.newest = max(counts.newest, times[i])
         if last >= 0 and dues[i] == last_due:
-            links[last, TOGETHER] = place
+            rows[last].together = place
         else:
             push(heap, counts.expiring, dues[i], place)
             counts.expiring += 1
@@ -116,19 +102,20 @@ def take_at_slots(rows: Words, heap: Words, meta: Words, chosen: Words, slots: W
         due, slot = heap[i, 0], heap[i, 1]
         first, last = -1, -1
         while slot >= 0:
-            following = (rows[slot, AFTER] >> 1) - 1
+            following = (row_at(rows, slot).after >> 1) - 1
             if chosen[slot] != 0:
                 slots[taken], dues[taken] = slot, due
                 taken += 1
             else:
                 if last >= 0:
-                    rows[last, AFTER] = rows[last, AFTER] & 1 | (slot + 1) << 1
+                    before = row_at(rows, last)
+                    before.after = before.after & 1 | (slot + 1) << 1
                 else:
                     first = slot
                 last = slot
             slot = following
         if last >= 0:
-            rows[last, AFTER] &= 1
+            row_at(rows, last).after &= 1
             push(heap, kept, due, first)
             kept += 1
     counts.expiring = kept
@@ -147,11 +134,11 @@ def put_at_slots(
     last, last_due = -1, 0
     for i in range(len(slots)):
         slot = slots[i]
-        rows[slot, HERE], rows[slot, SINCE], rows[slot, AFTER] = ~times[i], starts[i], matched[i]
-        if rows.shape[1] > LAST:
-            rows[slot, LAST] = ends[i]
+        row = row_at(rows, slot)
+        row.here, row.since, row.after = ~times[i], starts[i], matched[i]
+        have_last(rows, slot, ends[i])
         if last >= 0 and dues[i] == last_due:
-            rows[last, AFTER] |= (slot + 1) << 1
+            row_at(rows, last).after |= (slot + 1) << 1
         else:
             push(heap, counts.expiring, dues[i], slot)
             counts.expiring += 1

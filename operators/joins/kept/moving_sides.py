@@ -6,7 +6,7 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import LEFT, RIGHT, JoinedColumns
-from tokenring.operators.joins.kept.kernels import BARRED, END, HAS_ROW, MATCHED, NO_ROW, START, TIME
+from tokenring.operators.joins.kept.kernels import BARRED, HAS_ROW, NO_ROW, BoundedLink, Link
 from tokenring.operators.joins.kept.moved_columns import MovedColumns, keys_table, rows_table, said_of
 from tokenring.operators.joins.kept.moving_kernels import (
     forget_dues,
@@ -17,7 +17,7 @@ from tokenring.operators.joins.kept.moving_kernels import (
     take_kept,
 )
 from tokenring.operators.joins.kept.side import Side
-from tokenring.operators.joins.kept.unique_side import AFTER, HERE, LAST, SINCE, UniqueSide
+from tokenring.operators.joins.kept.unique_side import SpannedRow, UniqueRow, UniqueSide
 from tokenring.operators.migrate import Leaving, Table, of_version
 from tokenring.operators.state import KeptTexts, grown, joined, wrapped
 from tokenring.operators.state.moving import KeySlots
@@ -110,9 +110,10 @@ class MovingSides:
         places, owners = np.empty(len(side), np.int64), np.empty(len(side), np.int64)
         found = take_kept(heads, HAS_ROW, links, free, meta, slots, places, owners)
         places, owners = places[:found][::-1], owners[:found][::-1]  # of each key the first to have come first
-        words = [links[places, TIME].copy()]
+        rows = (BoundedLink if side.bounded else Link).of_table(links)
+        words = [rows["time"][places]]
         if side.bounded:
-            words += [links[places, START], links[places, END], dues[places], links[places, MATCHED]]
+            words += [rows["start"][places], rows["end"][places], dues[places], rows["matched"][places]]
         return self._moved[number].taken(keys.columns(owners), places, words)
 
     def put_in(self, tables: Sequence[Batch]) -> Time:
@@ -171,8 +172,10 @@ def _take_unique(side: UniqueSide, chosen: np.ndarray, span: int) -> tuple[np.nd
     slots, dues = np.empty(len(side), np.int64), np.empty(len(side), np.int64)
     found = take_at_slots(rows, heap, meta, chosen, slots, dues)
     slots = slots[:found]
-    starts = rows[slots, SINCE]
-    ends = rows[slots, LAST] if rows.shape[1] > LAST else starts + span
-    words = [~rows[slots, HERE], starts, ends, dues[:found], rows[slots, AFTER] & 1]
-    rows[slots, HERE] = 0
+    have_last = rows.shape[1] == SpannedRow.size
+    kept = (SpannedRow if have_last else UniqueRow).of_table(rows)
+    starts = kept["since"][slots]
+    ends = kept["last"][slots] if have_last else starts + span
+    words = [~kept["here"][slots], starts, ends, dues[:found], kept["after"][slots] & 1]
+    kept["here"][slots] = 0
     return slots, words

@@ -7,11 +7,10 @@ import numpy as np
 
 from tokenring.engine import COMPLETE, Batch, Schema, Time
 from tokenring.operators.joins.kept.joined_columns import RIGHT, JoinedColumns
-from tokenring.operators.joins.kept.kernels import TIME
 from tokenring.operators.joins.kept.moved_columns import MovedColumns, rows_table, said_of, waiting_table
 from tokenring.operators.joins.kept.moving_kernels import take_kept
 from tokenring.operators.joins.kept.side import Side
-from tokenring.operators.joins.kept.versions import add_versions
+from tokenring.operators.joins.kept.versions import Version, add_versions
 from tokenring.operators.migrate import Leaving, Table, of_version
 from tokenring.operators.state import LEAST, KeptTexts
 from tokenring.operators.state.moving import KeySlots
@@ -59,7 +58,7 @@ class MovingVersions:
         places, owners = np.empty(len(self._side), np.int64), np.empty(len(self._side), np.int64)
         found = take_kept(heads, 1, links, free, meta, slots, places, owners)
         places, owners = places[:found][::-1], owners[:found][::-1]  # of each key the earliest first
-        versions = self._moved.taken(self._keys.columns(owners), places, [links[places, TIME]])
+        versions = self._moved.taken(self._keys.columns(owners), places, [Version.of_table(links)["time"][places]])
         self._keys.forget(slots)
         return [versions, self._waiting.take_out(leaving, self._tables[1])]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tokenring.operators.joins.kept.kernels import BOUNDED_WORDS, UNBOUNDED_WORDS, SideCounts
+from tokenring.operators.joins.kept.kernels import BoundedLink, Link, SideCounts
 from tokenring.operators.state import RowStore, grown
 
 _FIRST_PLACES = 256
@@ -17,12 +17,12 @@ class Side:
 
     __slots__ = ("_counts", "_expiring", "_free", "_meta", "bounded", "heads", "links", "store")
 
-    def __init__(self, store: RowStore | None, bounded: bool, link_words: int = UNBOUNDED_WORDS) -> None:
+    def __init__(self, store: RowStore | None, bounded: bool, link_words: int = Link.size) -> None:
         """link_words: of each row's links, where rows are not bounded."""
         self.store = store
         self.bounded = bounded
         self.heads = np.zeros(_FIRST_PLACES, np.int64)
-        self.links = np.empty((_FIRST_PLACES, BOUNDED_WORDS if bounded else link_words), np.int64)
+        self.links = np.empty((_FIRST_PLACES, BoundedLink.size if bounded else link_words), np.int64)
         self._free = np.empty(_FIRST_PLACES, np.int64)
         self._expiring = np.empty((_FIRST_PLACES if bounded else 0, 2), np.int64)
         self._meta = np.zeros(SideCounts.size, np.int64)

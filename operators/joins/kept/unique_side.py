@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenring.engine import MAX_TIME, kernel
-from tokenring.engine.compiled import Words, record_of
+from tokenring.engine.compiled import Record, Words, record_of
 from tokenring.operators.joins.kept.extents import FAR
 from tokenring.operators.joins.kept.kernels import MATCHES, SideCounts
 from tokenring.operators.state import FIRST_SLOTS, RowStore, grown, pop, push
@@ -19,7 +19,7 @@ class UniqueSide:
 
     def __init__(self, store: RowStore | None, spans_differ: bool) -> None:
         self.store = store
-        self._rows = np.zeros((FIRST_SLOTS, MOST_WORDS if spans_differ else LEAST_WORDS), np.int64)
+        self._rows = np.zeros((FIRST_SLOTS, SpannedRow.size if spans_differ else UniqueRow.size), np.int64)
         self._expiring = np.empty((FIRST_SLOTS, 2), np.int64)
         self._meta = np.zeros(SideCounts.size, np.int64)
         self._counts = SideCounts(self._meta)
@@ -38,28 +38,55 @@ class UniqueSide:
         return self._counts.limit - self._counts.free
 
 
-HERE, SINCE, AFTER, LAST = range(4)
-"""Words of `rows`: the complement of the message's time, 0 where there is no row; the first time that matches; of those
-that came together and go together, twice the next slot + 1, 0 at the last, and 1 more if the row ever matched; the last
-time that matches, where that is not as long after the first in all rows."""
-LEAST_WORDS, MOST_WORDS = 3, 4
+class UniqueRow(Record):
+    """`here`: the complement of the message's time, 0 where there is no row; `since`: the first time that matches;
+    `after`: of those that came together and go together, twice the next slot + 1, 0 at the last, and 1 more if the row
+    ever matched."""
+
+    here: int
+    since: int
+    after: int
+
+
+class SpannedRow(UniqueRow):
+    """`last`: the last time that matches, where that is not as long after the first in all rows."""
+
+    last: int
+
+
+_LEAST_WORDS = UniqueRow.size
+
+
+@kernel
+def row_at(rows: Words, slot: int) -> UniqueRow:
+    """What any row of a unique side has."""
+    return record_of(rows[slot], UniqueRow)
 
 
 @kernel
 def _last_of(rows: Words, slot: int, span: int) -> int:
-    return rows[slot, LAST] if rows.shape[1] > LAST else rows[slot, SINCE] + span
+    if rows.shape[1] > _LEAST_WORDS:
+        return record_of(rows[slot], SpannedRow).last
+    return row_at(rows, slot).since + span
+
+
+@kernel
+def have_last(rows: Words, slot: int, last: int) -> None:
+    """Note the last time that a slot's row matches, where rows are of different lengths."""
+    if rows.shape[1] > _LEAST_WORDS:
+        record_of(rows[slot], SpannedRow).last = last
 
 
 @kernel
 def time_at(rows: Words, slot: int) -> int:
     """The time of the message that brought a slot's row."""
-    return ~rows[slot, HERE]
+    return ~row_at(rows, slot).here
 
 
 @kernel
 def has_matched(rows: Words, slot: int) -> bool:
     """Whether a slot's row ever matched, also where it has just gone."""
-    return rows[slot, AFTER] & 1 != 0
+    return row_at(rows, slot).after & 1 != 0
 
 
 @kernel
@@ -80,10 +107,11 @@ def meet_at_slots(
     count, waiting, latest = 0, 0, -1
     for i in range(len(slots)):
         slot = slots[i]
-        here = rows[slot, HERE]
+        row = row_at(rows, slot)
+        here = row.here
         meets = (
             here != 0
-            and rows[slot, SINCE] <= ends[i] + end_after
+            and row.since <= ends[i] + end_after
             and times[i] + start_after <= _last_of(rows, slot, span)
         )
         if meets:
@@ -91,7 +119,7 @@ def meet_at_slots(
             count += 1
             latest = max(latest, ~here)
             if flagged:
-                rows[slot, AFTER] |= 1
+                row.after |= 1
         elif every or here == 0:
             kept[waiting] = i
             waiting += 1
@@ -113,18 +141,18 @@ def add_at_slots(
     added = 0
     for i in range(len(slots)):
         slot = slots[i]
-        if rows[slot, HERE] != 0:
+        row = row_at(rows, slot)
+        if row.here != 0:
             break
         since, last = times[i] + start_after, ends[i] + end_after
         due = together if together >= 0 else due_of(last, due_after, time)
         matched = len(fates) > 0 and fates[i] == MATCHES
         if len(able) > 0 and able[i] != 1:
             since, last, matched = MAX_TIME, -MAX_TIME, True
-        rows[slot, HERE], rows[slot, SINCE], rows[slot, AFTER] = ~time, since, matched
-        if rows.shape[1] > LAST:
-            rows[slot, LAST] = last
+        row.here, row.since, row.after = ~time, since, matched
+        have_last(rows, slot, last)
         if previous >= 0 and due == previous_due:
-            rows[previous, AFTER] |= (slot + 1) << 1
+            row_at(rows, previous).after |= (slot + 1) << 1
         else:
             push(heap, counts.expiring, due, slot)
             counts.expiring += 1
@@ -146,13 +174,14 @@ def expire_at_slots(
     found, left = 0, 0
     while counts.expiring > 0 and heap[0, 0] <= horizon and found < len(places):
         due, slot = heap[0, 0], heap[0, 1]
-        following = rows[slot, AFTER] >> 1
+        row = row_at(rows, slot)
+        following = row.after >> 1
         if following != 0:
             heap[0, 1] = following - 1
         else:
             pop(heap, counts.expiring)
             counts.expiring -= 1
-        rows[slot, HERE] = 0
+        row.here = 0
         if others[slot, 0] == 0:
             emptied[left] = slot
             left += 1

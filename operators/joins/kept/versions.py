@@ -1,15 +1,23 @@
 """The versions of keys on one worker: what each key's row is from a time on."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, Batch, int64, kernel, void
-from tokenring.engine.compiled import Words, record_of
-from tokenring.operators.joins.kept.kernels import NEXT, TIME, UNBOUNDED_WORDS, SideCounts, give_chain
+from tokenring.engine.compiled import Words, record_of, records_of
+from tokenring.operators.joins.kept.kernels import Link, SideCounts, give_chain
 from tokenring.operators.state import LEAST, Keys, take_place
 
-JUMP, JUMP_TIME, DEPTH = range(UNBOUNDED_WORDS, UNBOUNDED_WORDS + 3)
-"""Words of `links` of versions, behind those of other rows: see `add_versions`."""
-VERSION_WORDS = UNBOUNDED_WORDS + 3
+
+class Version(Link):
+    """`next`: the place of the version before, below 0 at the first; `time`: from which it is valid; `jump`: the place
+    of an earlier version, which is there if its time, `jump_time`, is after up to when versions may have been dropped;
+    `depth`: how many were before it when it came."""
+
+    jump: int
+    jump_time: int
+    depth: int
 
 
 def known(keys: Keys, batch: Batch, names: tuple[str, ...]) -> np.ndarray:
@@ -22,30 +30,30 @@ def known(keys: Keys, batch: Batch, names: tuple[str, ...]) -> np.ndarray:
 
 
 @kernel
-def _last_from(links: Words, place: int, time: int, gone: int) -> tuple[int, int]:
+def _last_from(links: Sequence[Version], place: int, time: int, gone: int) -> tuple[int, int]:
     """Of a chain from this place on, the version that is valid at a time, -1 if there is none; and the one that comes
     after it in time, -1 if there is none. gone: see `add_versions`."""
     before, bound = -1, max(time, gone)
-    while place >= 0 and links[place, TIME] > time:
+    while place >= 0 and links[place].time > time:
         before = place
-        place = links[place, JUMP] if links[place, JUMP_TIME] > bound else links[place, NEXT]
+        place = links[place].jump if links[place].jump_time > bound else links[place].next
     return place, before
 
 
 @kernel
-def _link_jump(links: Words, place: int, gone: int) -> None:
+def _link_jump(links: Sequence[Version], place: int, gone: int) -> None:
     """Let a version jump to the one before it, or over twice as many as that one does (Myers, 1983, "An applicative
     random-access stack": of a chain of n each is found in some log n steps)."""
-    after = links[place, NEXT]
+    link, after = links[place], links[place].next
     if after < 0:
-        links[place, JUMP], links[place, JUMP_TIME], links[place, DEPTH] = place, LEAST, 0
+        link.jump, link.jump_time, link.depth = place, LEAST, 0
         return
-    over, over_time, depth = after, links[after, TIME], links[after, DEPTH]
-    if links[after, JUMP_TIME] > gone:
-        jump = links[after, JUMP]
-        if depth - links[jump, DEPTH] == links[jump, DEPTH] - links[links[jump, JUMP], DEPTH]:
-            over, over_time = links[jump, JUMP], links[jump, JUMP_TIME]
-    links[place, JUMP], links[place, JUMP_TIME], links[place, DEPTH] = over, over_time, depth + 1
+    over, over_time, depth = after, links[after].time, links[after].depth
+    if links[after].jump_time > gone:
+        jump = links[links[after].jump]
+        if depth - jump.depth == jump.depth - links[jump.jump].depth:
+            over, over_time = jump.jump, jump.jump_time
+    link.jump, link.jump_time, link.depth = over, over_time, depth + 1
 
 
 @kernel(void(WORDS, TABLE, WORDS, WORDS, COLUMN, COLUMN, int64, int64, WORDS))
@@ -54,36 +62,33 @@ def add_versions(
     places: Words,
 ) -> None:  # fmt: skip
     """Chain versions (of equal times the last one counts), and drop those that none at `horizon` or later can see;
-    LEAST: none. gone: up to when versions of these keys may have been dropped before.
-
-    Of `links`: NEXT, the place of the version before, -1 at the first; TIME, from which it is valid; JUMP, the place of
-    an earlier version, which is there if its time, JUMP_TIME, is after `gone`; DEPTH, how many were before it when it
-    came. Writes the rows' places.
+    LEAST: none. gone: up to when versions of these keys may have been dropped before. Writes the rows' places.
     """
-    counts = record_of(meta, SideCounts)
+    versions, counts = records_of(links, Version), record_of(meta, SideCounts)
     for i in range(len(slots)):
         slot, time = slots[i], times[i]
         place = take_place(free, counts)
-        at, before = _last_from(links, heads[slot] - 1, time, gone)
-        links[place, NEXT], links[place, TIME] = at, time
-        _link_jump(links, place, gone)
+        at, before = _last_from(versions, heads[slot] - 1, time, gone)
+        versions[place].next, versions[place].time = at, time
+        _link_jump(versions, place, gone)
         if before >= 0:
-            links[before, NEXT] = place
+            versions[before].next = place
         else:
             heads[slot] = place + 1
         places[i] = place
         if horizon == LEAST:
             continue
-        at, _ = _last_from(links, heads[slot] - 1, horizon, gone)
+        at, _ = _last_from(versions, heads[slot] - 1, horizon, gone)
         if at >= 0:  # what rows at the horizon see: none before it is ever seen again
-            give_chain(links, free, counts, links[at, NEXT], places[:0], 0)
-            links[at, NEXT] = -1
+            give_chain(links, free, counts, versions[at].next, places[:0], 0)
+            versions[at].next = -1
 
 
 @kernel(void(COLUMN, TABLE, COLUMN, COLUMN, WORDS))
 def find_versions(heads: Words, links: Words, slots: Words, times: Words, places: Words) -> None:
     """Write the place of the version that is valid at each row's time, -1 if there is none; none was dropped at a
     horizon after these times. slots may be -1."""
+    versions = records_of(links, Version)
     for i in range(len(slots)):
         place = heads[slots[i]] - 1 if slots[i] >= 0 else -1
-        places[i], _ = _last_from(links, place, times[i], times[i])
+        places[i], _ = _last_from(versions, place, times[i], times[i])

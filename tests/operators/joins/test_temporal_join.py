@@ -31,9 +31,8 @@ from tests.operators.joins.reference import (
 )
 from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Stream
 from tokenring.operators import Tumbling, enrich, interval_join, join, temporal_join
-from tokenring.operators.joins.kept.kernels import NEXT, TIME
 from tokenring.operators.joins.kept.side import Side
-from tokenring.operators.joins.kept.versions import JUMP, JUMP_TIME, VERSION_WORDS, add_versions, find_versions
+from tokenring.operators.joins.kept.versions import Version, add_versions, find_versions
 from tokenring.operators.state import LEAST
 
 OURS = COLUMNS | {"code": "left.key"}
@@ -225,7 +224,7 @@ def test_not_in_loops() -> None:
 @given(st.integers(0, 10_000), st.sampled_from([1, 3, 50, 10_000]))
 def test_versions_come_in_any_order_and_go_behind_a_horizon(seed: int, spread: int) -> None:
     """Kernels' chains of one key against a sorted list."""
-    rng, side, horizon = np.random.default_rng(seed), Side(None, False, VERSION_WORDS), 0
+    rng, side, horizon = np.random.default_rng(seed), Side(None, False, Version.size), 0
     model: list[tuple[int, int]] = []  # (time, place), of equal times the last to come behind the others
     for _ in range(12):
         times = horizon + np.sort(rng.integers(0, spread, 40))
@@ -247,13 +246,14 @@ def test_versions_come_in_any_order_and_go_behind_a_horizon(seed: int, spread: i
 
 def test_a_version_among_many_is_found_in_few_steps() -> None:
     count = 5000
-    side, times, places = Side(None, False, VERSION_WORDS), np.arange(count), np.empty(count, np.int64)
+    side, times, places = Side(None, False, Version.size), np.arange(count), np.empty(count, np.int64)
     side.reserve(count)
     heads, links, free, meta, _ = side.tables
     add_versions(heads, links, free, meta, np.zeros(count, np.int64), times, LEAST, LEAST, places)
+    versions = Version.of_table(links)
     for time in range(0, count, 7):
         at, steps = int(heads[0]) - 1, 0
-        while links[at, TIME] > time:
-            at, steps = int(links[at, JUMP if links[at, JUMP_TIME] > time else NEXT]), steps + 1
-        assert links[at, TIME] == time
+        while versions[at]["time"] > time:
+            at, steps = int(versions[at]["jump" if versions[at]["jump_time"] > time else "next"]), steps + 1
+        assert versions[at]["time"] == time
         assert steps < 3 * count.bit_length()
