@@ -14,7 +14,7 @@ from tokenring.operators.migrate import (
     is_by_times,
     of_version,
     saving_of,
-    sends_in_groups,
+    sends_at_any_times,
     state_moves,
 )
 from tokenring.operators.state import changes_among, require_rows
@@ -53,8 +53,8 @@ def declare(
     has_due = state_moves(builder, of_version(join_tables(columns, extents is not None), said), pends=waits)
     made = builder.output(columns.schema)
     made.updates = updates
-    if extents is not None and any(columns.how.alone):
-        sends_in_groups(scope)
+    if columns.how.once and columns.how.matches:  # each with the match that is found first, of several
+        sends_at_any_times(scope)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
 
     def compiled(context: OperatorContext) -> Compiled:

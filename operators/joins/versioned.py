@@ -7,7 +7,7 @@ from tokenring.engine.compiled import Compiled
 from tokenring.operators.joins.compiled import compiled_versioned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_tables
 from tokenring.operators.joins.narrowed import without_null_words
-from tokenring.operators.migrate import is_by_times, of_version, sends_in_groups, state_moves
+from tokenring.operators.migrate import is_by_times, of_version, state_moves
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import go_by_message_times, require_total_order
 
@@ -39,7 +39,6 @@ def declare_versioned(
         builder, of_version(versions_tables(columns, arriving[LEFT]), times), pends=True
     )
     made = builder.output(columns.schema)
-    sends_in_groups(scope)
 
     def compiled(context: OperatorContext) -> Compiled:
         return compiled_versioned(columns, arriving, times, outer, has_due, is_by_times(made))

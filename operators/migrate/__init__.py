@@ -38,6 +38,6 @@ with later(__name__):
         is_by_times,
         made_again,
         saving_of,
-        sends_in_groups,
+        sends_at_any_times,
         use_bins,
     )

@@ -70,12 +70,12 @@ def saving_of(scope: Any) -> Any:
     return vars(scope.root).get("saving")  # not by getattr, which looks for what may be meant
 
 
-def sends_in_groups(scope: Any) -> None:
-    """Say of the operator that was declared last that rows which are due at different times come in one message, as
-    frontiers happen to pass them. Where nothing is saved it means nothing."""
+def sends_at_any_times(scope: Any) -> None:
+    """Say of the operator that was declared last that its rows' messages have other times in each run, as those of who
+    is found first do. Where nothing is saved it means nothing."""
     saving = saving_of(scope)
     if saving is not None:
-        saving.in_groups.add(len(scope.graph.operators) - 1)
+        saving.at_any_times.add(len(scope.graph.operators) - 1)
 
 
 class GoneBy:

@@ -72,8 +72,8 @@ class Saving:
         """What brings operators the right to send what was pending."""
         self.sources: list[SavedSource] = []
         self.sinks: dict[str, SavedSink] = {}
-        self.in_groups: set[int] = set()
-        """The operators, by number, at whose messages' times nobody may go: see `sends_in_groups`."""
+        self.at_any_times: set[int] = set()
+        """The operators, by number, whose messages have other times in each run: see `sends_at_any_times`."""
         self.leave_out: set[str] = set()
         """The operators, as errors call them, that leave out late rows, if they fail at them."""
         self.finished: dict[str, Mapping[str, str]] = {}

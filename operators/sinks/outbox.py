@@ -239,7 +239,7 @@ def deliver_finished(
     the job knows the sink; "": by its folder."""
     target, known = _claimed(stream, folder, name, saving, known)
     graph = stream.scope.graph
-    for number in sorted(graph.behind(stream.source, stream.stage)[0] & saving.in_groups):
+    for number in sorted(graph.behind(stream.source, stream.stage)[0] & saving.at_any_times):
         raise GraphError(
             f"operator {name!r}: commit='finished' goes by the times of messages, and those of "
             f"{graph.operators[number].name!r} are not the same each time: after a death rows would be missing, or "

@@ -127,7 +127,7 @@ class Recovered(Trial):
         for number, is_untimed in self.times_looked_at():
             commit: Any = Random(f"{self.order} {number}").choice(["snapshot", "finished"])
             rows = stamped(values[number], always=0 if is_untimed else None)
-            if scope.graph.behind(rows.source, rows.stage)[0] & saving_of(scope).in_groups:
+            if scope.graph.behind(rows.source, rows.stage)[0] & saving_of(scope).at_any_times:
                 commit = "snapshot"  # another is refused
             _SINKS[number % len(_SINKS)](rows, results / f"value{number}", commit=commit)
 

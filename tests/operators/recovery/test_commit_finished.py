@@ -17,7 +17,7 @@ import pytest
 
 import tokenring as tr
 from tests.errors import raises
-from tests.operators.recovery.test_instants import KEYS, expected_windows, source
+from tests.operators.recovery.test_instants import KEYS, expected_windows, rows_of, source
 from tests.operators.recovery.worlds import Job, Rows
 from tests.operators.sinks.test_to_delta import rows_in
 from tokenring.engine import GraphError, RecoveryError
@@ -174,24 +174,47 @@ def test_rows_in_order_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed
     cut_often(Job(tmp_path, in_order), seed, ["rows"], expected_rows(2))
 
 
-def test_what_is_sent_at_others_times_is_refused(tmp_path: Path) -> None:
-    def joined(scope: Any, results: Path) -> None:
-        rows = source(scope)
-        other = source(scope, "other")
-        if how == "temporal":
-            found = temporal_join(rows, other, on="k", time="at", version_time="at", columns={"v": "left.v"})
-        else:
-            times = {"left_time": "at", "right_time": "at", "upper": 2}
-            found = interval_join(rows, other, on="k", how=how, columns={"v": "left.v"}, **times)
-        to_arrow_files(filter(found, "v", ">=", 0), results / "rows", commit="finished", name="rows")
+def joined(how: str) -> Callable[[Any, Path], None]:
+    """Rows that wait for what they see, or until nothing is there for them."""
 
-    for how, name in (("left", "interval_join"), ("anti", "interval_join"), ("temporal", "temporal_join")):
-        refused = raises(GraphError, "'rows'", "commit='finished'", repr(name), "Leave commit= out")
-        with refused, Job(tmp_path / how, joined).world(1, Random(1)):
-            pass
-    how = "inner"
-    with Job(tmp_path / how, joined).world(1, Random(1)) as world:
-        world.finish()
+    def declare(scope: Any, results: Path) -> None:
+        rows, other = source(scope, at_once=5), source(scope, "few", until=9, every=3)
+        if how == "versions":
+            columns = {"k": "left.k", "v": "left.v", "seen": "right.v"}
+            found = temporal_join(rows, other, on="k", time="at", version_time="at", how="left", columns=columns)
+        else:
+            columns = {"k": "left.k", "v": "left.v"} | ({"seen": "right.v"} if how == "left" else {})
+            times = {"left_time": "at", "right_time": "at", "upper": 2}
+            found = interval_join(rows, other, on="k", how=how, columns=columns, **times)
+        to_arrow_files(found, results / "rows", commit="finished", name="rows")
+
+    return declare
+
+
+def expected_joined(how: str, shares: int) -> Rows:
+    there = [row for share in range(shares) for row in rows_of(share, 9, 3)]
+    made: Rows = Counter()
+    for at, k, v in expected_rows(shares).elements():
+        near = [(when, w) for when, key, w in there if k == key and k is not None]
+        if how == "versions":
+            made[k, v, max([one for one in near if one[0] <= at], default=(0, None))[1]] += 1
+            continue
+        met = [w for when, w in near if at <= when <= at + 2]
+        made.update([(k, v, w) for w in met or [None]] if how == "left" else [] if met else [(k, v)])
+    return made
+
+
+@pytest.mark.parametrize("how", ["versions", "left", "anti"])
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_that_wait_in_joins_are_there_once_wherever_a_run_is_cut(tmp_path: Path, seed: int, how: str) -> None:
+    """Those of different times are sent apart, however far the frontier goes at once."""
+    cut_often(Job(tmp_path, joined(how)), seed, ["rows"], expected_joined(how, 2))
+
+
+def test_what_is_sent_at_any_times_is_refused(tmp_path: Path) -> None:
+    refused = raises(GraphError, "'rows'", "commit='finished'", "'interval_join'", "Leave commit= out")
+    with refused, Job(tmp_path, joined("semi")).world(1, Random(1)):
+        pass
 
 
 def test_results_appear_before_any_snapshot_in_order_of_time(tmp_path: Path) -> None:
