@@ -34,7 +34,7 @@ NULL, UNKNOWN = -1, -3
 """The number of null, and of a text that has none."""
 _FIRST_TEXTS, _FIRST_CELLS = 16, 32
 _SMALL_CELLS = 1 << 15  # so many, and what they lead to, stay in a core's cache
-_MOST_LATELY = 1 << 12
+_MOST_LATELY = 1 << 16  # words: more than a dictionary of Parquet has, most often
 _WATCHED = 256  # rows, of which one has a word that came lately, or no other is looked at for that
 _READ_AHEAD = 16  # rows whose texts are asked for while others are read
 _SPACE_BYTES = 1 << 63 - LENGTH_BITS
@@ -251,7 +251,8 @@ def _copies_gone() -> int:
 
 
 class NumberedTexts:
-    """The texts that came, by number. Memory: 36 to 72 bytes each, and their bytes where a store keeps them."""
+    """The texts that came, by number. Memory: 36 to 72 bytes each, and their bytes where a store keeps them; and
+    24 to 48 for each of the first 64 Ki, of which their words are known."""
 
     def __init__(self, store: TextStore, lasting: int = _NEVER, in_words: bool = False) -> None:
         """store: where texts are kept; lasting: from which offset on they stay there; in_words: see TextTable."""
