@@ -14,7 +14,7 @@ import tokenring as tr
 ROW = tr.Schema("at k")
 MADE: dict[str, Callable[[Any, Any], Any]] = {
     "changes": lambda rows, _: tr.as_rows(rows.collection("at").changes().select("k", at=tr.col("time"))),
-    "windows": lambda rows, _: rows.count("at k", window=tr.Tumbling("at", 3)).select("k", "at"),
+    "windows": lambda rows, _: rows.count("at k", window=tr.Tumbling("at", 1)).select("k", "at"),
     "sessions": lambda rows, _: rows.count("at k", window=tr.Session("at", 3)).select("k", "at"),
     "scan": lambda rows, _: rows.scan("k", lambda _, row: (None, {"at": row["at"]}), tr.Schema("at"), order="at"),
     "alone": lambda rows, none: rows.interval_join(
