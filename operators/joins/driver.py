@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tokenring.engine import AnyStream, Exchange, GraphError, Notify, OperatorContext, Stream
-from tokenring.engine.compiled import Compiled
+from tokenring.engine import AnyStream, Exchange, GraphError, Notify, Stream
 from tokenring.operators.joins.compiled import compiled_join
 from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.moving_rights import declare_moving
@@ -57,8 +56,8 @@ def declare(
         sends_at_any_times(scope)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
 
-    def compiled(context: OperatorContext) -> Compiled:
-        return compiled_join(columns, arriving, extents, unique, has_due, is_apart=is_by_times(made))
-
-    builder.build_compiled(compiled, texts=True)
+    builder.build_compiled(
+        lambda context: compiled_join(columns, arriving, extents, unique, has_due, is_apart=is_by_times(made)),
+        texts=True,
+    )
     return made

@@ -2,8 +2,7 @@
 
 
 
-from tokenring.engine import AnyStream, Exchange, Notify, OperatorContext, Stream, Updates
-from tokenring.engine.compiled import Compiled
+from tokenring.engine import AnyStream, Exchange, Notify, Stream, Updates
 from tokenring.operators.joins.compiled import compiled_versioned
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_tables
 from tokenring.operators.joins.narrowed import without_null_words
@@ -40,10 +39,9 @@ def declare_versioned(
     )
     made = builder.output(columns.schema)
 
-    def compiled(context: OperatorContext) -> Compiled:
-        return compiled_versioned(columns, arriving, times, outer, has_due, is_by_times(made))
-
-    builder.build_compiled(compiled, texts=True)
+    builder.build_compiled(
+        lambda context: compiled_versioned(columns, arriving, times, outer, has_due, is_by_times(made)), texts=True
+    )
     if (updates := answered(columns, sides[LEFT], outer)) is not None:
         made.updates = updates.reordered(columns.operator)  # by its times
     return made

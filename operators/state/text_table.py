@@ -28,11 +28,11 @@ from tokenring.operators.state.cells import (
     settle_all,
 )
 from tokenring.operators.state.kept_texts import TextStore, has_room_for
-from tokenring.operators.state.tables import grown, shared_scratch
+from tokenring.operators.state.tables import FIRST_SLOTS, grown, shared_scratch
 
 NULL, UNKNOWN = -1, -3
 """The number of null, and of a text that has none."""
-_FIRST_TEXTS, _FIRST_CELLS = 16, 32
+_FIRST_CELLS = 2 * FIRST_SLOTS
 _SMALL_CELLS = 1 << 15  # so many, and what they lead to, stay in a core's cache
 _MOST_LATELY = 1 << 16  # words: more than a dictionary of Parquet has, most often
 _WATCHED = 256  # rows, of which one has a word that came lately, or no other is looked at for that
@@ -263,7 +263,7 @@ class NumberedTexts:
         self.table.texts, self.table.lasting, self.table.in_words = store.address, lasting, in_words
         self.table.copies_gone = _copies_gone()
         self.table.scratch = address_of(shared_scratch(__name__, 2, AHEAD))
-        self._have_places(_FIRST_TEXTS)
+        self._have_places(FIRST_SLOTS)
 
     @property
     def texts(self) -> int:
