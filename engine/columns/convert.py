@@ -21,6 +21,7 @@ from tokenring.engine.errors import SchemaError
 _WORDS = np.dtype([("word", np.int64)])
 """Of what is words of the kind already, of dates and decimals."""
 _NAT = -(2**63)
+_INSTANT = kind_of("timestamp?", "")
 _EPOCH, _EPOCH_IN_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _WHOLE = 2**53  # up to here a double holds every integer
 
@@ -163,13 +164,10 @@ def _instants(name: str, values: list[Any]) -> np.ndarray:
     """
     try:
         if any(isinstance(value, str) for value in values):
-            import pyarrow as pa
-
-            found = instants_of(pa.array(values, pa.large_string()))
-            return np.asarray(found.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False))
+            return _read(values).view("datetime64[ns]")
         # Not by `pa.array`, which loads pandas at its first use, where it is installed: a fifth of a second.
         return np.array([_instant(value) for value in values], np.int64).view("datetime64[ns]")
-    except (ValueError, TypeError, OverflowError) as error:  # Arrow's are among them
+    except (SchemaError, ValueError, TypeError, OverflowError) as error:  # Arrow's are among them
         raise SchemaError(
             f"column {name!r} holds something that is no time, or none that nanoseconds in 64 bits reach (1677 to "
             f"2262): {error}"
@@ -235,3 +233,18 @@ def _words(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
     if (kind.is_instant or kind.is_date) and values.dtype == np.bool_:  # which numbers may be given as
         raise SchemaError(f"column {name!r} has dtype bool, expected {kind.name}; declare it so in the schema")
     return _number(name, kind, values)
+
+
+def instant_of(text: str) -> int:
+    """One text as `instants_of` reads it: ns since 1970, int. SchemaError if it is no time, or none of 1677 to 2262."""
+    import pyarrow as pa
+
+    try:
+        return int(_read([text])[0])
+    except pa.ArrowInvalid:
+        raise SchemaError(f"{text!r:.40} is no ISO 8601 time within 1677 to 2262") from None
+
+
+def _read(texts: list[Any]) -> np.ndarray:
+    """`instants_of` a list of str and None: int64 ns since 1970, NaT's where it is None."""
+    return column_from(_INSTANT, instants_of(Strings.of(texts).to_arrow()))[0]

@@ -3,8 +3,6 @@
 from contextlib import suppress
 from typing import Any
 
-from tokenring.engine.errors import SchemaError
-
 _OFFSET = "[+-][0-9]{2}(:?[0-9]{2})?"
 
 
@@ -32,14 +30,3 @@ def instants_of(texts: Any) -> Any:
     nothing = pa.nulls(1, pa.large_string())[0]
     there = pc.cast(pc.if_else(zoned, texts, nothing), wanted)
     return pc.coalesce(there, pc.cast(pc.cast(pc.if_else(zoned, nothing, texts), pa.timestamp("ns")), wanted))
-
-
-def instant_of(text: str) -> int:
-    """One text as `instants_of` reads it: ns since 1970, int. SchemaError if it is no time, or none of 1677 to 2262."""
-    import pyarrow as pa
-
-    try:
-        found: int = instants_of(pa.array([text], pa.large_string())).cast(pa.int64())[0].as_py()
-    except pa.ArrowInvalid:
-        raise SchemaError(f"{text!r:.40} is no ISO 8601 time within 1677 to 2262") from None
-    return found

@@ -2,7 +2,6 @@
 
 import re
 from importlib import import_module
-from typing import Any
 
 from tokenring.engine.arguments import is_whole
 
@@ -29,7 +28,7 @@ def named_groups(pattern: str) -> str:
 def fault_of(pattern: str, group: int | None = None) -> str | None:
     """What is wrong with a pattern, or with asking for its group of that number; None if nothing is."""
     pa, compute = import_module("pyarrow"), import_module("pyarrow.compute")
-    nothing: Any = pa.array([""], pa.large_string())
+    nothing = pa.nulls(1, pa.large_string())  # no `pa.array`, which loads pandas
     try:
         compute.match_substring_regex(nothing, pattern)
     except pa.ArrowInvalid as error:

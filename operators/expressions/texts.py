@@ -28,7 +28,6 @@ def _letters(quick: str, mapped: Callable[[str], str]) -> Callable[..., Any]:
     """
 
     def function(batch: Batch, names: list[str]) -> Strings:
-        import pyarrow as pa
         import pyarrow.compute as compute
 
         texts = batch.arrow(names[0])
@@ -36,7 +35,8 @@ def _letters(quick: str, mapped: Callable[[str], str]) -> Callable[..., Any]:
         made = getattr(compute, quick)(texts)
         if compute.any(others).as_py():
             full = [mapped(text) for text in compute.filter(texts, others).drop_null().to_pylist()]
-            made = compute.replace_with_mask(made, compute.fill_null(others, False), pa.array(full, made.type))
+            there = compute.and_kleene(others, compute.is_valid(others))  # a bare False would load pandas
+            made = compute.replace_with_mask(made, there, compute.cast(Strings.of(full).to_arrow(), made.type))
         return Strings.of(made)
 
     return function

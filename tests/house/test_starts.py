@@ -106,6 +106,35 @@ assert tr.run(totals, workers=1).num_rows == 3
         assert "pandas" not in modules
 
 
+def test_expressions_of_text_and_time_load_no_pandas(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["a/b", "É", None], "at": pa.array([1, 2, 3], pa.timestamp("us"))}), tmp_path / "r")
+    program = f"""
+import tokenring as tr
+
+def told(scope):
+    text, at = tr.col("text"), tr.col("at")
+    rows = scope.read_parquet({str(tmp_path / "r")!r}).filter(at < "2026-01-01")
+    cases = dict(upper=text.upper(), lower=text.lower(), first=text.split_part("/", 1), length=text.length())
+    found = dict(found=text.extract("(.)/"), like=text.matches("a+"), beside=text + "z", known=text.is_in(["É"]))
+    chosen = tr.when(text.contains("a")).then("x").otherwise(text)
+    return rows.with_columns(**cases, **found, chosen=chosen, shown=at.cast("string")).collect()
+
+def sent(worker):
+    with worker.dataflow() as scope:
+        handle, rows = scope.new_input(tr.Schema(text="string?", at="timestamp?", value="float64"))
+        kept = rows.collect()
+    handle.send(dict(text=["É", None], at=["2026-01-01T00:00:00Z", None], value=[1, 2.5]))
+    handle.close()
+    worker.run()
+    return len(kept.batch())
+
+assert tr.run(told, workers=1).num_rows == 3
+assert tr.execute(sent, workers=1) == [2]
+"""
+    for modules in loaded(tmp_path, program):
+        assert "pandas" not in modules
+
+
 LINES = {
     "csv": 'n,x,t,s\n1,1.5,2026-01-01,\n2,,2026-01-02T03:00:00Z,"x"\n',
     "json_lines": '{"n":1,"x":1.5,"t":"2026-01-01","s":""}\n{"n":2,"t":"2026-01-02T03:00:00Z","s":"x"}\n',
