@@ -38,7 +38,7 @@ read_staged       a source: a table that `tokenring stage` has staged, mapped, i
 engine_events     a source: what the engine does, a row each
 from_generator, from_callback  sources: streams of Python code, and live ones; Throttle bounds how far all of them run
 collect, latest   sinks: all rows, or the latest of each key; gather brings them to the launcher as one table
-to_parquet, to_arrow_files, to_json_lines  sinks: folders of files that appear whole; with a Roll, file by file
+to_parquet, to_arrow_files, to_csv, to_json_lines  sinks: folders of files that appear whole; with a Roll, file by file
 to_database       a sink: rows of a table in a database, or one a key; under recovery each exactly once
 to_delta          a sink: rows of a Delta table, in whole commits; under recovery each exactly once
 for_each          a sink: a function of what arrives
@@ -130,6 +130,7 @@ with later(__name__):
         gather,
         latest,
         to_arrow_files,
+        to_csv,
         to_database,
         to_delta,
         to_json_lines,
@@ -262,6 +263,7 @@ __all__ = [
     "select",
     "temporal_join",
     "to_arrow_files",
+    "to_csv",
     "to_database",
     "to_delta",
     "to_json_lines",

@@ -54,7 +54,7 @@ _MEANT = {
     "where": "filter",
     "window": "aggregate",
     "sort": "top",
-    "write_csv": "to_parquet",
+    "write_csv": "to_csv",
     "write_database": "to_database",
     "write_delta": "to_delta",
     "write_parquet": "to_parquet",
@@ -117,6 +117,7 @@ class Stream(engine.Stream):
     for_each = sinks.for_each
     to_parquet = sinks.to_parquet
     to_arrow_files = sinks.to_arrow_files
+    to_csv = sinks.to_csv
     to_json_lines = sinks.to_json_lines
     to_database = sinks.to_database
     to_delta = sinks.to_delta

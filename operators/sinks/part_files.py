@@ -1,4 +1,4 @@
-"""to_parquet, to_arrow_files, to_json_lines: a stream's rows as a folder of files, one a worker."""
+"""to_parquet, to_arrow_files, to_csv, to_json_lines: a stream's rows as a folder of files, one a worker."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -178,6 +178,30 @@ def arrow_parts(rows_at_once: int = _ROWS_AT_ONCE) -> Callable[[Path, Schema], P
     return writer
 
 
+def to_csv(
+    stream: Stream,
+    folder: str | Path,
+    *,
+    rows_at_once: int = 1 << 12,
+    roll: Roll | None = None,
+    commit: Commit = "snapshot",
+    name: str = "to_csv",
+) -> Probe:
+    """The same, under recovery too, as comma-separated values below a line of names (.csv). `read_csv` reads back what
+    was written, by `quoted_newlines=True` where texts have newlines: text is in quotes, and nothing stands for a null.
+    SchemaError for columns of bytes. Memory: `rows_at_once` rows.
+    """
+    rows_at_once = whole_number(f"operator {name!r}", "rows_at_once", rows_at_once)
+    _require_no_bytes(stream.schema, name, "CSV")
+
+    def writer(path: Path, schema: Schema) -> ArrowPart:
+        from pyarrow.csv import CSVWriter
+
+        return ArrowPart(CSVWriter(path, schema.to_arrow()), rows_at_once)
+
+    return _write(stream, folder, roll, commit, name, ".csv", writer)
+
+
 def to_json_lines(
     stream: Stream,
     folder: str | Path,
@@ -191,11 +215,15 @@ def to_json_lines(
     infinities, which JSON does not have, become null. SchemaError for columns of bytes. Memory: `rows_at_once` rows.
     """
     rows_at_once = whole_number(f"operator {name!r}", "rows_at_once", rows_at_once)
-    for column, kind in zip(stream.schema.names, stream.schema.kinds, strict=True):
-        if kind.name == "bytes":
-            raise SchemaError(f"operator {name!r}: column {column!r} is {kind}, which JSON cannot hold; leave it out")
+    _require_no_bytes(stream.schema, name, "JSON")
     writer: Callable[[Path, Schema], _JsonPart] = lambda path, schema: _JsonPart(path, rows_at_once)  # noqa: E731
     return _write(stream, folder, roll, commit, name, ".jsonl", writer)
+
+
+def _require_no_bytes(schema: Schema, name: str, form: str) -> None:
+    for column, kind in zip(schema.names, schema.kinds, strict=True):
+        if kind.name == "bytes":
+            raise SchemaError(f"operator {name!r}: column {column!r} is {kind}, which {form} cannot hold; leave it out")
 
 
 def _write(

@@ -107,7 +107,8 @@ assert tr.run(totals, workers=1).num_rows == 3
 
 
 def test_expressions_of_text_and_time_load_no_pandas(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": ["a/b", "É", None], "at": pa.array([1, 2, 3], pa.timestamp("us"))}), tmp_path / "r")
+    rows = pa.table({"text": ["a/b", "É", None], "at": pa.array([1, 2, 3], pa.timestamp("us"))})
+    pq.write_table(rows, tmp_path / "r")
     program = f"""
 import tokenring as tr
 

@@ -162,6 +162,7 @@ REFUSED: dict[str, Callable[[Stream], Any]] = {
     "capture": lambda s: operators.capture(s, "/nowhere"),
     "to_parquet": lambda s: operators.to_parquet(s, "/nowhere"),
     "to_arrow_files": lambda s: operators.to_arrow_files(s, "/nowhere"),
+    "to_csv": lambda s: operators.to_csv(s, "/nowhere"),
     "to_json_lines": lambda s: operators.to_json_lines(s, "/nowhere"),
     "to_database": lambda s: operators.to_database(s, "/nowhere/it.db", "rows"),
     "to_delta": lambda s: operators.to_delta(s, "/nowhere"),

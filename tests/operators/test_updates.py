@@ -159,6 +159,7 @@ TAKES_WHAT_COMES: dict[str, Callable[[Stream, Path], Any]] = {
     "capture": lambda s, folder: operators.capture(s, folder / "a"),
     "to_parquet": lambda s, folder: operators.to_parquet(s, folder / "b"),
     "to_arrow_files": lambda s, folder: operators.to_arrow_files(s, folder / "c"),
+    "to_csv": lambda s, folder: operators.to_csv(s, folder / "e"),
     "to_json_lines": lambda s, folder: operators.to_json_lines(s, folder / "d"),
     "to_database": lambda s, folder: operators.to_database(s, folder / "e", "rows"),
     "to_delta": lambda s, folder: operators.to_delta(s, folder / "f"),

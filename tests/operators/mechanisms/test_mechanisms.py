@@ -299,6 +299,7 @@ BY_MESSAGES: dict[str, tuple[str, Callable[[Any, Path], object]]] = {
             rows, on="word", left_time="at", right_time="at", lower=0, upper=1, columns={"a": "left.at"}, late=True
         ),
     ),
+    "to_csv": ("Roll(..., time=", lambda rows, to: rows.to_csv(to, roll=Roll(1))),
     "to_json_lines": ("Roll(..., time=", lambda rows, to: rows.to_json_lines(to, roll=Roll(1))),
     "updates": (".collection(time=", lambda rows, to: rows.collection(key="word")),
     "count.rows": (".collection(time=", lambda rows, to: rows.count("word", changes=True)),

@@ -215,7 +215,7 @@ def beside(sink: Callable[[Any], Any], worker: Any) -> int:
     return done
 
 
-@pytest.mark.parametrize("sink", ["to_parquet", "to_arrow_files", "to_json_lines"])
+@pytest.mark.parametrize("sink", ["to_parquet", "to_arrow_files", "to_csv", "to_json_lines"])
 def test_bins_move_beside_a_sink_whose_folder_appears_in_the_end(tmp_path: Path, sink: str) -> None:
     """Whose publisher waits for all rows."""
     done = tr.execute(partial(beside, lambda rows: getattr(rows, sink)(tmp_path / "out")), workers=2)

@@ -1,4 +1,4 @@
-"""to_parquet, to_arrow_files, to_json_lines, gather: what was written is what arrived; a failed run shows nothing."""
+"""Sinks of files, and gather: what was written is what arrived; a failed run shows nothing."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ from tokenring.operators import (
     collect,
     gather,
     read_arrow,
+    read_csv,
     read_parquet,
     to_arrow_files,
+    to_csv,
     to_json_lines,
     to_parquet,
 )
+from tokenring.operators.fluent import run
 from tokenring.shm.memory import process_start_ticks
 
 SCHEMA = Schema("id", at="timestamp?", name="string?", on="bool?", score="float64")
@@ -43,7 +46,7 @@ def rows_of(worker: int) -> dict[str, Any]:
 
 
 def write_all(folder: Path, break_off: bool = False, fail_late: bool = False) -> Callable[[Worker], None]:
-    """Each worker sends its rows to all three sinks, in two messages; or dies behind them, or when all is written."""
+    """Each worker sends its rows to all sinks, in two messages; or dies behind them, or when all is written."""
 
     def program(worker: Worker) -> None:
         with worker.dataflow("write") as scope:
@@ -51,6 +54,7 @@ def write_all(folder: Path, break_off: bool = False, fail_late: bool = False) ->
             probes = [
                 to_parquet(stream, folder / "parquet", row_group_rows=1),
                 to_arrow_files(stream, folder / "arrow"),
+                to_csv(stream, folder / "csv", rows_at_once=1),
                 to_json_lines(stream, folder / "json", rows_at_once=3),
             ]
         for _ in range(2):
@@ -82,7 +86,7 @@ def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
         execute(write_all(tmp_path, fail_late=True), workers=2)
     assert all(path.name.startswith(".") for path in tmp_path.iterdir())
     execute(write_all(tmp_path), workers=2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["arrow", "json", "parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["arrow", "csv", "json", "parquet"]
     expected = []
     for worker in range(2):
         columns = rows_of(worker)
@@ -96,6 +100,8 @@ def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
     assert parquet["at"].cast(pa.int64()).to_pylist() == [1767225600000000001, None] * 4
     parts = [pa.ipc.open_file(path).read_all() for path in sorted((tmp_path / "arrow").iterdir())]
     assert pa.concat_tables(parts).to_pylist() == parquet.to_pylist()
+    read = partial(read_csv, path=tmp_path / "csv", schema=SCHEMA, quoted_newlines=True)
+    assert run(lambda scope: collect(read(scope)), workers=1) == parquet
     with raises(UsageError, "operator 'to_parquet'", str(tmp_path / "parquet"), "exists already", "another folder"):
         execute(write_all(tmp_path), workers=2)
 
@@ -143,11 +149,12 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     for folder in (Path("/proc/it"), tmp_path / "file" / "it"):
         with raises(UsageError, "operator 'to_parquet'", f"cannot write to {folder.parent}:", "choose another folder"):
             execute(program(partial(to_parquet, folder=folder), False), workers=1)
-    with raises(SchemaError, "operator 'to_json_lines'", "column 'raw'", "bytes", "JSON", "leave it out"):
-        execute(program(lambda stream: to_json_lines(stream, tmp_path / "new"), False), workers=1)
+    for sink, form in ((to_csv, "CSV"), (to_json_lines, "JSON")):
+        with raises(SchemaError, f"operator '{sink.__name__}'", "column 'raw'", "bytes", form, "leave it out"):
+            execute(program(partial(sink, folder=tmp_path / "new"), False), workers=1)
 
 
-@pytest.mark.parametrize("sink", [to_parquet, to_arrow_files, to_json_lines])
+@pytest.mark.parametrize("sink", [to_parquet, to_arrow_files, to_csv, to_json_lines])
 @pytest.mark.parametrize(
     ("folder", "roll", "facts"),
     [
@@ -229,7 +236,7 @@ def test_two_sinks_of_a_folder_are_refused(options: dict[str, Any], tmp_path: Pa
     to_arrow_files(rows, tmp_path / "other", **options)
 
 
-@pytest.mark.parametrize("sink", [to_parquet, to_arrow_files, to_json_lines])
+@pytest.mark.parametrize("sink", [to_parquet, to_arrow_files, to_csv, to_json_lines])
 @pytest.mark.parametrize("roll", [None, Roll(rows=1)])
 @pytest.mark.parametrize("limit_bytes", [0, 1000])
 def test_a_disk_that_refuses_is_named(
