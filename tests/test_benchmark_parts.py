@@ -10,7 +10,8 @@ import pytest
 
 from scripts import floor
 from scripts.benchmarks import latency, memory, nexmark, step_profile
-from scripts.benchmarks.open import of_those_that_held
+from scripts.benchmarks import open as open_loop
+from scripts.benchmarks.open import CALLBACK, LATENCIES, of_those_that_held, summarise
 from scripts.benchmarks.references import Case
 from scripts.benchmarks.references.answers import require_equal_results
 from tests.errors import raises
@@ -144,6 +145,34 @@ def test_latencies_are_of_runs_that_held_and_hiccups_the_worst_of_their_meters()
     assert (found["rounds"], found["held"], found["latency_ms"]["p50"]) == (4, 2, 1.5)
     assert found["even"] == 0, "9 ms are too late beside hiccups of a fraction of one"
     assert found["hiccup_ms"] == {"p999": pytest.approx(0.3), "max": pytest.approx(0.3)}
+
+
+def test_what_ends_in_python_stands_beside_what_does_not() -> None:
+    def run(verdict: str, p50: float, callback: dict[str, Any] | None = None) -> dict[str, Any]:
+        of_run = {"verdict": verdict, "hiccups_ms": [{"p999": 1.0, "max": 1.0}], "slope": 0.0, "anonymous_mb": 9.0}
+        return of_run | {"latency_ms": dict.fromkeys(LATENCIES, p50), "seconds": 2.0, "callback": callback}
+
+    def seen(calls: int, rows: int, p50: float | None) -> dict[str, Any]:
+        return {"calls": calls, "rows": rows, "latency_ms": dict.fromkeys(LATENCIES, p50)}
+
+    plain, at_end = (Case(system, "q1", 2) for system in ("tokenring", CALLBACK))
+    outcomes = {
+        plain: [run("held", 1.0), run("held", 3.0)],
+        at_end: [run("held", 4.0, seen(20, 400, 5.0)), run("dnf", 90.0, seen(1, 1, 99.0))],
+        Case("tokenring", "q2", 2): [run("held", 1.0)] * 2,
+        Case("tokenring", "q7", 2): [run("held", 1.0)] * 2,
+        Case(CALLBACK, "q7", 2): [run("held", 1.0, seen(0, 0, None))] * 2,
+    }
+    rows = summarise(outcomes)
+    assert [(row["query"], CALLBACK in row) for row in rows] == [("q1", True), ("q2", False), ("q7", True)]
+    found = rows[0][CALLBACK]
+    assert (found["held"], found["verdicts"], found["events_latency_ms"]["p50"]) == (1, ["held", "dnf"], 4)
+    data = {"parameters": {"rate": 1.0, "duration_s": 1, "rounds": 2, "workers": [2]}, "rows": rows}
+    *_, shown = open_loop.tables(data)
+    assert "| Q1 | 2 | 1 of 2 | 10.0 | 200 | 5.00 | 5.00 | 2.00 | 2.00 |" in shown
+    assert "| Q7 | 2 | 2 of 2 | 0.00 | 0.00 | – | – | 1.00 | 1.00 |" in shown
+    assert "Q2" not in shown
+    assert len(open_loop.tables(data | {"rows": rows[1:2]})) == 3, "no table of what was not measured"
 
 
 def test_a_trend_is_told_from_steadiness() -> None:

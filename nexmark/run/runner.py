@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from tokenring.engine import Config, Worker
 from tokenring.nexmark.measure import DNF, Histogram, Verdict, anonymous_mb, hiccups_ms, judge, peak_rss_mb
 from tokenring.nexmark.queries import QUERIES, Query
+from tokenring.nexmark.run.callback import Callback
 from tokenring.nexmark.run.pace import Measurements, Pace
 from tokenring.nexmark.run.result_rows import Rows, file_of, kept_rows
 from tokenring.nexmark.run.sent_at import with_sent_at
 from tokenring.nexmark.run.source import nexmark_source
 from tokenring.nexmark.staging import StagedEvents
-from tokenring.operators import collect
+from tokenring.operators import collect, for_each
 from tokenring.operators.fluent import execute
 from tokenring.operators.mechanisms import use
 from tokenring.operators.migrate import use_bins
@@ -42,7 +43,8 @@ class Plan:
     events: at most so many of the staged ones; block: events a worker takes in turn (0: chosen); micro_batch_ns: event
     time that sequential lets in at once; each_time: send a message for each distinct event time, whatever the mechanism
     needs; bins: in which keyed state lies, so that it can be moved (0: it cannot); moves: what is known beforehand of
-    that, as (event time, bin, worker); checks, memory_bytes: see Config."""
+    that, as (event time, bin, worker); callback: end with a function in Python, up to whose return an event counts as
+    under way; checks, memory_bytes: see Config."""
 
     query: str
     input_folder: str
@@ -56,6 +58,7 @@ class Plan:
     each_time: bool = False
     bins: int = 0
     moves: "tuple[Change, ...]" = ()
+    callback: bool = False
     queue_bytes: int = 0
     ring_records: int = 1 << 14
     checks: str = ""
@@ -138,6 +141,7 @@ def run_query(
     parts = execute(program, config=config, on_note=note, on_start=on_start)
     return (
         _merge(plan, query, config, pace, parts)
+        | (_called([part["callback"] for part in parts]) if plan.callback else {})
         | _result(query, [part["result"] for part in parts], rows)
         | {
             "hiccups_ms": hiccups,
@@ -155,9 +159,11 @@ def declare(
     pace: Pace,
     measurements: Measurements,
     rows: Path | None = None,
+    callback: Callback | None = None,
 ) -> Callable[[], Any]:
     """Declare a plan's dataflow on a worker; returns what gives this worker's part of the result once all is done: the
-    columns of a small one, else the number of rows, which are kept in the folder `rows` if there is one."""
+    columns of a small one, else the number of rows, which are kept in the folder `rows` if there is one. callback: is
+    given all of the answer's rows, and events are done when it has them."""
     with worker.dataflow(query.name) as scope:
         way = use(scope, plan.mechanism)
         if plan.bins:
@@ -167,11 +173,13 @@ def declare(
         placement = measurements.placement if worker.peers > 1 else None
         if placement is not None and query.key and final is None and (query.is_small or rows is not None):
             stream = with_sent_at(stream)
+        given = None if callback is None else for_each(stream, callback, name="callback")
         if query.is_small:
-            attach(way.probe(stream))
+            attach(way.probe(stream) if given is None else given)
             return final.columns if final is not None else collect(stream, name="result").columns
         kept = Rows(query, None if rows is None else file_of(rows, worker.index))
-        attach(kept.sink(stream))
+        taken = kept.sink(stream)
+        attach(taken if given is None else given)
         return kept.close
 
 
@@ -180,7 +188,8 @@ def _work(
 ) -> dict[str, Any]:
     """One worker's program."""
     measurements = Measurements(pace.discard_ns)
-    result = declare(worker, plan, query, staged, pace, measurements, rows)
+    callback = Callback() if plan.callback else None
+    result = declare(worker, plan, query, staged, pace, measurements, rows, callback)
     measurements.start_ns = worker.barrier() + _HEAD_START_NS
     cpu_ns = time.process_time_ns()
     worker.run()
@@ -196,6 +205,7 @@ def _work(
         "peak_rss_mb": peak_rss_mb(),
         "anonymous_mb": anonymous_mb(),
         "result": result(),
+        "callback": callback and callback.seen(query, staged, pace, measurements.start_ns),
     }
 
 
@@ -229,6 +239,12 @@ def _merge(plan: Plan, query: Query, config: Config, pace: Pace, parts: list[dic
         "steps": sum(part["steps"] for part in parts),
         "verified": None,
     }
+
+
+def _called(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the workers' functions saw."""
+    counts = {name: sum(part[name] for part in parts) for name in ("calls", "rows")}
+    return {"callback": counts | {"latency_ms": Histogram(part["latency"] for part in parts).quantiles_ms()}}
 
 
 def _result(query: Query, parts: list[Any], rows: Path | None) -> dict[str, Any]:

@@ -70,6 +70,10 @@ PARTS: Final[dict[str, Part]] = {
         "Views kept up to date: loads, and changes by the size of epochs, beside DuckDB from scratch.",
         "--seconds 3", "--workload count bfs --scale 0.001 --seconds 0.05 --tpch 0.001", reads_events=False,
     ),
+    "worth": Part(
+        "What staging did beforehand: each proved fact left out, and plain Parquet files.",
+        "--rounds 5", "--rounds 1 --workers 2", most_events=10_000_000,
+    ),
     "migration": Part(
         "What it costs that state could move: all queries with their state in bins, and without.",
         "--events 10000000 --rounds 5", "--rounds 1 --events 200000 --query q1 q7",

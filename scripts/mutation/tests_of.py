@@ -13,6 +13,7 @@ _REJECTED = "tests/operators/collections/test_rejected_rows.py"
 _MODELS = ("tests/engine/safety/test_safety.py", "tests/engine/running/test_coming_and_going.py")
 _BENCHMARKS = tuple([f"tests/test_benchmark_{some}.py" for some in (
     "all", "collections", "earlier", "engine", "parts", "references", "road", "state",
+    "worth",
 )])  # fmt: skip
 _COMPILED = ("tests/engine/native", "tests/engine/data", "tests/engine/running",
     "tests/operators/rows", "tests/operators/sources", "tests/operators/flow")  # fmt: skip

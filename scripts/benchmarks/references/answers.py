@@ -27,12 +27,20 @@ def fingerprint(query: Query, batches: Iterable[pa.RecordBatch]) -> list[int]:
     """The number of rows and the sums of their two hashes: equal for equal multisets of rows, whatever their order.
     batches: columns in any order, of any types that cast to the result's."""
     wanted = query.checked_as(query.result.to_arrow().empty_table()).schema
-    rows, sums = 0, [0, 0]
-    for batch in batches:
+
+    def as_wanted(batch: pa.RecordBatch) -> pa.Table:
         if {*batch.schema.names} != {*wanted.names}:
             names = [", ".join(sorted(schema.names)) for schema in (batch.schema, wanted)]
             raise CommandError(f"{query.name} is answered with columns {names[0]} for {names[1]}; nothing was written")
-        table = pa.Table.from_batches([batch]).select(wanted.names).cast(wanted)
+        return pa.Table.from_batches([batch]).select(wanted.names).cast(wanted)
+
+    return hashed(map(as_wanted, batches))
+
+
+def hashed(tables: Iterable[pa.Table]) -> list[int]:
+    """The fingerprint of rows whose columns come in one order, of types that `row_hashes` takes."""
+    rows, sums = 0, [0, 0]
+    for table in tables:
         for part in table.to_batches():
             rows += part.num_rows
             for which, hashes in enumerate(row_hashes(part)):
