@@ -18,17 +18,19 @@ _NO_DENSE = np.zeros(0, np.int32)
 class KeyTable:
     """The cells and the dense form of live keys, by their tags (cells/).
 
-    Keys are not entered anew in one go, but where those of several columns are packed anew, and where the dense form is
-    of no use any more. What passes over all cells, a nanosecond each, is to have fewer of them.
+    Keys are not entered anew in one go, but where those of several columns are packed anew, or are told apart by one of
+    them from then on, and where the dense form is of no use any more. What passes over all cells, a nanosecond each, is
+    to have fewer of them.
     """
 
-    __slots__ = ("_cells", "_counts", "_dense", "_exact", "_meta", "_tags")
+    __slots__ = ("_cells", "_counts", "_dense", "_exact", "_meta", "_stored", "_tags")
 
     _cells: np.ndarray
     _counts: KeyCounts
     _dense: np.ndarray
     _exact: bool
     _meta: np.ndarray
+    _stored: np.ndarray
     _tags: np.ndarray
 
     def _clear_table(self) -> None:
@@ -41,7 +43,7 @@ class KeyTable:
         if counts.moving:
             move_all(self._cells, self._tags, self._meta)
             self._shrink()
-        elif self._are_close():
+        elif self._are_close() or self._are_told_apart():
             least, span = counts.least_tag, counts.greatest_tag - counts.least_tag + 1
             is_falling = counts.dense_room > 0 and least < counts.dense_base
             # Keys that come are greater, most often; else there is to be room below them.
@@ -61,6 +63,22 @@ class KeyTable:
             tags = self._tags[self.live()]
             counts.least_tag, counts.greatest_tag = int(tags.min()), int(tags.max())
         return bool(counts.greatest_tag - counts.least_tag < SPREAD * counts.live)
+
+    def _are_told_apart(self) -> bool:
+        """Whether the words of one column differ in all keys and lie close together: then they are the tags."""
+        counts = self._counts
+        if not counts.packing_at or counts.told_by or counts.live < _LEAST_DENSE or counts.limit >= _MOST_DENSE:
+            return False
+        live = self.live()
+        for column in range(self._stored.shape[1]):
+            words = self._stored[live, column]
+            least, greatest = int(words.min()), int(words.max())
+            if len(live) <= greatest - least + 1 <= SPREAD * len(live) and np.bincount(words - least).max() == 1:
+                self._tags[live] = words
+                counts.told_by, counts.least_tag, counts.greatest_tag = column + 1, least, greatest
+                self._hash()
+                return True
+        return False
 
     def _hash(self) -> None:
         """Have no dense form, and all keys in cells."""

@@ -13,7 +13,7 @@ from tokenring.operators.state.floats import NAN, canonical_floats
 from tokenring.operators.state.key_table import KeyTable
 from tokenring.operators.state.keys_kernels import KeyCounts, move_texts, number, remove
 from tokenring.operators.state.tables import FIRST_SLOTS, grown
-from tokenring.operators.state.tags import SOURCE_WORDS, Packing, fit, tag_keys
+from tokenring.operators.state.tags import SOURCE_WORDS, TOLD_WRONG, Packing, fit, tag_keys
 
 _FIRST_BYTES = 1024
 _NONE = np.zeros(0, np.int64)
@@ -35,11 +35,12 @@ class Keys(KeyTable):
 
     Values are equal where their words are: null is equal to null. Memory: 20 to 32 bytes a key of one number, 12 to 24
     where they lie close together; 8 more for each column of several, and each text once; what removed keys leave is
-    used again. Numbers close together say where the slot is, without a hash, and so does what columns are packed to.
-    However many there are, one more takes no longer than another, but for the pages that it is the first to write to.
+    used again. Numbers close together say where the slot is, without a hash, and so does what columns are packed to, or
+    a column that has told all keys apart so far. However many there are, one more takes no longer than another, but for
+    the pages that it is the first to write to.
     """
 
-    __slots__ = ("_by", "_free", "_heap", "_packing", "_stored", "_texts", "fresh", "fresh_rows", "schema")
+    __slots__ = ("_by", "_free", "_heap", "_packing", "_texts", "fresh", "fresh_rows", "schema")
 
     def __init__(self, schema: Schema, by: Sequence[str]) -> None:
         """by: the columns of `schema` that make a key; SchemaError if there are none, or one is not there."""
@@ -169,12 +170,15 @@ class Keys(KeyTable):
             self._heap = grown(self._heap, counts.text + counts.needed, None)
 
     def _fit(self) -> None:
-        """Pack keys of several columns so that those that came fit as well, or hash them if that cannot be."""
+        """Pack keys of several columns so that those that came fit as well, and are told apart, or hash them if that
+        cannot be."""
         live = self.live()
         words = np.ascontiguousarray(self._stored[live].T)
         least, greatest = self._packing["least"].copy(), self._packing["greatest"].copy()
         if len(live):
             least, greatest = np.minimum(least, words.min(axis=1)), np.maximum(greatest, words.max(axis=1))
+        if self._counts.told_by:
+            self._counts.told_by = TOLD_WRONG
         fit(self._meta, least, greatest)
         self._counts.misfit = 0
         tags = np.empty(len(live), np.int64)

@@ -114,6 +114,7 @@ def number(
         note_ranges(sources, counts, start, rows)
         return start
     mask = len(cells) - 1
+    told = counts.told_by > 0
     half, split = first_homes(cells, counts)
     base, room_in_dense, dense = unsigned(counts.dense_base), unsigned(counts.dense_room), dense_of(counts)
     for first in range(start, rows, AHEAD):
@@ -143,6 +144,11 @@ def number(
                             slot = found
                             break
                     at = (at + 1) & mask
+            if told and slot >= 0 and not _same(stored, slot, sources, i, rows, heap):
+                if add:
+                    note_ranges(sources, counts, i, rows)
+                    return i
+                slot = signed(-1)
             if slot < 0 and add:
                 counts.needed = _text_of(sources, i, rows)
                 if counts.text + counts.needed > room:

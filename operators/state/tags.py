@@ -1,6 +1,7 @@
 """Tags: one word for a key of several columns, packed where the columns' ranges allow it, a hash otherwise.
 
-Packed tags are equal where keys are.
+Packed tags are equal where keys are. Where one column has told all keys apart so far, its words are the tags, and what
+else a key has is compared with the row: keys by an id, and by what follows from it, lie as close together as ids do.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ from tokenring.engine.compiled import Record, Words, record_of, records_at, sign
 from tokenring.operators.state.cells import CellCounts, mixed
 
 MOST_BITS = 62
+TOLD_WRONG = -1
+"""Instead of a column that told keys apart: there were two with one word of it."""
 
 
 class Source(Record):
@@ -38,10 +41,11 @@ class Packing(Record):
 
 class TagCounts(CellCounts):
     """`packing_at`: the address of a Packing for each column (0: keys are hashed). `misfit`: whether a key did not
-    fit."""
+    fit. `told_by`: the column, plus one, whose words are the tags (0: none is; TOLD_WRONG: none is any more)."""
 
     packing_at: int
     misfit: int
+    told_by: int
 
 
 @kernel
@@ -66,6 +70,9 @@ def tag_rows(sources: Sequence[Source], counts: TagCounts, tags: Words, start: i
         _hash_rows(sources, tags, start)
         return True
     rows, here = len(tags), tags[start:]
+    if counts.told_by > 0:
+        here[:] = words_at(sources[counts.told_by - 1].address, rows)[start:]
+        return True
     packing = _packing(counts, len(sources))
     beyond = unsigned(0)
     here[:] = 0
@@ -92,7 +99,8 @@ def fits(sources: Sequence[Source], counts: TagCounts, row: int, rows: int) -> b
 
 @kernel
 def note_ranges(sources: Sequence[Source], counts: TagCounts, start: int, rows: int) -> None:
-    """Write down between which words each column's are, of rows from `start` on, since some do not fit."""
+    """Write down between which words each column's are, of rows from `start` on, since some do not fit, or their tags
+    do not tell them apart."""
     packing = _packing(counts, len(sources))
     for j in range(len(sources)):
         words = words_at(sources[j].address, rows)[start:]

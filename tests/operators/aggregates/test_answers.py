@@ -98,7 +98,10 @@ DIFFERENT: dict[str, tuple[Any, Oracle]] = {
     "different_shares": (CountDistinct("share"), lambda rows: len({repr(share + 0.0) for share in some(rows, SHARE)})),
 }  # fmt: skip
 """Of these the rows themselves cross, and all that is asked for beside them."""
-BY = {"": (), "plain": (PLAIN,), "side wide": (SIDE, WIDE), "value": (VALUE,), "name": (NAME,)}
+BY = {
+    "": (), "plain": (PLAIN,), "side wide": (SIDE, WIDE), "value": (VALUE,), "name": (NAME,),
+    "plain name": (PLAIN, NAME),
+}  # fmt: skip
 
 
 def windows_of(width: int, every: int) -> Callable[[list[Row]], dict[Row, list[Row]]]:
@@ -228,6 +231,17 @@ def test_tables_grow(by: str, way: str, different: bool) -> None:
     told = found(rows, way, by, asked, 2_500, 1, False)
     assert len(told) >= 1_500
     assert told == expected(rows, way, by, asked)
+
+
+@pytest.mark.parametrize("way", ["tumbling", "sliding", "session", "final", "running"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_column_tells_keys_apart_until_it_does_not(way: str, workers: int) -> None:
+    rows = [(*row[:NAME], f"of {row[PLAIN]}", row[NUMBER]) for row in many_rows(5_000)]
+    rows += [(*row[:NAME], None, 6_000 + at) for at, row in enumerate(rows[::4])]
+    asked = {name: AGGREGATES[name] for name in ("n", "high", "last_name")}
+    told = found(rows, way, "plain name", asked, 900, workers, False)
+    assert len(told) >= 6_000
+    assert told == expected(rows, way, "plain name", asked)
 
 
 def test_sessions_with_sets_of_many_values_become_one() -> None:

@@ -147,12 +147,27 @@ PAIRS = st.one_of(
     st.tuples(st.integers(0, 40), st.sampled_from((10**18, 10**18 + 10**10))),
     st.tuples(NEAR, NEAR),
 )
+FOLLOWING = st.integers(0, 60).map(lambda number: (number**2 * 10**9, number))
 
 
-@given(data=st.data(), pieces=st.lists(st.lists(PAIRS, max_size=30), max_size=8))
-def test_pairs_are_told_apart_packed_or_hashed(data: st.DataObject, pieces: list[list[tuple[int, int]]]) -> None:
+def _pieces(pairs: st.SearchStrategy[tuple[int, int]]) -> st.SearchStrategy[list[list[tuple[int, int]]]]:
+    return st.lists(st.lists(pairs, max_size=30), max_size=8)
+
+
+@pytest.mark.parametrize("least", [4, 1 << 10])
+@given(data=st.data(), first=_pieces(FOLLOWING), then=_pieces(PAIRS))
+def test_pairs_are_told_apart_packed_hashed_or_by_one_of_them(
+    data: st.DataObject, least: int, first: list[list[tuple[int, int]]], then: list[list[tuple[int, int]]]
+) -> None:
     schema = Schema("a b")
-    keys, known = Keys(schema, ("a", "b")), dict[tuple[int, int], int]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_table, "_LEAST_DENSE", least)
+        patch.setattr(key_table, "_FIRST_CELLS", 2 * least)
+        _tell_apart(data, Keys(schema, ("a", "b")), first + then)
+
+
+def _tell_apart(data: st.DataObject, keys: Keys, pieces: list[list[tuple[int, int]]]) -> None:
+    schema, known = keys.schema, dict[tuple[int, int], int]()
 
     def batch(pairs: Sequence[tuple[int, int]]) -> Batch:
         return Batch(schema, {"a": [pair[0] for pair in pairs], "b": [pair[1] for pair in pairs]})
@@ -163,7 +178,7 @@ def test_pairs_are_told_apart_packed_or_hashed(data: st.DataObject, pieces: list
         assert len({*known.values()}) == len(known) == len(keys)
         gone = [pair for pair in known if data.draw(st.booleans())]
         keys.remove(np.array([known.pop(pair) for pair in gone], np.int64))
-        asked = [*known, *gone, (7, 7), (HUGE, -HUGE)]
+        asked = [*known, *gone, (7, 7), (HUGE, -HUGE), *[(a ^ 1, b) for a, b in known]]
         assert keys.find(batch(asked)).tolist() == [known.get(pair, -1) for pair in asked]
         assert [*zip(*(keys.words(at)[[*known.values()]].tolist() for at in (0, 1)), strict=True)] == [*known]
 
@@ -175,6 +190,25 @@ def test_pairs_are_packed_while_their_ranges_allow_it() -> None:
         assert keys._counts.packing_at != 0
     keys.slots(Batch(Schema("a b"), {"a": [HUGE], "b": [-HUGE]}))
     assert keys._counts.packing_at == 0 and len(keys) == 398
+
+
+def test_a_column_that_tells_keys_apart_is_all_that_is_looked_up_until_it_does_not() -> None:
+    keys, ids = Keys(Schema("pair id day"), ("pair", "id", "day")), np.arange(5_000)
+
+    def batch(ids: np.ndarray, more: int = 0) -> Batch:
+        return Batch(Schema("pair id day"), {"pair": ids // 2 * 3 + more, "id": ids, "day": ids // 90 * 10**6})
+
+    for part in np.split(ids, 5):
+        keys.slots(batch(part))
+    assert keys._counts.told_by == 2 and keys._counts.dense_live > 4_000
+    assert (keys.find(batch(ids, 1)) == -1).all(), "the other columns are looked at"
+    assert keys._counts.told_by == 2
+    assert keys.slots(batch(ids[::2], 1)).tolist() == list(range(5_000, 7_500))
+    assert keys._counts.told_by < 0
+    assert keys.find(batch(ids)).tolist() == ids.tolist()
+    assert keys.find(batch(ids, 1))[::2].tolist() == list(range(5_000, 7_500))
+    keys.slots(batch(np.arange(5_000, 50_000)))
+    assert keys._counts.told_by < 0, "it is not tried once more"
 
 
 def test_numbers_in_a_row_need_no_hash_until_they_are_no_longer() -> None:
