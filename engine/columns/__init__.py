@@ -6,18 +6,20 @@ with later(__name__):
     from tokenring.engine.columns.arrow import ArrowRows, arrow_type, heap_addresses
     from tokenring.engine.columns.batch import Batch, Heaps, batch_from_arrow, require_same_schema
     from tokenring.engine.columns.convert import instant_of
-    from tokenring.engine.columns.exact import as_text, day_in, day_of, decimal_in, holding, shown, word_of
+    from tokenring.engine.columns.exact import as_text, day_in, day_of, holding, shown, word_in, word_of
     from tokenring.engine.columns.from_arrow import Dictionaries, require_sound, require_values
     from tokenring.engine.columns.instants import instants_of
     from tokenring.engine.columns.kinds import (
         BOOL_NULL,
         FLOAT,
         MOST_DIGITS,
+        ORDERS,
         SIGNED,
         TEXT,
         UNSIGNED,
         Kind,
         decimal_of,
+        exact_families,
         kind_of,
         names_of_kinds,
     )

@@ -51,17 +51,25 @@ class ColumnMemory(Record):
     used: int
 
 
+_TYPES: dict[str, Callable[[Any, Kind], Any]] = {
+    "int64": lambda pa, kind: pa.int64(),
+    "uint64": lambda pa, kind: pa.uint64(),
+    "float64": lambda pa, kind: pa.float64(),
+    "bool": lambda pa, kind: pa.bool_(),
+    "timestamp": lambda pa, kind: pa.timestamp("ns", "UTC"),
+    "date": lambda pa, kind: pa.date32(),
+    "decimal": lambda pa, kind: pa.decimal128(kind.precision, kind.scale),
+    "string": lambda pa, kind: pa.large_string(),
+    "bytes": lambda pa, kind: pa.large_binary(),
+}
+"""By the family of a kind, its type, of the module pyarrow."""
+
+
 def arrow_type(kind: Kind) -> "pa.DataType":
     """Arrow's type for a kind."""
     import pyarrow as pa
 
-    if kind.is_decimal:
-        return pa.decimal128(kind.precision, kind.scale)
-    if kind.is_instant:
-        return pa.timestamp("ns", "UTC")
-    names = {"string": pa.large_string, "bytes": pa.large_binary, "bool": pa.bool_, "float64": pa.float64}
-    names |= {"int64": pa.int64, "uint64": pa.uint64, "date": pa.date32}
-    return names[kind.family]()
+    return _TYPES[kind.family](pa, kind)
 
 
 def arrow_schema(names: Sequence[str], kinds: Sequence[Kind]) -> "pa.Schema":
@@ -205,21 +213,19 @@ def _laid_out(name: str, kind: Kind, words: np.ndarray, nulls: np.ndarray | None
     if kind.family == "bool":
         return np.packbits(words == 1, bitorder="little")
     beyond = kind.beyond(words)
-    if beyond is None:
-        return np.ascontiguousarray(words)
-    if nulls is not None:
+    if beyond is not None and nulls is not None:
         beyond &= ~nulls
-    if beyond.any():  # a sum, say
+    if beyond is not None and beyond.any():  # a sum, say
         from tokenring.engine.columns.exact import shown
 
         row = int(np.flatnonzero(beyond)[0])
-        of_sums = 'sum up .cast("float64") of the column, or fewer rows'
-        cure = "dates are of the years 1 to 9999" if kind.is_date else of_sums
+        cure = 'sum up .cast("float64") of the column, or fewer rows' if kind.total else kind.cure
         raise SchemaError(
             f"column {name!r}: row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; {cure}"
         )
-    if kind.is_date:
-        return words.astype(np.int32)
+    width = arrow_type(kind).bit_width
+    if width <= 64:
+        return np.ascontiguousarray(words, None if width == 64 else np.int32)
     pairs = np.empty((len(words), 2), np.int64)
     pairs[:, 0], pairs[:, 1] = words, words >> 63
     return pairs

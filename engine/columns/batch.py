@@ -338,14 +338,12 @@ def _seen(kind: Kind, words: np.ndarray, heap: np.ndarray | None) -> Any:
     """What users see of a column."""
     if heap is not None:
         return Strings(words, heap, kind.name == "string")
-    if kind.is_instant:
-        return words.view("datetime64[ns]")
-    if kind.is_date:
-        return words.view("datetime64[D]")
-    if kind.is_decimal:
-        from tokenring.engine.columns.exact import decimals_of
+    if kind.seen:
+        return words.view(kind.seen)
+    if kind.is_exact:
+        from tokenring.engine.columns.exact import values_of
 
-        return decimals_of(kind, words)
+        return values_of(kind, words)
     values: Any = words == 1 if kind.family == "bool" else words
     if kind.nullable and not kind.is_float:
         return np.ma.MaskedArray(values, kind.nulls(words))

@@ -19,7 +19,7 @@ from tokenring.engine.columns.strings import Strings
 from tokenring.engine.errors import SchemaError
 
 _WORDS = np.dtype([("word", np.int64)])
-"""Of what is words of the kind already, of dates and decimals."""
+"""Of what is words of the kind already, of an exact one."""
 _NAT = -(2**63)
 _INSTANT = kind_of("timestamp?", "")
 _EPOCH, _EPOCH_IN_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
@@ -98,7 +98,7 @@ def _with_nulls(name: str, kind: Kind, values: Any) -> np.ndarray:
     except ValueError as error:  # of lists that are not alike
         raise SchemaError(f"column {name!r}: give one value a row ({error})") from None
     _require_one_dimension(name, array)
-    if array.dtype == object or (kind.family in ("timestamp", "date", "decimal") and array.dtype.kind == "U"):
+    if array.dtype == object or ((kind.is_instant or kind.is_exact) and array.dtype.kind == "U"):
         given = array.tolist() if not kind.is_instant else list(array)  # (nanoseconds would become integers)
         missing = np.fromiter(map(is_missing, given), np.bool_, len(array))
         mask = missing if mask is None else mask | missing
@@ -110,7 +110,7 @@ def _with_nulls(name: str, kind: Kind, values: Any) -> np.ndarray:
             raise SchemaError(f"column {name!r} holds nulls, but its kind is {kind}; make it {kind}? or fill them")
         array = np.where(mask, np.zeros(1, array.dtype), array)  # what lies below a mask may be anything
     words = _words(name, kind, array)
-    if array.dtype.kind != "M":  # whose NaT is a null
+    if array.dtype.kind not in "Mm":  # whose NaT is a null
         require_values(kind, words)
     return words if mask is None or not mask.any() else np.where(mask, kind.null_word(), words)
 
@@ -119,11 +119,10 @@ def _objects(name: str, kind: Kind, values: list[Any]) -> np.ndarray:
     """Python's own values as an array of numpy's, with anything where there is None."""
     if kind.is_instant:
         return _instants(name, values)
-    if kind.is_date or kind.is_decimal:
-        from tokenring.engine.columns.exact import date_word, decimal_word
+    if kind.is_exact:
+        from tokenring.engine.columns.exact import exact_word
 
-        read = date_word if kind.is_date else decimal_word
-        return np.array([0 if value is None else read(kind, value) for value in values], np.int64).view(_WORDS)
+        return np.array([0 if value is None else exact_word(kind, value) for value in values], np.int64).view(_WORDS)
     filler = False if kind.family == "bool" else 0
     there = [filler if value is None else value for value in values]
     array = np.array(there)
@@ -179,7 +178,7 @@ def _instant(value: Any) -> int:
     if value is None:
         return _NAT
     if isinstance(value, np.datetime64):
-        return int(_nanoseconds("", np.array([value]))[0].view(np.int64))
+        return int(_times("", "datetime64[ns]", np.array([value]))[0].view(np.int64))
     if isinstance(value, datetime):
         since = value - (_EPOCH if value.tzinfo is None else _EPOCH_IN_UTC)
         found = (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1_000
@@ -195,10 +194,13 @@ def _instant(value: Any) -> int:
     return found
 
 
-def _nanoseconds(name: str, values: np.ndarray) -> np.ndarray:
-    converted = values.astype("datetime64[ns]")
+def _times(name: str, seen: str, values: np.ndarray) -> np.ndarray:
+    """numpy's times as users see those of a kind; SchemaError where that loses some of them."""
+    converted = values.astype(seen)
     there = ~np.isnat(values)
     if values.dtype != converted.dtype and (converted.astype(values.dtype) != values)[there].any():
+        if seen == "datetime64[D]":
+            raise SchemaError(f"column {name!r} has times within a day; declare it timestamp, or truncate them to days")
         if np.datetime_data(values.dtype)[0] in ("ps", "fs", "as"):
             raise SchemaError(f"column {name!r} has times within a nanosecond; truncate them to nanoseconds")
         raise SchemaError(f"column {name!r} has times that nanoseconds in 64 bits do not reach (1677 to 2262)")
@@ -212,25 +214,19 @@ def _words(name: str, kind: Kind, values: np.ndarray) -> np.ndarray:
         if values.dtype.kind not in "iu" and values.size:
             raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected {kind.name}; {NO_FLOATS}")
         return scaled(kind, values)
-    if kind.is_date and values.dtype.kind == "M":
-        days = values.astype("datetime64[D]")
-        if (days.astype(values.dtype) != values)[~np.isnat(values)].any():
-            raise SchemaError(f"column {name!r} has times within a day; declare it timestamp, or truncate them to days")
-        if not kind.nullable and np.isnat(days).any():
+    if kind.seen and values.dtype.kind == np.dtype(kind.seen).kind:
+        times = _times(name, kind.seen, values)
+        nulls, words = np.isnat(times), times.view(np.int64)
+        if not kind.nullable and nulls.any():
             raise SchemaError(f"column {name!r} holds NaT, but its kind is {kind}; make it {kind}? or fill it")
-        words = days.view(np.int64)
-        require_values(kind, np.where(np.isnat(days), 0, words))
+        if kind.range is not None:
+            require_values(kind, np.where(nulls, 0, words))
         return words
     if kind.family == "bool":
         if values.size and values.dtype != np.bool_:
             raise SchemaError(f"column {name!r} has dtype {values.dtype}, expected bool; compare it with something")
         return values.astype(np.int64)
-    if kind.is_instant and values.dtype.kind == "M":
-        converted = _nanoseconds(name, values)
-        if not kind.nullable and np.isnat(converted).any():
-            raise SchemaError(f"column {name!r} holds NaT, but its kind is {kind}; make it {kind}? or fill it")
-        return converted.view(np.int64)
-    if (kind.is_instant or kind.is_date) and values.dtype == np.bool_:  # which numbers may be given as
+    if kind.seen and values.dtype == np.bool_:  # which numbers may be given as
         raise SchemaError(f"column {name!r} has dtype bool, expected {kind.name}; declare it so in the schema")
     return _number(name, kind, values)
 

@@ -1,10 +1,10 @@
-"""Dates and decimals as Python has them, and as text; their words are exact, and so is what is made of them here."""
+"""Exact kinds, which are date and decimal: their values as Python has them, and as text. Nothing is rounded here."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,21 +17,27 @@ _DATE: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _1970: Final = date(1970, 1, 1).toordinal()
 
 
-def decimals_of(kind: Kind, words: np.ndarray) -> np.ndarray:
-    """The values of a column of decimals: decimal.Decimal, None where null; object of shape (rows,)."""
-    values = np.empty(len(words), object)
+def values_of(kind: Kind, words: np.ndarray) -> np.ndarray:
+    """The values of a column of an exact kind, None where null; object of shape (rows,)."""
+    values, value_of = np.empty(len(words), object), _WAYS[kind.family].value
     null = kind.null if kind.nullable else None
-    values[:] = [None if word == null else _decimal(kind, word) for word in words.tolist()]
+    values[:] = [None if word == null else value_of(kind, word) for word in words.tolist()]
     return values
 
 
-def _decimal(kind: Kind, word: int) -> Decimal:
-    return Decimal(word).scaleb(-kind.scale, _EXACT)
-
-
 def shown(kind: Kind, word: int) -> str:
-    """The value of a word of a date or a decimal as text: "2024-02-29", "-12.50"."""
-    return str(np.datetime64(word, "D")) if kind.is_date else format(_decimal(kind, word), "f")
+    """The value of a word of an exact kind as text: "2024-02-29", "-12.50"."""
+    return as_text(_WAYS[kind.family].value(kind, word))
+
+
+def exact_word(kind: Kind, value: Any) -> int:
+    """The word of whatever holds a value of an exact kind, all of it; SchemaError for what does not."""
+    return _WAYS[kind.family].word(kind, value)
+
+
+def word_in(kind: Kind, text: str) -> int | None:
+    """The word of a value of an exact kind that is written so; None if it is none."""
+    return _WAYS[kind.family].read(kind, text)
 
 
 def as_text(value: Any) -> str:
@@ -72,8 +78,7 @@ def holding(values: Iterable[Decimal]) -> str:
     return decimal_of(max(whole + scale, 1), scale)
 
 
-def decimal_in(kind: Kind, text: str) -> int | None:
-    """The word of a number that is written so; None if it is none of this kind."""
+def _decimal_in(kind: Kind, text: str) -> int | None:
     if not _NUMBER.fullmatch(text):
         return None
     try:
@@ -95,7 +100,7 @@ def day_in(text: str) -> int | None:
         return None
 
 
-def date_word(kind: Kind, value: Any) -> int:
+def _date_word(kind: Kind, value: Any) -> int:
     """The word of what Python, numpy and pandas have for a date, or a text that is one."""
     day = None
     if isinstance(value, str):
@@ -115,13 +120,27 @@ def date_word(kind: Kind, value: Any) -> int:
     return day
 
 
-def decimal_word(kind: Kind, value: Any) -> int:
-    """The word of a number, of whatever holds it to its last digit, in a column of decimals."""
+def _decimal_word(kind: Kind, value: Any) -> int:
     if isinstance(value, str):
-        word = decimal_in(kind, value)
+        word = _decimal_in(kind, value)
         if word is None:
             raise SchemaError(f"{value!r:.40} is no {kind.name}")
         return word
     if isinstance(value, bool) or not isinstance(value, int | Decimal | np.integer):
         raise SchemaError(f"{value!r:.40} is no {kind.name}; {NO_FLOATS}")
     return word_of(kind, Decimal(int(value)) if isinstance(value, np.integer) else value)
+
+
+class _Way(NamedTuple):
+    """What the values of a family of exact kinds are: that of a word, the word of whatever holds one (SchemaError for
+    what does not), and of a text (None if it is none)."""
+
+    value: Callable[[Kind, int], Any]
+    word: Callable[[Kind, Any], int]
+    read: Callable[[Kind, str], int | None]
+
+
+_WAYS: Final = {
+    "date": _Way(lambda kind, word: np.datetime64(word, "D"), _date_word, lambda kind, text: day_in(text)),
+    "decimal": _Way(lambda kind, word: Decimal(word).scaleb(-kind.scale, _EXACT), _decimal_word, _decimal_in),
+}

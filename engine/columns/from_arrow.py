@@ -18,6 +18,8 @@ from tokenring.shm.kernels import LENGTH_BITS, LENGTH_MASK
 OfDictionary = Callable[[Kind, Any], Column]
 _PAIR = np.dtype([("low", np.int64), ("high", np.int64)])
 """A decimal as Arrow has it: where it has up to 18 digits, the lower half says all."""
+_ALIKE = dict.fromkeys(("timestamp", "date"), ("is_timestamp", "is_date")) | {"decimal": ("is_decimal",)}
+"""By the family of a kind, Arrow's names of what is converted to it beside its type, whole numbers and text."""
 _EXACT_DIGITS = 15  # decimals of so many digits come back from a double as they were
 
 _CURES = {
@@ -197,8 +199,7 @@ def require_values(kind: Kind, words: np.ndarray) -> None:
     beyond = kind.beyond(words)
     if beyond is not None and beyond.any():
         row = int(np.flatnonzero(beyond)[0])
-        cure = "dates are of the years 1 to 9999" if kind.is_date else "give a kind with more digits"
-        raise SchemaError(f"row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; {cure}")
+        raise SchemaError(f"row {row} holds {shown(kind, int(words[row]))}, which is beyond {kind.name}; {kind.cure}")
 
 
 def _one_array(values: Any) -> Any:
@@ -233,10 +234,9 @@ def _converted(kind: Kind, values: Any) -> Any:
     given, wanted = values.type, arrow_type(kind)
     is_number = types.is_integer(given) or types.is_floating(given)
     fits = types.is_null(given) or given == wanted
-    if kind.is_instant or kind.is_date:
-        fits = fits or types.is_timestamp(given) or types.is_date(given) or types.is_integer(given) or is_string(given)
-    elif kind.is_decimal:
-        fits = fits or types.is_decimal(given) or types.is_integer(given) or is_string(given)
+    if kind.is_instant or kind.is_exact:
+        alike = any([getattr(types, of)(given) for of in _ALIKE.get(kind.family, ())])
+        fits = fits or alike or types.is_integer(given) or is_string(given)
     elif kind.family != "bool":
         fits = fits or is_number or types.is_boolean(given) or types.is_decimal(given)
     if not fits:
@@ -246,7 +246,7 @@ def _converted(kind: Kind, values: Any) -> Any:
     try:
         if kind.is_instant and is_string(given):
             return instants_of(values)
-        if types.is_integer(given) and (kind.is_date or kind.is_decimal):
+        if types.is_integer(given) and kind.is_exact:
             return cast(values, pa.int64())
         if kind.is_date and types.is_timestamp(given):
             return _days(values)

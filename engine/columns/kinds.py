@@ -1,8 +1,8 @@
 """Kinds of columns, each one 8-byte word a row, and how their values behave: what words they are, which word is null,
 how words are in order and which are equal, what their range and their sums are.
 
-What others need to know of a kind they ask it; its Arrow type stands in arrow.py, its arithmetic in
-operators/expressions/arithmetic.py.
+What others need to know of a kind they ask it; its Arrow type stands in arrow.py, how Python's values and texts are
+words of it in exact.py, its casts and arithmetic in operators/expressions/typed.py.
 """
 
 import re
@@ -31,13 +31,17 @@ _1970: Final = date(1970, 1, 1).toordinal()
 
 class _Rule(NamedTuple):
     """What kinds of one family have in common. total: the kind of their sums, if they have any; range: of the words of
-    values, if that is not all words."""
+    values, if that is not all words; cure: what to do about values beyond it; seen: as what numpy shows words, if it is
+    not the dtype; is_exact: see Kind."""
 
     dtype: np.dtype[Any]
     null: int
     order: int = SIGNED
     total: str = ""
     range: tuple[int, int] | None = None
+    cure: str = ""
+    seen: str = ""
+    is_exact: bool = False
 
 
 _INT64, _UINT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.float64)
@@ -46,12 +50,15 @@ _RULES: Final = {
     "uint64": _Rule(_UINT64, -1, UNSIGNED, total="uint64"),
     "float64": _Rule(_FLOAT64, _NAN, FLOAT, total="float64"),
     "bool": _Rule(_INT64, BOOL_NULL, total="int64"),
-    "timestamp": _Rule(_INT64, _LEAST),
-    "date": _Rule(_INT64, _LEAST, range=(1 - _1970, date.max.toordinal() - _1970)),
-    "decimal": _Rule(_INT64, _LEAST, total="decimal"),
+    "timestamp": _Rule(_INT64, _LEAST, seen="datetime64[ns]"),
+    "date": _Rule(
+        _INT64, _LEAST, range=(1 - _1970, date.max.toordinal() - _1970), cure="dates are of the years 1 to 9999",
+        seen="datetime64[D]", is_exact=True,
+    ),
+    "decimal": _Rule(_INT64, _LEAST, total="decimal", cure="give a kind with more digits", is_exact=True),
     "string": _Rule(_INT64, TEXT_NULL, TEXT),
     "bytes": _Rule(_INT64, TEXT_NULL, TEXT),
-}
+}  # fmt: skip
 _DECIMAL: Final = re.compile(r"decimal\( *(\d{1,3}) *(?:, *(\d{1,3}) *)?\)")
 _MEANT: Final = {
     "int": "int64", "int32": "int64", "long": "int64", "float": "float64", "double": "float64", "float32": "float64",
@@ -59,6 +66,8 @@ _MEANT: Final = {
     "datetime": "timestamp", "datetime64[ns]": "timestamp", "time": "timestamp", "date32": "date",
     "datetime64[D]": "date", "decimal": "decimal(18, 2)", "numeric": "decimal(18, 2)",
 }
+ORDERS: Final = {family: rule.order for family, rule in _RULES.items() if rule.order != TEXT}
+"""How words are in order, by the family of their kind, but for text."""
 KIND_NAMES: Final = tuple([name if name != "decimal" else "decimal(p, s)" for name in _RULES])
 
 
@@ -66,6 +75,11 @@ def names_of_kinds(*, totals: bool = False, texts: bool = False) -> str:
     """Which kinds there are, for messages: all but text, or those that have sums."""
     rules = zip(KIND_NAMES, _RULES.values(), strict=True)
     return ", ".join([name for name, rule in rules if (texts or rule.order != TEXT) and (rule.total or not totals)])
+
+
+def exact_families() -> list[str]:
+    """The families of kinds that are read from text to the last digit, or not at all: date, decimal."""
+    return [family for family, rule in _RULES.items() if rule.is_exact]
 
 
 @dataclass(frozen=True)
@@ -120,6 +134,21 @@ class Kind:
     def is_instant(self) -> bool:
         """Whether it is of times, in ns."""
         return self.family == "timestamp"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether its values are no numbers of numpy's, but read from text, and shown, to the last digit."""
+        return _RULES[self.family].is_exact
+
+    @property
+    def seen(self) -> str:
+        """The dtype as which users see words, if it is one of numpy's times; else ""."""
+        return _RULES[self.family].seen
+
+    @property
+    def cure(self) -> str:
+        """What to do about values beyond its range."""
+        return _RULES[self.family].cure
 
     @property
     def is_date(self) -> bool:

@@ -19,4 +19,3 @@ with later(__name__):
     from tokenring.operators.aggregates.window_rows import Needed, Show, windowed
     from tokenring.operators.folds import Aggregate, Count, CountDistinct, First, Last, Max, Mean, Min, Sum
     from tokenring.operators.folds.own import ApproxQuantile, ArgMax, ArgMin, OwnAggregate, StdDev, Variance
-    from tokenring.operators.time import Session, Sliding, Tumbling, Window

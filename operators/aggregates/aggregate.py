@@ -32,6 +32,7 @@ from tokenring.operators.rows import (
 from tokenring.operators.state import require_rows, updates_by
 from tokenring.operators.time import (
     FOREVER,
+    FixedWindow,
     Panes,
     Session,
     Window,
@@ -119,7 +120,7 @@ def aggregate(
     and everything else is refused by GraphError. Under "batch", where keys come often, each worker first makes the rows
     of a key in a message one, which crosses, if all it takes is counts, sums of integers, least and greatest ones.
 
-    With a window (Tumbling, Sliding, Session), rows start with (window_start, window_end), of the kind of the window's
+    With a window (Tumbling, Session, …), rows start with (window_start, window_end), of the kind of the window's
     time. A window's rows are sent when no more can come for it, `lateness` after its end, at that time (sessions that
     end together: at the first one's, if nobody goes by messages' times). Rows may come in any order; a window without
     rows sends nothing. Each worker aggregates its own rows first, so that a row for each key and window (pane) crosses;
@@ -188,7 +189,7 @@ def aggregate(
         return updates_by(running.running(stream, plan, schema, mode == EACH), name, names)
     window = checked_window(name, window, stream.schema)
     lateness = checked_lateness(name, lateness, window, stream.schema)
-    panes = None if isinstance(window, Session) else panes_of(window, lateness)
+    panes = panes_of(window, lateness) if isinstance(window, FixedWindow) else None
     due = (lambda times: behind(times, 1 + lateness)) if panes is None else (lambda times: _due(times, panes))
     stream, late_rows = split_late(stream, name, "", due, window.time, late, mechanism_of(stream.scope).split_late)
     stream, names = with_key(stream, name, by, shown=True)
@@ -197,10 +198,10 @@ def aggregate(
     plan = Plan.of(name, stream.schema, names, planned, *said).ordered_by(window.time)
     schema = behind_window(name, window, stream.schema, plan.keys | plan.result_kinds)
     stream, plan = _needed(stream, plan, window.time)
-    if isinstance(window, Session):
-        results = _by_sessions(stream, plan, window, lateness, schema)
-    else:
+    if isinstance(window, FixedWindow):
         results = _by_panes(stream, plan, panes_of(window, lateness), schema)
+    else:
+        results = _by_sessions(stream, plan, window, lateness, schema)
     if lateness == 0:
         has_windows(results, window.start, window.end)
     if changes:

@@ -13,7 +13,7 @@ from tokenring.operators.durations import Span
 from tokenring.operators.folds import Plan, require_other_names
 from tokenring.operators.rows import Columns, said_of_aliases, with_key
 from tokenring.operators.state import HeapedColumns, joined, require_rows
-from tokenring.operators.time import Sliding, Tumbling
+from tokenring.operators.time import FixedWindow
 
 Function = Callable[[Batch, np.ndarray], Mapping[str, Any]]
 
@@ -24,7 +24,7 @@ def reduce(
     function: Function,
     schema: Schema,
     *,
-    window: Tumbling | Sliding | None = None,
+    window: FixedWindow | None = None,
     lateness: Span = 0,
     name: str = "reduce",
 ) -> AnyStream:

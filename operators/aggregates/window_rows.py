@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sortedcontainers import SortedDict, SortedSet
 
-from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, SchemaError, Time
+from tokenring.engine import COMPLETE, AnyStream, Batch, Notify, Schema, Time
 from tokenring.engine.columns import free_name
 from tokenring.operators.aggregates.moving_windows import CLOSED, said_of
 from tokenring.operators.aggregates.pane_ends import BEFORE_ALL, PANE, ends_of, too_late
@@ -17,14 +17,14 @@ from tokenring.operators.rows import has_windows, require_no_starts
 from tokenring.operators.state import HeapedColumns, Keys, joined, wrapped
 from tokenring.operators.time import (
     FOREVER,
+    FixedWindow,
     Panes,
-    Sliding,
-    Tumbling,
     behind_window,
     bounds_of,
     checked_lateness,
     checked_window,
     panes_of,
+    require_fixed,
     require_in_time,
     too_early,
 )
@@ -41,7 +41,7 @@ _FEW_ROWS = 1024
 def windowed(
     stream: AnyStream,
     plan: Plan,
-    window: Tumbling | Sliding | None,
+    window: FixedWindow | None,
     schema: Schema,
     show: Show,
     needed: Needed | None = None,
@@ -55,9 +55,7 @@ def windowed(
         require_in_time(name, lateness)
         panes, said = FOREVER, ""
     else:
-        window = checked_window(name, window, stream.schema)
-        if not isinstance(window, Tumbling | Sliding):
-            raise SchemaError(f"operator {name!r}: its window is Tumbling or Sliding, not {type(window).__name__}")
+        window = require_fixed(name, checked_window(name, window, stream.schema))
         lateness = checked_lateness(name, lateness, window, stream.schema)
         if lateness == 0:
             require_no_starts(name, stream, window.time)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tokenring.engine import Batch, Kind, Schema, Strings
-from tokenring.engine.columns import day_in, decimal_in, shown
+from tokenring.engine import Batch, Schema, Strings
+from tokenring.engine.columns import shown, word_in
 from tokenring.engine.raw import address_of
 from tokenring.operators.expressions.constants import bits, kind_named, null_word
 from tokenring.operators.expressions.machine import choose, split_part, take_chosen, words_address
@@ -87,15 +87,10 @@ def _to_text(batch: Batch, names: list[str]) -> Strings:
     return Strings.of(compute.cast(batch.arrow(names[0]), pa.large_string()))  # not by a method, which loads pandas
 
 
-def _exact_word(kind: Kind, text: str) -> int | None:
-    """The word of a date or a decimal that is written so; None if it is none."""
-    return day_in(text) if kind.is_date else decimal_in(kind, text)
-
-
 def _to_number(batch: Batch, names: list[str], kind: str) -> np.ndarray:
-    kind_of_it = kind_named(kind)
-    if kind_of_it.is_date or kind_of_it.is_decimal:
-        words = [None if text is None else _exact_word(kind_of_it, text) for text in batch.view(names[0]).tolist()]
+    exact = kind_named(kind)
+    if exact.is_exact:
+        words = [None if text is None else word_in(exact, text) for text in batch.view(names[0]).tolist()]
         return np.array([null_word(kind) if word is None else word for word in words], np.int64)
     least, most = {"int64": (-(2**63) + 1, 2**63 - 1), "uint64": (0, 2**64 - 2)}.get(kind, (-inf, inf))
     is_number, read = (_REAL.fullmatch, float) if kind == "float64" else (_WHOLE.fullmatch, int)

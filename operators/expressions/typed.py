@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tokenring.engine import Schema, SchemaError
-from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED
+from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED, exact_families
 from tokenring.operators.expressions.constants import DAY_NS, bits, constant, kind_named, octets_of
 from tokenring.operators.expressions.node import Node
 from tokenring.operators.expressions.patterns import fault_of
@@ -38,11 +38,18 @@ _CASTS = {
     **dict.fromkeys([("decimal", number) for number in NUMBERS], ""),
 }
 """How kinds are made of others; those of decimals stand in decimals.py."""
+_ARITHMETIC = {
+    ("timestamp", "timestamp"): {"-": "int64", "least": "timestamp", "greatest": "timestamp"},
+    ("timestamp", "int64"): {"+": "timestamp", "-": "timestamp", "//": "int64", "%": "int64"},
+    ("int64", "timestamp"): {"+": "timestamp"},
+    ("date", "date"): {"-": "int64", "least": "date", "greatest": "date"},
+    ("date", "int64"): {"+": "date", "-": "date"},
+    ("int64", "date"): {"+": "date"},
+}
+"""What kind operations give of two kinds, of which not both are one of numbers; those of decimals stand there, too."""
 _Made = TypeVar("_Made")
 _DAYS_OF_TIMES = (-(2**63) // DAY_NS + 1, 2**63 // DAY_NS)
 """The days that 64 bits of ns reach."""
-_READ = (*NUMBERS, "date", "decimal")
-"""What is made of text."""
 _INSTEAD = {
     ("string", "timestamp"): "; declare the column as timestamp where it is read",
     ("string", "bool"): '; compare it with a text, == "true"',
@@ -238,7 +245,7 @@ class _Typing:
             return self._make(tree, operation, "bool", (argument, zero))
         if after == "string" and before != "bytes":
             return self._make(tree, "text", "string", (argument,), ("to_text",))
-        if before == "string" and after in _READ:
+        if before == "string" and after in _ways_from(before):
             number = Term("text", kinds[1].name, False, (argument,), ("to_number", kinds[1].name), repr(tree))
             return replace(number, nullable=True) if tree.operation == "try_cast" else self._make(
                 tree, "known", kinds[1].name, (number, argument)
@@ -318,26 +325,18 @@ class _Typing:
             made = self._told(partial(_decimals().calculated, operation, first, second, repr(tree)))
             if made is not None:
                 return made
-        result = None
+        result = _ARITHMETIC.get(kinds, {}).get(operation)
         if kinds[0] == kinds[1] and kinds[0] in NUMBERS and operation != "/":
             result = kinds[0]
-        elif kinds[0] == kinds[1] == "timestamp":
-            result = {"-": "int64", "least": "timestamp", "greatest": "timestamp"}.get(operation)
-        elif kinds == ("timestamp", "int64"):
-            result = {"+": "timestamp", "-": "timestamp", "//": "int64", "%": "int64"}.get(operation)
-        elif kinds == ("int64", "timestamp") and operation == "+":
-            result = "timestamp"
-        elif kinds == ("date", "date"):
-            result = {"-": "int64", "least": "date", "greatest": "date"}.get(operation)
-        elif (kinds == ("date", "int64") and operation in ("+", "-")) or (kinds, operation) == (("int64", "date"), "+"):
-            day = self._make(tree, f"int{operation}", "int64", (first, second))
-            return fitting(day, kind_named("date"), repr(tree))
         if result is None:
             raise self._refuse(
                 f"{first.text} is {first.kind} and {second.text} is {second.kind}, of which there is no "
                 f"{tree.operation}{_cure(first, second)}"
             )
-        return self._make(tree, _CLASSES[kind_named(kinds[0]).order] + operation, result, (first, second))
+        machine = _CLASSES[kind_named(kinds[0]).order] + operation
+        if kinds[0] != kinds[1] and kind_named(result).range is not None:
+            return fitting(self._make(tree, machine, "int64", (first, second)), kind_named(result), repr(tree))
+        return self._make(tree, machine, result, (first, second))
 
     def _real(self, term: Term) -> Term:
         if term.kind == "float64":
@@ -405,7 +404,7 @@ class _Typing:
 def _ways_from(before: str) -> list[str]:
     """The families of kinds that a cast makes of one."""
     if before == "string":
-        return [*_READ]
+        return [*NUMBERS, *exact_families()]
     ways = [there for here, there in _CASTS if here == before] + ["bool"] * (before in (*NUMBERS, "decimal"))
     return ways + ["string"] * (before != "bytes")
 

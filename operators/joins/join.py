@@ -13,13 +13,13 @@ from tokenring.operators.joins.kept import HOWS, Chosen, JoinedColumns, Names, O
 from tokenring.operators.joins.narrowed import narrowed, number_of, proved_unique, refuse_once, require_unique
 from tokenring.operators.joins.partners import sides_with_partners
 from tokenring.operators.joins.windowed_join import windowed_join
-from tokenring.operators.time import Sliding, Tumbling
+from tokenring.operators.time import FixedWindow
 
 
 @overload
 def join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
-    columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
+    columns: Chosen = ..., window: FixedWindow | None = ...,
     right_time: str | None = ..., how: str = ..., unique: str | None = ..., left_where: Expression | None = ...,
     right_where: Expression | None = ..., late: Literal[False] = ..., changes: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
@@ -28,7 +28,7 @@ def join(
 @overload
 def join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
-    columns: Chosen = ..., window: Tumbling | Sliding,
+    columns: Chosen = ..., window: FixedWindow,
     right_time: str | None = ..., how: str = ..., unique: str | None = ..., left_where: Expression | None = ...,
     right_where: Expression | None = ..., late: Literal[True], changes: Literal[False] = ..., name: str = ...,
 ) -> tuple[AnyStream, AnyStream, AnyStream]: ...  # fmt: skip
@@ -37,7 +37,7 @@ def join(
 @overload
 def join(
     left: AnyStream, right: AnyStream, *, on: On | None = ..., left_on: Names = ..., right_on: Names = ...,
-    columns: Chosen = ..., window: Tumbling | Sliding | None = ...,
+    columns: Chosen = ..., window: FixedWindow | None = ...,
     right_time: str | None = ..., how: str = ..., unique: None = ..., left_where: Expression | None = ...,
     right_where: Expression | None = ..., late: Literal[False] = ..., changes: Literal[True], name: str = ...,
 ) -> "collections.Collection": ...  # fmt: skip
@@ -51,7 +51,7 @@ def join(
     left_on: Names = None,
     right_on: Names = None,
     columns: Chosen = None,
-    window: Tumbling | Sliding | None = None,
+    window: FixedWindow | None = None,
     right_time: str | None = None,
     how: str = "inner",
     unique: str | None = None,
@@ -95,7 +95,7 @@ def join(
     for a null key): what follows and waits for frontiers, as windows do, waits as long. Memory for semi and anti: one
     row a key of the right side, and the left's rows that have not matched yet.
 
-    With a window, pairs are of rows within the same Tumbling or Sliding window of the window's time column (the
+    With a window, pairs are of rows within the same fixed window (Tumbling, for one) of the window's time column (the
     right's may be called `right_time` there), once for each such window; results start with (window_start, window_end),
     as the window calls them. Rows that match nothing in a window are sent at the window's end, when the other side has
     passed it. Memory: rows of windows that are open on the other side.

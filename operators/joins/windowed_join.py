@@ -1,5 +1,6 @@
 """Joins within windows: each row once for each of its windows, which match where they are the same."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ from tokenring.operators.joins.kept import LEFT, RIGHT, Chosen, Extents, JoinedC
 from tokenring.operators.rows import computed, require_no_starts
 from tokenring.operators.state import LEAST
 from tokenring.operators.time import (
+    FixedWindow,
     Panes,
-    Sliding,
-    Tumbling,
     behind_window,
     checked_window,
     panes_of,
+    require_fixed,
     split_late,
     with_late,
 )
@@ -32,24 +33,22 @@ def windowed_join(
     right: Stream,
     on: On,
     columns: Chosen,
-    window: Tumbling | Sliding,
+    window: FixedWindow,
     right_time: str,
     how: str,
     late: bool,
     name: str,
 ) -> Any:
     """See `join`."""
-    if not isinstance(window, Tumbling | Sliding):
-        raise SchemaError(f"operator {name!r}: windows of joins are Tumbling or Sliding, not {window!r}")
-    window = checked_window(name, window, left.schema)
-    if isinstance(window, Tumbling) and window.zone is not None:
+    window = require_fixed(name, checked_window(name, window, left.schema))
+    panes = panes_of(window, 0)
+    if panes.clock is not None:
         raise SchemaError(f"operator {name!r}: windows of joins have no zone; join on a column of local time")
     times = (left.schema, window.time, "for the window's time"), (right.schema, right_time, "for the right side's time")
     require_times(name, times)
     if not late:
         require_no_starts(name, left, window.time)
         require_no_starts(name, right, right_time)
-    panes = panes_of(window, 0)
     taken = left.schema.positions | right.schema.positions
     bounds = _, end = free_name(START, taken), free_name(END, taken)
     left, late_left = split_late(left, name, ".left", lambda times: _ends(panes, times)[0], window.time, late)
@@ -65,13 +64,13 @@ def windowed_join(
     return with_late("results, late_left, late_right", joined, late_left, late_right) if late else joined
 
 
-def _as_called(joined: Stream, bounds: tuple[str, str], window: Tumbling | Sliding, name: str) -> Stream:
+def _as_called(joined: Stream, bounds: tuple[str, str], window: FixedWindow, name: str) -> Stream:
     """Results whose window's bounds are called as the window says, or left out."""
     called = dict(zip(bounds, (window.start, window.end), strict=True))
     if all([bound == other for bound, other in called.items()]):
         return joined
     results = {each: kind for each, kind in joined.schema.spec().items() if each not in called}
-    behind_window(name, Tumbling(bounds[0], 1, start=window.start, end=window.end), joined.schema, results)
+    behind_window(name, replace(window, time=bounds[0]), joined.schema, results)
     shown = {other: col(bound) for bound, other in called.items() if other is not None}
     return computed(joined, "select", shown | {each: col(each) for each in results})
 

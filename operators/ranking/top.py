@@ -31,8 +31,7 @@ from tokenring.operators.rows import (
 )
 from tokenring.operators.state import HeapedColumns, joined, require_rows, updates_by
 from tokenring.operators.time import (
-    Sliding,
-    Tumbling,
+    FixedWindow,
     check_order,
     checked_lateness,
     checked_window,
@@ -48,7 +47,7 @@ _MOST_IN_BLOCKS = 1 << 20
 @overload
 def top(
     stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
-    rank: str | None = ..., window: Tumbling | Sliding | None = ..., emit: str | None = ...,
+    rank: str | None = ..., window: FixedWindow | None = ..., emit: str | None = ...,
     lateness: Span = ..., changes: Literal[False] = ..., name: str = ...,
 ) -> AnyStream: ...  # fmt: skip
 
@@ -56,7 +55,7 @@ def top(
 @overload
 def top(
     stream: AnyStream, by: Columns = ..., *, order: Column, k: int, largest: bool = ..., ties: Columns = ...,
-    rank: str | None = ..., window: Tumbling | Sliding | None = ..., emit: None = ..., lateness: Span = ...,
+    rank: str | None = ..., window: FixedWindow | None = ..., emit: None = ..., lateness: Span = ...,
     changes: Literal[True], name: str = ...,
 ) -> "collections.Collection": ...  # fmt: skip
 
@@ -70,7 +69,7 @@ def top(
     largest: bool = True,
     ties: Columns = (),
     rank: str | None = "rank",
-    window: Tumbling | Sliding | None = None,
+    window: FixedWindow | None = None,
     emit: str | None = None,
     lateness: Span = 0,
     changes: bool = False,

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 _TYPES = {
     "int64": "BIGINT", "float64": "DOUBLE PRECISION", "bool": "BOOLEAN", "timestamp": "TIMESTAMP", "date": "DATE",
-    "string": "TEXT", "bytes": "BLOB",
+    "decimal": "DECIMAL({0.precision}, {0.scale})", "string": "TEXT", "bytes": "BLOB",
 }  # fmt: skip
+"""By the family of a kind, what databases call it, of the kind."""
 _PLACES = {
     "qmark": "?", "format": "%s", "numeric": ":{0}", "numeric_dollar": "${0}", "named": ":c{0}", "pyformat": "%(c{0})s",
 }  # fmt: skip
@@ -58,7 +59,7 @@ class DatabaseTable:
         self._operator, self._paramstyle, self._cure = operator, paramstyle, cure
         self._connection: Any = None
         for column, kind in zip(schema.names, schema.kinds, strict=True):
-            if not kind.is_decimal and kind.name not in _TYPES:
+            if kind.family not in _TYPES:
                 raise SchemaError(
                     f'operator {operator!r}: column {column!r} is {kind}, which databases lack: say .cast("int64"), or '
                     f"leave it out"
@@ -229,9 +230,7 @@ class DatabaseTable:
         return hasattr(self._connection, "register")
 
     def _type(self, kind: "Kind") -> str:
-        if kind.is_decimal:
-            return "TEXT" if self._is_sqlite else f"DECIMAL({kind.precision}, {kind.scale})"
-        return _TYPES[kind.name]
+        return "TEXT" if kind.is_decimal and self._is_sqlite else _TYPES[kind.family].format(kind)
 
     @property
     def _style(self) -> str:
@@ -255,8 +254,8 @@ class DatabaseTable:
         return sql.replace("%", "%%") if "format" in self._style else sql
 
     def _values(self, column: "pa.ChunkedArray", kind: "Kind") -> list[Any]:
-        """As the module that is connected by takes them; SQLite has neither times nor dates nor decimals, but text."""
-        if not self._is_sqlite or not (kind.is_instant or kind.is_date or kind.is_decimal):
+        """As the module that is connected by takes them; SQLite has neither times nor exact kinds, but text."""
+        if not self._is_sqlite or not (kind.is_instant or kind.is_exact):
             return column.to_pylist()
         if kind.is_instant:
             texts = np.datetime_as_string(column.to_numpy().astype("datetime64[ns]"), unit="ns").tolist()

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _TYPES = {
     "int64": "long", "float64": "double", "bool": "boolean", "timestamp": "timestamp", "date": "date",
-    "string": "string", "bytes": "binary",
+    "decimal": "decimal({0.precision},{0.scale})", "string": "string", "bytes": "binary",
 }  # fmt: skip
+"""By the family of a kind, what Delta tables call it, of the kind."""
 _MOST_DEATHS = 5  # of processes with one request, which is one of those that can be made twice
 _PROCESS = (sys.executable, "-P", "-m", "tokenring.operators.sinks.delta_process")
 _CURES = {
@@ -62,7 +63,7 @@ class DeltaTable:
                     f"operator {operator!r}: columns {other!r} and {column!r} differ in case alone, which Delta tables "
                     f"do not tell apart: rename one"
                 )
-            if not kind.is_decimal and kind.name not in _TYPES:
+            if kind.family not in _TYPES:
                 raise SchemaError(
                     f'operator {operator!r}: column {column!r} is {kind}, which Delta tables lack: say .cast("int64"), '
                     f"or leave it out"
@@ -240,4 +241,4 @@ def _located(table: str | Path, operator: str) -> tuple[str, bool]:
 
 
 def _type(kind: "Kind") -> str:
-    return f"decimal({kind.precision},{kind.scale})" if kind.is_decimal else _TYPES[kind.family]
+    return _TYPES[kind.family].format(kind)

@@ -97,7 +97,7 @@ def _json_values(batch: Batch, name: str) -> list[Any]:
     if kind.is_instant:
         texts = np.datetime_as_string(batch[name], timezone="UTC").tolist()
         return [None if text.startswith("NaT") else text for text in texts]
-    if kind.is_date or kind.is_decimal:
+    if kind.is_exact:
         from tokenring.engine.columns import shown
 
         null = kind.null if kind.nullable else None

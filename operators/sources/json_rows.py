@@ -318,7 +318,7 @@ def _values(kind: Kind, values: list[Any]) -> Any:
         if not all([text is None or _PLAIN.fullmatch(text) for text in texts]):
             raise SchemaError("a number may have digits that Arrow leaves out")
         return pc.cast(Strings.of(texts).to_arrow(), arrow_type(kind))
-    if kind.is_text or kind.is_date:
+    if kind.is_text or kind.is_exact:
         return Strings.of(values) if kind.is_text else Strings.of(values).to_arrow()
     if kind.is_instant:
         return instants_of(Strings.of(values).to_arrow())

@@ -26,11 +26,8 @@ from tokenring.operators.time import RowOrigin, outside_times, position_of
 Advance = Callable[[str, float, float], None]
 """Told what is done, how much of it is, and how much there is."""
 _REORDERED_ROWS: Final = 1 << 18
-_ENDINGS: Final = {
-    "int64": "i64", "uint64": "u64", "float64": "f64", "bool": "bool", "timestamp": "ns",
-    "date": "days", "decimal": "i64",
-}  # fmt: skip
-"""Of files, by the family of their column's kind."""
+_ENDINGS: Final = {"bool": "bool", "timestamp": "ns", "date": "days"}
+"""Of files, by the family of their column's kind; those of others say what words are, i64."""
 
 
 class TableWriter:
@@ -160,7 +157,8 @@ class _Column:
         if kind.is_text:
             self.writer = TextWriter(folder, self._file, name, kind.name == "string")
         else:
-            self.writer = WordWriter(folder, f"{self._file}.{_ENDINGS[kind.family]}", kind.dtype)
+            ending = _ENDINGS.get(kind.family, f"{kind.dtype.kind}64")
+            self.writer = WordWriter(folder, f"{self._file}.{ending}", kind.dtype)
 
     def append(self, values: pa.Array) -> np.ndarray:
         """Returns the words of numbers; none of text."""
@@ -224,7 +222,7 @@ class _Column:
         words = self.words()[row : row + 1]
         if self.kind.is_text:
             return self._texts_as_arrow(words)[0].as_py()
-        if self.kind.is_date or self.kind.is_decimal:
+        if self.kind.is_exact:
             return shown(self.kind, words[0].item())
         return str(words.view("datetime64[ns]")[0]) if self.kind.is_instant else words[0].item()
 

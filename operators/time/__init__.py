@@ -63,6 +63,7 @@ with later(__name__):
     )
     from tokenring.operators.time.windows import (
         FOREVER,
+        FixedWindow,
         Panes,
         Session,
         Sliding,
@@ -74,6 +75,7 @@ with later(__name__):
         checked_window,
         named,
         panes_of,
+        require_fixed,
         require_in_time,
         whole,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -17,8 +17,31 @@ if TYPE_CHECKING:
     from tokenring.operators.time.zones import WallClock
 
 
+class FixedWindow:
+    """What windows that lie on a grid have in common, whatever rows there are. A kind of them says how it cuts time."""
+
+    time: str
+    width: Span
+    offset: Span
+    start: str | None
+    end: str | None
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def _panes(self, lateness: int) -> "Panes":
+        """How it cuts time, once its lengths were checked."""
+        return self._cut(whole(self.width), lateness)
+
+    def _require_fit(self, operator: str, kind: str) -> None:
+        """SchemaError, naming the operator, for lengths that do not fit each other, or the kind of the time."""
+
+    def _cut(self, every: int, lateness: int, clock: "WallClock | None" = None) -> "Panes":
+        """How windows are cut of which one starts at each multiple of `every`; clock: where they end otherwise."""
+        width, offset = whole(self.width), whole(self.offset) % every
+        return Panes(self.time, gcd(width, every), width, every, offset, lateness, named(self), clock)
+
+
 @dataclass(frozen=True)
-class Tumbling:
+class Tumbling(FixedWindow):
     """Windows [k * width + offset, (k + 1) * width + offset) of the column `time` (int64, or timestamp in ns): each row
     is in one. width, offset: "1h" or another duration for a timestamp, a number in its unit for int64. start, end: what
     results call the window's bounds; None leaves one out. zone: "Europe/Berlin" or another time zone, by whose clock
@@ -31,9 +54,39 @@ class Tumbling:
     end: str | None = "window_end"
     zone: str | None = None
 
+    def _panes(self, lateness: int) -> "Panes":
+        """See FixedWindow."""
+        width = whole(self.width)
+        if self.zone is None:
+            return self._cut(width, lateness)
+        from zoneinfo import ZoneInfo
+
+        from tokenring.operators.time.zones import WallClock
+
+        return self._cut(width, lateness, WallClock(ZoneInfo(self.zone), width, whole(self.offset) % width))
+
+    def _require_fit(self, operator: str, kind: str) -> None:
+        """See FixedWindow."""
+        if self.zone is None:
+            return
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        try:
+            ZoneInfo(str(self.zone))
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise SchemaError(f"operator {operator!r}: no time zone is {self.zone!r}; say 'Europe/Berlin'") from None
+        if kind != "timestamp":
+            raise SchemaError(
+                f"operator {operator!r}: windows of a time zone need a timestamp; {self.time!r} is {kind}"
+            )
+        if whole(self.width) % SECOND or whole(self.offset) % SECOND:
+            raise SchemaError(
+                f"operator {operator!r}: windows of a time zone are of whole seconds, not {self.width} ns"
+            )
+
 
 @dataclass(frozen=True)
-class Sliding:
+class Sliding(FixedWindow):
     """Windows [k * every + offset, k * every + offset + width) of the column `time`: each row is in width / every of
     them. Rows are aggregated once, by *panes* of gcd(width, every); a window is put together from its panes."""
 
@@ -43,6 +96,18 @@ class Sliding:
     offset: Span = 0
     start: str | None = "window_start"
     end: str | None = "window_end"
+
+    def _panes(self, lateness: int) -> "Panes":
+        """See FixedWindow."""
+        return self._cut(whole(self.every), lateness)
+
+    def _require_fit(self, operator: str, kind: str) -> None:
+        """See FixedWindow."""
+        if whole(self.every) > whole(self.width):
+            raise SchemaError(
+                f"operator {operator!r}: every={self.every} leaves gaps between windows of {self.width}; "
+                f"filter the rows, or make every at most the width"
+            )
 
 
 @dataclass(frozen=True)
@@ -56,13 +121,13 @@ class Session:
     end: str | None = "window_end"
 
 
-Window = Tumbling | Sliding | Session
-W = TypeVar("W", Tumbling, Sliding, Session, Tumbling | Sliding, Tumbling | Sliding | Session)
+Window = FixedWindow | Session
+W = TypeVar("W", bound=Window)
 
 
 @dataclass(frozen=True)
 class Panes:
-    """How Tumbling and Sliding cut time: pane ends are multiples of `step` plus `offset`; windows of `width` start at
+    """How a fixed window cuts time: pane ends are multiples of `step` plus `offset`; windows of `width` start at
     multiples of `every` plus `offset`, and their results are sent `lateness` after their end. time: a column, which may
     be called ""; None: all rows are of one time."""
 
@@ -109,20 +174,9 @@ FOREVER = Panes(None, MAX_TIME + 1, MAX_TIME + 1, MAX_TIME + 1, 0, 0, (False, Fa
 """One window for all of time, without a column."""
 
 
-def panes_of(window: Tumbling | Sliding, lateness: int) -> Panes:
+def panes_of(window: FixedWindow, lateness: int) -> Panes:
     """The panes of windows whose lengths were checked."""
-    width = whole(window.width)
-    every = whole(window.every) if isinstance(window, Sliding) else width
-    offset = whole(window.offset) % every
-    zone = window.zone if isinstance(window, Tumbling) else None
-    clock = None
-    if zone is not None:
-        from zoneinfo import ZoneInfo
-
-        from tokenring.operators.time.zones import WallClock
-
-        clock = WallClock(ZoneInfo(zone), width, offset)
-    return Panes(window.time, gcd(width, every), width, every, offset, lateness, named(window), clock)
+    return window._panes(lateness)
 
 
 def whole(span: Span) -> int:
@@ -178,27 +232,17 @@ def checked_window(operator: str, window: W, schema: Schema) -> W:
     bounds = {"start": window.start, "end": window.end}
     require_column(f"operator {operator!r}", **{of: name for of, name in bounds.items() if name is not None})
     window = replace(window, **lengths)
-    if isinstance(window, Tumbling) and window.zone is not None:
-        _check_zone(operator, window, kind)
-    if isinstance(window, Sliding) and lengths["every"] > lengths["width"]:
-        raise SchemaError(
-            f"operator {operator!r}: every={window.every} leaves gaps between windows of {window.width}; "
-            f"filter the rows, or make every at most the width"
-        )
+    if isinstance(window, FixedWindow):
+        window._require_fit(operator, kind)
     return window
 
 
-def _check_zone(operator: str, window: Tumbling, kind: str) -> None:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        ZoneInfo(str(window.zone))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise SchemaError(f"operator {operator!r}: no time zone is {window.zone!r}; say 'Europe/Berlin'") from None
-    if kind != "timestamp":
-        raise SchemaError(f"operator {operator!r}: windows of a time zone need a timestamp; {window.time!r} is {kind}")
-    if whole(window.width) % SECOND or whole(window.offset) % SECOND:
-        raise SchemaError(f"operator {operator!r}: windows of a time zone are of whole seconds, not {window.width} ns")
+def require_fixed(operator: str, window: Any) -> FixedWindow:
+    """The window, if it is of a kind that lies on a grid; else SchemaError, naming the operator."""
+    if not isinstance(window, FixedWindow):
+        kinds = " or ".join([kind.__name__ for kind in FixedWindow.__subclasses__()])
+        raise SchemaError(f"operator {operator!r}: its window is {kinds}, not {type(window).__name__}")
+    return window
 
 
 def require_in_time(operator: str, lateness: Span, late: bool = False) -> None:

@@ -254,7 +254,7 @@ def _value_of(view: View, name: str, value: Any) -> Any:
             raise _no_value(view, name, value)
     if value == "null" and kind.nullable and not kind.is_text:
         return None
-    if not isinstance(value, str) or kind.family in ("string", "date", "decimal"):  # columns take dates as text
+    if not isinstance(value, str) or kind.family == "string" or kind.is_exact:  # columns take dates as text
         return value
     if kind.is_instant and not value.removeprefix("-").isdigit():  # else it is ns
         return value

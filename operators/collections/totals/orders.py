@@ -41,14 +41,14 @@ def _turned(name: str, column: str, kind: Kind) -> Expression:
     match kind.family:
         case "int64":
             return lit(0 if kind.nullable else -1) - col(column)
-        case "timestamp" | "date":
-            return lit(0) - col(column).cast("int64")
         case "uint64":
             return lit(int(np.iinfo(np.uint64).max) - kind.nullable) - col(column)
         case "float64" | "decimal":
             return -col(column)
         case "bool":
             return ~col(column)
+    if not kind.is_text:
+        return lit(0) - col(column).cast("int64")
     raise SchemaError(
         f"operator {name!r}: {column!r} is {kind} and goes another way than a text before it; let largest= be the same "
         f"for all texts of order"

@@ -66,8 +66,8 @@ def _in_words(rows: Batch) -> list[tuple[str, ...]]:
     """Each row's values as text, U+FFFD where a text is not UTF-8."""
     columns = []
     for name, kind in zip(rows.schema.names, rows.schema.kinds, strict=True):
-        is_exact, seen = kind.family in ("timestamp", "date", "decimal"), rows[name]
-        values = map(as_text, seen) if is_exact else map(repr, seen.tolist())
+        seen = rows[name]
+        values = map(as_text, seen) if kind.is_instant or kind.is_exact else map(repr, seen.tolist())
         nulls = rows.nulls(name).tolist()
         columns.append(["None" if null else value for value, null in zip(values, nulls, strict=True)])
     return list(zip(*columns, strict=True))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Kind, int64, kernel, void
+from tokenring.engine.columns import FLOAT, ORDERS, SIGNED, UNSIGNED
 from tokenring.engine.compiled import Words, unsigned
 from tokenring.operators.state import LEAST, MOST
 
@@ -14,11 +15,10 @@ TAKES: dict[str, dict[str, int]] = {
     "float64": {
         "int64": FLOAT_OF_SIGNED, "uint64": FLOAT_OF_UNSIGNED, "float64": AS_IT_IS, "bool": FLOAT_OF_SIGNED,
     },
-    "int64": dict.fromkeys(("int64", "bool", "timestamp", "date"), AS_IT_IS),
-    "word": dict.fromkeys(("int64", "uint64", "float64", "bool", "timestamp", "date", "decimal"), AS_IT_IS),
+    "int64": {family: AS_IT_IS for family, order in ORDERS.items() if order == SIGNED and family != "decimal"},
+    "word": dict.fromkeys(ORDERS, AS_IT_IS),
     "order": {
-        **dict.fromkeys(("int64", "bool", "timestamp", "date", "decimal"), AS_IT_IS),
-        "uint64": FLIPPED, "float64": ORDER_OF_FLOAT,
+        family: {SIGNED: AS_IT_IS, UNSIGNED: FLIPPED, FLOAT: ORDER_OF_FLOAT}[order] for family, order in ORDERS.items()
     },
 }  # fmt: skip
 """By what a function takes, the families of kinds that a column may be of, and what becomes of each: a number as

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ from tokenring.operators import (
     union,
     with_columns,
 )
-from tokenring.operators.time.windows import Window
+from tokenring.operators.time.windows import FixedWindow, Panes, Window
 
 LATE = Schema("at v")
 WINDOWS: list[Window] = [Tumbling("at", 10), Tumbling("at", 7, 3), Sliding("at", 12, 4), Sliding("at", 10, 4, 1)]
@@ -107,6 +108,41 @@ def test_a_window_is_sent_at_its_end_and_nothing_stays(window: Window, by: str) 
             made.sent()
             assert sum(operator.held for operator in operators) == 0
         made.close()
+
+
+@dataclass(frozen=True)
+class Overlapping(FixedWindow):
+    """Windows of a kind of one's own: each row is in `depth` of them."""
+
+    time: str
+    width: int
+    depth: int
+    offset: int = 0
+    start: str | None = "window_start"
+    end: str | None = "window_end"
+
+    def _panes(self, lateness: int) -> Panes:
+        return self._cut(self.width // self.depth, lateness)
+
+
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda rows, window: aggregate(rows, "v", window=window, n=Count()),
+        lambda rows, window: top(rows, order="v", k=2, window=window),
+        lambda rows, window: reduce(rows, "v", lambda _, starts: {"x": starts}, Schema("x"), window=window),
+        lambda rows, window: join(rows, rows, on="v", columns={"mine": "left.at", "other": "right.at"}, window=window),
+    ],
+    ids=["aggregate", "top", "reduce", "join"],
+)
+def test_a_fixed_window_of_a_kind_of_ones_own(declare: Callable[[Stream, FixedWindow], Stream]) -> None:
+    sent = []
+    for window in (Overlapping("at", 12, 3), Sliding("at", 12, 4)):
+        with bench([LATE], lambda rows, window=window: declare(rows, window)) as made:
+            made.send({"at": [3, 1, 20, 13, 7], "v": [1, 2, 1, 2, 1]})
+            made.close()
+            sent.append(made.sent())
+    assert sent[0] == sent[1] != []
 
 
 @pytest.mark.parametrize("backwards", [False, True])
