@@ -206,6 +206,7 @@ def test_a_late_row_is_never_lost_in_silence(side: int) -> None:
         ({"right_time": ""}, ("operator 'join'", "column ''", "right side's time", "when, k, b")),
         ({"right_time": "at"}, ("operator 'join'", "column 'at'", "right side's time", "when, k, b")),
         ({"window": Sliding("at", 5, 7)}, ("every=7", "windows of 5")),
+        ({"window": 5, "right_time": None}, ("operator 'join'", "Tumbling or Sliding", "not int")),
         ({"unique": "left"}, ("unique=", "without a window")),
         ({"columns": "window_end"}, ("two columns", "'window_end'", "columns=")),
     ],
