@@ -15,6 +15,7 @@ import click
 import orjson
 
 from scripts.benchmarks.measure import ASKED, INPUT, ROUNDS, WORKERS, Found, Row, benchmark, child, of_events, opened
+from scripts.benchmarks.page_cache import leave_page_cache
 from scripts.benchmarks.queries import QUERY, THREADS, counted
 from scripts.benchmarks.references import Case, fingerprint, require_equal, require_installed
 from scripts.benchmarks.references.processes import ANSWERED, FORMATS, PARQUET, TABLE, Files
@@ -29,23 +30,27 @@ PROCESSES = {
 OTHERS = ("duckdb", "polars")
 MEASURES = {"running_s": "running", "whole_s": "whole"}
 CALLED = {"parquet": "Parquet files", "csv": "CSV files", "json-lines": "files of JSON lines"}
+WARM, COLD = STATES = ("warm", "cold")
+BEGUN = {WARM: "From", COLD: "From cold"}
 TO = {TABLE: "", PARQUET: " to Parquet files"}
 _FORMAT = option("--format FORMAT...", click.Choice(tuple(FORMATS)), "[default: all]", tuple(FORMATS), "formats")
 _OF_TEXT = option(
     "--text-query QUERY...", click.Choice(tuple(QUERIES)), "Those of files of text.", ("q0", "q2", "q4"), "text_queries"
 )
 _ANSWERS = option("--answers AS...", click.Choice(ANSWERED), "As what answers are had.", (TABLE,), "answers")
+_COLD = option("--cold", None, "Files leave this machine's page cache before each run.", to="is_cold", is_flag=True)
 
 
 class Way(NamedTuple):
-    """How queries are answered: from which files and as what. scratch: a folder for files of answers."""
+    """How queries are answered: from which files, warm or cold, and as what. scratch: a folder for files of answers."""
 
     files: Files
+    state: str
     answers: str
     scratch: Path
 
 
-@benchmark(INPUT, WORKERS, ROUNDS, ASKED, _FORMAT, _OF_TEXT, _ANSWERS)
+@benchmark(INPUT, WORKERS, ROUNDS, ASKED, _FORMAT, _OF_TEXT, _ANSWERS, _COLD)
 def command(
     folder: Path,
     workers: tuple[int, ...],
@@ -54,6 +59,7 @@ def command(
     formats: tuple[str, ...],
     text_queries: tuple[str, ...],
     answers: tuple[str, ...],
+    is_cold: bool,
 ) -> Found:
     """Queries as users write them, each in a process of its own that reads plain files and ends with a table or files.
 
@@ -63,7 +69,7 @@ def command(
     rows as an Arrow table, or with the last Parquet file closed: each system writes them in its own way, all compressed
     by snappy, and we alone wait until they are on the disk. Files that are made lie beside the staged folder, and are
     removed. Before the rounds each system answers each query, we with each number of workers, and all rows of all
-    answers are compared.
+    answers are compared. Cold files are read from this machine's disk, which its host may keep in memory.
     """
     for system in OTHERS:
         require_installed(system)
@@ -74,7 +80,7 @@ def command(
             asked = queries if of_format == "parquet" else text_queries
             cases = [Case(system, query, count) for query in asked for count in workers for system in PROCESSES]
             with _as(of_format, Files(folder.resolve()), Path(scratch)) as files:
-                for way in [Way(files, each, Path(scratch)) for each in answers]:
+                for way in [Way(files, STATES[is_cold], each, Path(scratch)) for each in answers]:
                     rows += _measured(cases, way, rounds)
     return of_events(staged, events, rounds), {"verified": True, "rows": rows}
 
@@ -85,7 +91,7 @@ def _measured(cases: list[Case], way: Way, rounds: int) -> list[Row]:
     once = [case for case in cases if case.system == "tokenring" or case.workers == most]
     counts = require_equal((case, answer_of(case, way)) for case in counted(once))
     outcomes = take_turns("road", cases, rounds, partial(timed, way=way), warm_up=False)
-    told = {"format": way.files.format, "answers": way.answers}
+    told = {"format": way.files.format, "files": way.state, "answers": way.answers}
     return [told | row | {"rows": counts[row["query"]]} for row in summarise(outcomes)]
 
 
@@ -105,6 +111,8 @@ def _as(of_format: str, parquet: Files, scratch: Path) -> Iterator[Files]:
 
 def timed(case: Case, way: Way) -> dict[str, float]:
     """The seconds of one process, whose answer is dropped."""
+    if way.state == COLD:
+        leave_page_cache(way.files.all())
     with TemporaryDirectory(dir=way.scratch) as folder:
         return run_one(case, way, Path(folder) / "answer" if way.answers == PARQUET else None)
 
@@ -158,13 +166,13 @@ def tables(data: dict[str, Any]) -> list[str]:
     return [
         f"{asked['events']:,} events; seconds, medians of {asked['rounds']} rounds; ratios, median (least – greatest), "
         "are paired round by round, and more than 1 is where TokenRing takes less time; all answers equal.",
-        *[part for way in product(ANSWERED, FORMATS) for part in _table(*way, data["rows"])],
+        *[part for way in product(STATES, ANSWERED, FORMATS) for part in _table(*way, data["rows"])],
     ]
 
 
-def _table(answers: str, of_format: str, all_rows: list[Row]) -> list[str]:
+def _table(state: str, answers: str, of_format: str, all_rows: list[Row]) -> list[str]:
     """That of one way."""
-    rows = [row for row in all_rows if (row["answers"], row["format"]) == (answers, of_format)]
+    rows = [row for row in all_rows if (row["files"], row["answers"], row["format"]) == (state, answers, of_format)]
     if not rows:
         return []
     of_all = []
@@ -181,5 +189,5 @@ def _table(answers: str, of_format: str, all_rows: list[Row]) -> list[str]:
             (f"{said} s: TokenRing", f"{name}.tokenring.median"), ("DuckDB", f"{name}.duckdb.median"),
             ("Polars", f"{name}.polars.median"), ("over the better", f"{name}.over_better"),
         ]  # fmt: skip
-    titled = f"**From {CALLED[of_format]}{TO[answers]}**"
+    titled = f"**{BEGUN[state]} {CALLED[of_format]}{TO[answers]}**"
     return [titled, table(rows, QUERY, THREADS, ("rows", "{rows:,}"), *columns, more=of_all)]

@@ -46,6 +46,11 @@ class Files(NamedTuple):
         """The file, or the folder of files, of a stream."""
         return self.folder / f"{stream}.{FORMATS[self.format]}"
 
+    def all(self) -> list[Path]:
+        """All files of all streams."""
+        found = [self.of(stream) for stream in STREAMS]
+        return [file for one in found for file in (one.glob("*.parquet") if one.is_dir() else [one])]
+
 
 def columns_of(stream: str, integer: Any, text: Any) -> dict[str, Any]:
     """A stream's columns by name, as an engine calls the two kinds."""
