@@ -116,7 +116,8 @@ def to_parquet(
     name: str = "to_parquet",
 ) -> Probe:
     """Write the stream's rows to `folder`, one Parquet file a worker (part-00000.parquet and so on), in order of
-    arrival, all kinds as `schema.to_arrow()` has them.
+    arrival, all kinds as `schema.to_arrow()` has them. Integers and times are encoded as differences
+    (DELTA_BINARY_PACKED), which readers of before 2022, such as Spark 3.2, may not know.
 
     The folder, which must not exist or be empty, appears whole at the end of a run that was right, wherever; a run that
     fails leaves none, and what it left hidden is removed by the next one. The probe that is returned is done once every
@@ -141,12 +142,20 @@ def to_parquet(
 def parquet_parts(
     row_group_rows: int = _ROWS_AT_ONCE, compression: str = "snappy"
 ) -> Callable[[Path, Schema], PartWriter]:
-    """What writes Parquet files."""
+    """What writes Parquet files. Integers and times are written as differences, which takes a quarter of the time that
+    dictionaries of them take, and mostly less room; other columns have dictionaries."""
 
     def writer(path: Path, schema: Schema) -> ArrowPart:
         import pyarrow.parquet as pq
+        from pyarrow import types
 
-        return ArrowPart(pq.ParquetWriter(path, schema.to_arrow(), compression=compression), row_group_rows)
+        arrow = schema.to_arrow()
+        whole = [field.name for field in arrow if types.is_integer(field.type) or types.is_temporal(field.type)]
+        encoding = {
+            "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
+            "use_dictionary": [name for name in arrow.names if name not in whole],
+        }
+        return ArrowPart(pq.ParquetWriter(path, arrow, compression=compression, **encoding), row_group_rows)
 
     return writer
 

@@ -105,7 +105,8 @@ PARTS: Final[dict[str, Part]] = {
     ),
     "road": Part(
         "All queries as users write them, from plain files, whole processes, against DuckDB and Polars.",
-        "--rounds 5", "--rounds 1 --workers 2 --query q1 q7 --format parquet", most_events=10_000_000, when_named=True,
+        "--rounds 5 --answers table parquet", "--rounds 1 --workers 2 --query q1 q7 --format parquet",
+        most_events=10_000_000, when_named=True,
     ),
     "scale": Part("More and more events on TokenRing and on Spark: when to switch.", "", "", when_named=True),
 }  # fmt: skip

@@ -1,19 +1,20 @@
 """The NEXMark queries as a user of the package writes them over plain files, a function a query.
 
-`python -m scripts.benchmarks.road_programs QUERY --input DIR [--format csv] --workers N [--out FILE]` answers one.
-General operators only, and no promises: nothing is said to be unique, or in order, that the files do not say
-themselves. Answers are final, as a database's are.
+`python -m scripts.benchmarks.road_programs QUERY --input DIR [--format csv] --workers N [--answer parquet --out PATH]`
+answers one. General operators only, and no promises: nothing is said to be unique, or in order, that the files do not
+say themselves. Answers are final, as a database's are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from scripts.benchmarks.references.processes import Files, answer_one, columns_of
+from scripts.benchmarks.references.processes import COMPRESSION, Files, answer_one, columns_of
 from tokenring import (
     DAY,
     HOUR,
@@ -279,5 +280,11 @@ def answer(query: str, files: Files, workers: int) -> pa.Table:
     return run(lambda scope: build(Events(scope, files)).collect(), workers=workers)
 
 
+def to_parquet(query: str, files: Files, workers: int, folder: Path) -> None:
+    """Write them to a folder, a file a worker."""
+    build = PROGRAMS[query]
+    run(lambda scope: build(Events(scope, files)).to_parquet(folder, compression=COMPRESSION), workers=workers)
+
+
 if __name__ == "__main__":
-    answer_one(PROGRAMS, answer)
+    answer_one(PROGRAMS, answer, to_parquet)

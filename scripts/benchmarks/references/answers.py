@@ -56,9 +56,9 @@ def small_result(query: Query, batches: list[pa.RecordBatch]) -> list[dict[str, 
     return sorted(rows, key=lambda row: [row[name] for name in query.sort_by])
 
 
-def require_equal(answers: Iterable[tuple[Case, list[Any]]]) -> None:
+def require_equal(answers: Iterable[tuple[Case, list[Any]]]) -> dict[str, int]:
     """All answers to a query are the same: a figure for a wrong answer is worth nothing. An answer begins with the
-    number of its rows, as a fingerprint does."""
+    number of its rows, as a fingerprint does; these are returned, by query."""
     first: dict[str, tuple[Case, list[Any]]] = {}
     for case, found in answers:
         other, wanted = first.setdefault(case.query, (case, found))
@@ -67,6 +67,7 @@ def require_equal(answers: Iterable[tuple[Case, list[Any]]]) -> None:
                 f"{case.system} with {case.workers} worker(s) answers {case.query} with {found[0]:,} rows, "
                 f"{other.system} with {wanted[0]:,} that differ; nothing was written"
             )
+    return {query: rows for query, (_, (rows, *_)) in first.items()}
 
 
 def require_equal_results(outcomes: dict[Case, list[dict[str, Any]]]) -> None:

@@ -8,6 +8,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from scripts.benchmarks.references.processes import (
     BATCH_ROWS,
+    COMPRESSION,
     STREAMS,
     Files,
     answer_all,
@@ -44,14 +46,27 @@ _WRITTEN = {"csv": "FORMAT csv, HEADER", "json-lines": "FORMAT json"}
 
 
 def road(query: str, files: Files, threads: int) -> pa.Table:
-    """All rows of a query's answer, of views of the files."""
+    """All rows of a query's answer."""
+    with _views(files, threads) as database:
+        return database.sql(ANSWERS[query]).to_arrow_table()
+
+
+def to_parquet(query: str, files: Files, threads: int, file: Path) -> None:
+    """Write them to a file."""
+    with _views(files, threads) as database:
+        database.execute(f"COPY ({ANSWERS[query]}) TO '{file}' (FORMAT parquet, COMPRESSION {COMPRESSION})")
+
+
+@contextmanager
+def _views(files: Files, threads: int) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with views of the files."""
     with duckdb.connect(":memory:", config={"threads": threads}) as database:
         database.execute(DIVIDED)
         for stream in STREAMS:
             columns = columns_of(stream, "BIGINT", "VARCHAR")
             read = _READ[files.format].format(file=files.of(stream), columns=columns)
             database.execute(f"CREATE VIEW {stream} AS SELECT * FROM {read}")
-        return database.sql(ANSWERS[query]).to_arrow_table()
+        yield database
 
 
 def write(parquet: Files, to: Files) -> None:
@@ -128,4 +143,4 @@ if __name__ == "__main__":
     elif sys.argv[1] in ("collections", "tpch"):
         sys.stdout.buffer.write(orjson.dumps({"collections": collections, "tpch": tpch}[sys.argv[1]](*sys.argv[2:])))
     else:
-        answer_one(ANSWERS, road)
+        answer_one(ANSWERS, road, to_parquet)

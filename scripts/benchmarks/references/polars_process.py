@@ -14,6 +14,7 @@ import pyarrow as pa
 from scripts.benchmarks.references.polars_queries import LAZY
 from scripts.benchmarks.references.processes import (
     BATCH_ROWS,
+    COMPRESSION,
     STREAMS,
     Files,
     answer_all,
@@ -24,10 +25,19 @@ from scripts.benchmarks.references.processes import (
 
 
 def road(query: str, files: Files, threads: int) -> pa.Table:
-    """All rows of a query's answer, of lazy frames of the files."""
+    """All rows of a query's answer."""
+    return _lazy(query, files, threads).collect(engine="streaming").to_arrow(compat_level=pl.CompatLevel.newest())
+
+
+def to_parquet(query: str, files: Files, threads: int, file: Path) -> None:
+    """Write them to a file."""
+    _lazy(query, files, threads).sink_parquet(file, compression=COMPRESSION, engine="streaming")
+
+
+def _lazy(query: str, files: Files, threads: int) -> pl.LazyFrame:
+    """A query of lazy frames of the files."""
     assert threads == pl.thread_pool_size(), "it was started with others"
-    frames = {stream: _scan(files, stream) for stream in STREAMS}
-    return LAZY[query](frames).collect(engine="streaming").to_arrow(compat_level=pl.CompatLevel.newest())
+    return LAZY[query]({stream: _scan(files, stream) for stream in STREAMS})
 
 
 def _scan(files: Files, stream: str) -> pl.LazyFrame:
@@ -63,4 +73,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(*sys.argv[2:])
     else:
-        answer_one(LAZY, road)
+        answer_one(LAZY, road, to_parquet)

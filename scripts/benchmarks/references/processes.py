@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -28,9 +28,12 @@ STREAMS = {
 """The columns of each stream; in files of text somebody has to say of which kind they are."""
 FORMATS = {"parquet": "parquet", "csv": "csv", "json-lines": "jsonl"}
 """What files end with: of Parquet a folder of them does."""
+TABLE, PARQUET = ANSWERED = ("table", "parquet")
+"""As what an answer is had: an Arrow table in memory, or Parquet."""
+COMPRESSION: Final = "snappy"
+"""Of answers as Parquet, whose writers have different ones by default."""
 BATCH_ROWS = 1 << 16
 """How many rows a reference hands over at once."""
-
 
 
 class Files(NamedTuple):
@@ -43,6 +46,11 @@ class Files(NamedTuple):
         """The file, or the folder of files, of a stream."""
         return self.folder / f"{stream}.{FORMATS[self.format]}"
 
+    def all(self) -> list[Path]:
+        """All files of all streams."""
+        found = [self.of(stream) for stream in STREAMS]
+        return [file for one in found for file in (one.glob("*.parquet") if one.is_dir() else [one])]
+
 
 def columns_of(stream: str, integer: Any, text: Any) -> dict[str, Any]:
     """A stream's columns by name, as an engine calls the two kinds."""
@@ -54,25 +62,35 @@ Answer = Callable[[str, int], Iterable[pa.RecordBatch]]
 """answer(query, threads): its rows as they come."""
 
 
-def answer_one(queries: Iterable[str], answer: Callable[[str, Files, int], pa.Table]) -> None:
-    """Answer what the command line asks for; prints {"rows", "running_s"} as one line of JSON.
+def answer_one(
+    queries: Iterable[str],
+    answer: Callable[[str, Files, int], pa.Table],
+    write: Callable[[str, Files, int, Path], None],
+) -> None:
+    """Answer what the command line asks for; prints {"running_s"} as one line of JSON.
 
-    answer(query, files, workers) gives all rows as a table; its call is what is timed.
+    answer(query, files, workers) gives all rows as a table; write(query, files, workers, to) leaves them as Parquet, in
+    a file or a folder of files. The call of either is what is timed.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("query", choices=[*queries])
     parser.add_argument("--input", required=True, type=Path, help="a folder of files, such as a staged one's Parquet")
     parser.add_argument("--format", choices=[*FORMATS], default="parquet", help="of the files that are read")
     parser.add_argument("--workers", type=int, default=1, help="workers, or threads")
-    parser.add_argument("--out", type=Path, help="an Arrow file for the answer")
+    parser.add_argument("--answer", choices=ANSWERED, default=TABLE, help="as what it is had")
+    parser.add_argument("--out", type=Path, help="where Parquet goes; of a table, an Arrow file that is not timed")
     asked = parser.parse_args()
+    files = Files(asked.input, asked.format)
     start_s = time.perf_counter()
-    table = answer(asked.query, Files(asked.input, asked.format), asked.workers)
-    running_s = time.perf_counter() - start_s
+    if asked.answer == PARQUET:
+        write(asked.query, files, asked.workers, asked.out)
+        _say({"running_s": time.perf_counter() - start_s})
+        return
+    table = answer(asked.query, files, asked.workers)
+    _say({"running_s": time.perf_counter() - start_s})
     if asked.out is not None:
         with pa.ipc.new_file(str(asked.out), table.schema) as writer:
             writer.write_table(table)
-    _say({"rows": table.num_rows, "running_s": running_s})
 
 
 def columns_read(name: str, queries: Sequence[str]) -> list[str]:

@@ -15,7 +15,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import raises
-from tokenring.engine import GraphError, OperatorError, Schema, SchemaError, Scope, Stream, UsageError, Worker, execute
+from tokenring.engine import (
+    Batch,
+    GraphError,
+    OperatorError,
+    Schema,
+    SchemaError,
+    Scope,
+    Stream,
+    UsageError,
+    Worker,
+    execute,
+)
 from tokenring.operators import (
     Roll,
     collect,
@@ -29,6 +40,7 @@ from tokenring.operators import (
     to_parquet,
 )
 from tokenring.operators.fluent import run
+from tokenring.operators.sinks.part_files import parquet_parts
 from tokenring.shm.memory import process_start_ticks
 
 SCHEMA = Schema("id", at="timestamp?", name="string?", on="bool?", score="float64")
@@ -72,6 +84,28 @@ def write_all(folder: Path, break_off: bool = False, fail_late: bool = False) ->
         assert len(os.listdir("/proc/self/task")) == 1  # a worker has one core, and Arrow would gladly use more
 
     return program
+
+
+def test_integers_and_times_are_differences_in_parquet_and_others_have_dictionaries(tmp_path: Path) -> None:
+    whole = {"low": "int64", "high.est": "uint64?", "at": "timestamp?", "day": "date"}
+    schema = Schema(**whole, name="string?", score="float64")
+    rows = {
+        "low": [-(2**63), 2**63 - 1, 0],
+        "high.est": [2**64 - 2, None, 0],
+        "at": [AT, None, "1700-01-01"],
+        "day": ["2026-01-01", "0001-01-01", "9999-12-31"],
+        "name": ["é", None, ""],
+        "score": [0.5, -1.5, 0.0],
+    }
+    batch, file = Batch(schema, rows), tmp_path / "part.parquet"
+    part = parquet_parts()(file, schema)
+    part.write(0, batch)
+    part.close()
+    assert pq.read_table(file).equals(pa.Table.from_batches([batch.to_arrow()]))
+    group = pq.read_metadata(file).row_group(0)
+    encodings = {column: {*group.column(number).encodings} for number, column in enumerate(schema.names)}
+    assert {name for name, found in encodings.items() if "DELTA_BINARY_PACKED" in found} == {*whole}
+    assert {name for name, found in encodings.items() if "RLE_DICTIONARY" in found} == {"name", "score"}
 
 
 def test_folders_appear_whole_with_what_arrived(tmp_path: Path) -> None:
