@@ -39,7 +39,7 @@ OPERATORS: dict[str, Callable[[Stream], object]] = {
     "joined": lambda rows: join(rows, rename(rows, value="other", at="then", word="said"), on="key"),
 }
 DATAFLOWS, EACH = 8, 10
-LIMIT_BYTES = dict.fromkeys(OPERATORS, 48 << 10) | {"sliding": 56 << 10, "joined": 72 << 10}
+LIMIT_BYTES = 17 << 10
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -55,7 +55,7 @@ def test_an_idle_operator_is_small(name: str) -> None:
             taken, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-    assert taken < DATAFLOWS * EACH * LIMIT_BYTES[name]
+    assert taken < DATAFLOWS * EACH * LIMIT_BYTES
 
 
 def _declare(worker: Worker, name: str) -> None:
