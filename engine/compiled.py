@@ -7,7 +7,7 @@ of its arrays is not noticed, unless it is run with NUMBA_BOUNDSCHECK=1.
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.engine.graph import Compiled, CompiledStage, stage_of
+    from tokenring.engine.graph import AtFirstMessage, Compiled, CompiledConstructor, CompiledStage, stage_of
     from tokenring.engine.native import (
         AGAIN,
         DONE,
@@ -130,7 +130,9 @@ with later(__name__):
 
 __all__ = [
     "AGAIN",
+    "AtFirstMessage",
     "Compiled",
+    "CompiledConstructor",
     "CompiledStage",
     "DONE",
     "Entry",

@@ -15,7 +15,7 @@ from tokenring.shm.kernels import address_of
 class CompiledInbox:
     """What stands in place of a deque as the queue of a compiled operator's input."""
 
-    __slots__ = ("_addresses", "_depth", "_heaps", "_kept", "_nulls", "_reads_texts", "_time", "_world", "port")
+    __slots__ = ("_addresses", "_depth", "_heaps", "_kept", "_reads_texts", "_time", "_world", "port")
 
     def __init__(
         self, world: World, port: int, schema: Schema, depth: int, kept: "KeptColumns", reads_texts: bool
@@ -25,12 +25,9 @@ class CompiledInbox:
         self._world = world
         self.port = port
         self._depth = depth
-        self._addresses = np.zeros(len(schema), np.int64)
-        self._heaps = np.zeros(len(schema), np.int64)
-        self._time = words_of_time(first_time(depth))
+        self._addresses, self._heaps, self._time = kept.scratch(len(schema), depth)
         self._kept = kept
         self._reads_texts = reads_texts
-        self._nulls = np.empty(0, np.int64)
 
     def append(self, message: tuple[Any, Batch, bool]) -> None:
         """A message that is counted comes from Python, or from a peer by way of Python."""
@@ -45,12 +42,11 @@ class CompiledInbox:
             kept = (*kept, time.keys)
             keys, at_one_time, time = address_of(time.keys), time.time != OWN_TIMES, time.least
         if batch.heaps and not self._reads_texts:
-            if len(self._nulls) < batch.rows:
-                self._nulls = np.full(2 * batch.rows, -1)
-            kept = (*kept, self._nulls)
+            nulls = self._kept.nulls(batch.rows)
+            kept = (*kept, nulls)
             for position, heap in enumerate(batch.heaps):
                 if heap is not None:
-                    addresses[position] = address_of(self._nulls)
+                    addresses[position] = address_of(nulls)
         self._kept.until_round_ends(kept)
         try:
             if batch.heaps and self._reads_texts:
@@ -81,14 +77,31 @@ class Waiting(NamedTuple):
 
 
 class KeptColumns:
-    """Columns of Python's that compiled operators read in this round, and the bytes of their texts."""
+    """Columns of Python's that compiled operators read in this round, and the bytes of their texts; and what all their
+    inboxes write to while they append."""
 
-    __slots__ = ("_columns", "_graph", "_round")
+    __slots__ = ("_columns", "_graph", "_nulls", "_round", "_scratch")
 
     def __init__(self, world: World) -> None:
         self._graph = world.state
         self._columns: list[tuple[np.ndarray | None, ...]] = []
         self._round = -1
+        self._nulls = np.empty(0, np.int64)
+        self._scratch: dict[tuple[int, int], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def scratch(self, width: int, depth: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """For messages of so many columns, at times of so many coordinates: the addresses of columns and of heaps,
+        int64 (width,), and all coordinates of a time."""
+        if (width, depth) not in self._scratch:
+            columns = np.zeros((2, width), np.int64)
+            self._scratch[width, depth] = columns[0], columns[1], words_of_time(first_time(depth))
+        return self._scratch[width, depth]
+
+    def nulls(self, rows: int) -> np.ndarray:
+        """A column of nulls in the place of texts, int64 (rows or more,)."""
+        if len(self._nulls) < rows:
+            self._nulls = np.full(2 * rows, -1)
+        return self._nulls
 
     def until_round_ends(self, columns: tuple[np.ndarray | None, ...]) -> None:
         """Keep these."""

@@ -1,8 +1,11 @@
 """The compiled part of one worker: what its tables are about, and what Python does when the loop asks for it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from sys import intern
 from typing import NoReturn
+
+import numpy as np
 
 from tokenring.engine.bridge.compiled_edges import CompiledEdges
 from tokenring.engine.bridge.compiled_inbox import CompiledInbox, KeptColumns
@@ -10,17 +13,19 @@ from tokenring.engine.bridge.edge_rows import EdgeRows
 from tokenring.engine.bridge.labels import Labels
 from tokenring.engine.data import BurstEnd, DataPlane, FarSignal, Inbox, Receiver, RemoteChannel, in_words
 from tokenring.engine.errors import MemoryBudgetError, OperatorError, TokenError, TokenRingError
-from tokenring.engine.graph import Compiled, OperatorSpec
+from tokenring.engine.graph import AtFirstMessage, Compiled, OperatorSpec, require_usable
 from tokenring.engine.native import (
     BURSTS,
     DONE,
     FAILED,
     NEEDS_ROOM,
+    NO_TOKEN,
     SIGNALS,
     STAGE_FAILED,
     World,
     attach_world,
     run_once,
+    wait_for_message,
     what_is_wrong,
 )
 from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, ChangeLog, ProgressChannel, Tracker
@@ -47,6 +52,10 @@ class CompiledPart:
         self._operators: dict[int, tuple[RunningOperator, Compiled]] = {}
         self._rows = EdgeRows(world, plane, self.edges)
         self._spent: dict[str, tuple[int, int]] = {}  # by operators that are gone
+        self._unmade: dict[int, tuple[str, Callable[[], Compiled]]] = {}
+        """By row, of operators to which nothing came: their dataflows' names, and what makes them."""
+        self._waiting = Compiled(wait_for_message, np.zeros(0, np.int64), make_room=self._make)
+        """What all of these run."""
 
     def attach(self, segment: Segment, me: int, progress: ProgressChannel, observed: int) -> None:
         """Tell the kernels where the rest of the worker is. observed: bits of CHECKED and NOTED."""
@@ -123,20 +132,45 @@ class CompiledPart:
             target = channel.row + SIGNALS
         self.world.deliver(number, target)
 
-    def add(self, operator: RunningOperator, dataflow: str, compiled: Compiled, tokens: Sequence[Token]) -> None:
-        """Let the loop run an operator of a dataflow of that name, with these tokens as its own."""
-        row = operator.compiled
-        self._operators[row] = operator, compiled
+    def add(
+        self, operator: RunningOperator, dataflow: str, made: Compiled | AtFirstMessage, tokens: Sequence[Token]
+    ) -> None:
+        """Let the loop run an operator of a dataflow of that name, with these tokens as its own; one that waits for its
+        first message has none."""
+        for token in tokens:
+            operator.declared_at = intern(token.origin)  # thousands are alike
+        if isinstance(made, AtFirstMessage):
+            for token in tokens:
+                token.drop()
+            self._unmade[operator.compiled] = dataflow, made.make
+            operator.view = made.view
+            self._let_run(operator, dataflow, self._waiting)
+            return
+        self._let_run(operator, dataflow, made)
+        operator.state = made
+        for at, token in enumerate(tokens):
+            row = operator.compiled
+            made.state[at] = self.world.grant(row, self.world.output(row, at), token.time)
+            token.surrender()
+
+    def _make(self) -> None:
+        """The first message has come to the operator that stopped."""
+        row = self.world.state.stopped_at
+        operator, _ = self._operators[row]
+        dataflow, make = self._unmade.pop(row)
+        compiled = make()
+        require_usable(compiled, operator.name, len(operator.outputs))
+        compiled.state[: len(operator.outputs)] = NO_TOKEN
         operator.state = compiled
-        words = self.world.operators[row]
+        self._let_run(operator, dataflow, compiled)
+
+    def _let_run(self, operator: RunningOperator, dataflow: str, compiled: Compiled) -> None:
+        """Let this be what an operator runs."""
+        self._operators[operator.compiled] = operator, compiled
+        operator.view = compiled.view or operator.view
+        words = self.world.operators[operator.compiled]
         words["logic"], words["state"] = compiled.logic.address, address_of(compiled.state)
         words["label"] = self._labels.address(operator.name, dataflow, compiled.logic.py_func)
-        if compiled.view is not None:
-            operator.view = compiled.view
-        for at, token in enumerate(tokens):
-            operator.declared_at = token.origin
-            compiled.state[at] = self.world.grant(row, int(words["first_output"]) + at, token.time)
-            token.surrender()
 
     def time_runs(self) -> None:
         """Take the time of runs and of exchanges from now on, for `spent`."""
@@ -169,6 +203,7 @@ class CompiledPart:
         world.give_back("operators", row, 1)
         world.name(operator.number, -1)
         self._operators.pop(row, None)  # there is none where its constructor failed
+        self._unmade.pop(row, None)
 
     def attend(self) -> None:
         """An operator stopped: help it, or raise what it found wrong."""

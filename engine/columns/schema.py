@@ -1,7 +1,8 @@
 """Schemas: the ordered names and kinds of a stream's columns."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,25 @@ class _Positions(dict[str, int]):
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and super().__contains__(name)
+
+
+class _Columns(NamedTuple):
+    """What schemas say of their columns. dtypes: of the words that these are made of, int64, uint64 or float64."""
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    positions: _Positions
+    text: str
+
+
+@lru_cache(1024)
+def _columns(kinds: tuple[tuple[str, Kind], ...]) -> _Columns:
+    """The same for schemas that are equal, of which thousands of operators have one each."""
+    names, of_names = zip(*kinds, strict=True)
+    positions = _Positions({name: position for position, name in enumerate(names)})
+    text = f"Schema({', '.join([f'{name}={kind}' for name, kind in kinds])})"
+    return _Columns(names, of_names, tuple([kind.dtype for kind in of_names]), positions, text)
 
 
 class Schema:
@@ -59,17 +79,12 @@ class Schema:
         for name in kinds:
             if not is_text(name):
                 raise SchemaError(f"the name of a column is text, not {name!r}")
-        self.names: tuple[str, ...] = tuple(kinds)
-        self.kinds: tuple[Kind, ...] = tuple(kinds.values())
-        self.dtypes: tuple[np.dtype[Any], ...] = tuple([kind.dtype for kind in self.kinds])
-        """Of the words that the columns are made of: int64, uint64 or float64."""
-        self.positions = _Positions({name: position for position, name in enumerate(self.names)})
+        self.names, self.kinds, self.dtypes, self.positions, self._text = _columns(tuple(kinds.items()))
         self.all_int64 = all([dtype == np.int64 for dtype in self.dtypes])
         """Whether all words are int64."""
         self.is_plain = all([kind.is_plain for kind in self.kinds])
         """Whether all columns are numbers that are never null: what users see is the words themselves."""
         self.has_text = any([kind.is_text for kind in self.kinds])
-        self._text = f"Schema({', '.join([f'{name}={kind}' for name, kind in kinds.items()])})"
 
     @classmethod
     def of(cls, kinds: Mapping[str, str | Kind]) -> Self:

@@ -1,6 +1,6 @@
 """The builder of operators: declares an operator with any number of inputs and outputs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from sys import intern
 from typing import TYPE_CHECKING, Generic
@@ -10,7 +10,7 @@ from tokenring.engine.columns import Schema, require_schema
 from tokenring.engine.declare.stream import Made_co, Stream
 from tokenring.engine.errors import GraphError
 from tokenring.engine.graph import (
-    Compiled,
+    CompiledConstructor,
     Constructor,
     Notify,
     OperatorSpec,
@@ -164,13 +164,14 @@ class OperatorBuilder(Generic[Made_co]):
         return any([schema.has_text for schema in schemas])
 
     def build_compiled(
-        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True, loops: bool = False
+        self, constructor: CompiledConstructor, texts: bool = False, reads_texts: bool = True, loops: bool = False
     ) -> None:
         """Give the operator compiled code: `constructor(context)` returns a Compiled, whose logic the worker's inner
-        loop calls. GraphError in a loop, for one that does not say that it knows times of `loops`; where outputs have
-        summaries, and where text would pass to one that does not say that it knows words of `texts`: compiled operators
-        read words, and answer at the time of what came. With `reads_texts=False`, for one that neither looks at texts
-        nor sends them on, those that Python's operators made come as nulls, which saves bringing them.
+        loop calls, or what makes one at the first message (AtFirstMessage). GraphError in a loop, for one that does not
+        say that it knows times of `loops`; where outputs have summaries, and where text would pass to one that does not
+        say that it knows words of `texts`: compiled operators read words, and answer at the time of what came. With
+        `reads_texts=False`, for one that neither looks at texts nor sends them on, those that Python's operators made
+        come as nulls, which saves bringing them.
         """
         self._require_unbuilt("build_compiled is called")
         spec = self._spec

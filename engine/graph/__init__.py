@@ -3,7 +3,14 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.engine.graph.compiled_logic import Compiled, CompiledStage, require_usable, stage_of
+    from tokenring.engine.graph.compiled_logic import (
+        AtFirstMessage,
+        Compiled,
+        CompiledConstructor,
+        CompiledStage,
+        require_usable,
+        stage_of,
+    )
     from tokenring.engine.graph.graph import Graph
     from tokenring.engine.graph.location import NOTIFY_CODES, Location, Notify, Source, Target
     from tokenring.engine.graph.pact import Broadcast, Exchange, Pact, Pipeline, Route

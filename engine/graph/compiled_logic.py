@@ -40,6 +40,25 @@ class Compiled:
         self.view = view
 
 
+class AtFirstMessage:
+    """What a compiled operator's constructor returns whose logic is made when the first message comes, on this worker:
+    one to which nothing comes then takes little memory. It has no tokens to begin with, so it must do nothing before.
+
+    make: makes the logic; it finds -1 where the slots of its first tokens would be.
+    view: what inspection shows until then.
+    """
+
+    __slots__ = ("make", "view")
+
+    def __init__(self, make: Callable[[], Compiled], view: Callable[[], Any] | None = None) -> None:
+        self.make = make
+        self.view = view
+
+
+CompiledConstructor = Callable[..., Compiled | AtFirstMessage]
+"""`constructor(context)`, called once a worker."""
+
+
 class CompiledStage:
     """What a stateless function is to the worker's inner loop.
 

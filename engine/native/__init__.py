@@ -89,6 +89,7 @@ with later(__name__):
         state_of,
         sum_of_tokens,
         take_apart,
+        wait_for_message,
         wake_at,
     )
     from tokenring.engine.native.loop import turn

@@ -11,6 +11,7 @@ import numpy as np
 from tokenring.engine.native.edges import send_at, send_with
 from tokenring.engine.native.layout import (
     DONE,
+    NEEDS_ROOM,
     NOBODY,
     ON_ITS_WAY,
     RunningGraph,
@@ -24,7 +25,16 @@ from tokenring.engine.native.layout import (
     world_at,
 )
 from tokenring.engine.native.memory import let_go, owned_copy
-from tokenring.engine.native.messages import end_of_message, input_of, message_of, part_of, put_behind, rows_of, take
+from tokenring.engine.native.messages import (
+    end_of_message,
+    input_of,
+    message_of,
+    part_of,
+    peek,
+    put_behind,
+    rows_of,
+    take,
+)
 from tokenring.engine.native.rights import at_hand, is_good, may_be_at, retain, token_at
 from tokenring.engine.native.wrongs import NO_SUCH_OUTPUT, fail
 from tokenring.engine.progress import count_at, current_frontier, fingerprint, locations_of, pool_words, sum_of_times
@@ -369,6 +379,15 @@ def is_ending(world: int) -> bool:
 def leave_waiting(world: int, me: int) -> int:
     """The logic of every compiled operator of a dataflow that has failed, while others may still run: nothing is taken.
     """
+    return DONE
+
+
+@entry
+def wait_for_message(world: int, me: int) -> int:
+    """The logic of an operator whose own is made when the first message comes."""
+    for port in range(operators_at(world_at(world))[me].inputs):
+        if peek(world, me, port) != 0:
+            return NEEDS_ROOM
     return DONE
 
 

@@ -39,7 +39,7 @@ from tokenring.engine.errors import (
     TokenRingError,
 )
 from tokenring.engine.explain import Dataflow, stop
-from tokenring.engine.graph import Compiled, Notify, OperatorSpec, Route, Source, require_usable, shared
+from tokenring.engine.graph import AtFirstMessage, Compiled, Notify, OperatorSpec, Route, Source, require_usable, shared
 from tokenring.engine.running import OperatorContext, RunningDataflow, RunningOperator, refuse_step
 from tokenring.engine.times import first_time
 from tokenring.engine.tokens import GRANTED, Token
@@ -289,9 +289,10 @@ def _logic(
 
 def _require_logic(where: str, operator: RunningOperator, logic: Any) -> None:
     if operator.compiled >= 0:
-        if not isinstance(logic, Compiled):
+        if isinstance(logic, Compiled):
+            require_usable(logic, operator.name, len(operator.outputs))
+        elif not isinstance(logic, AtFirstMessage):
             raise GraphError(f"{where} returned {logic!r}; it must return a Compiled, as it was declared compiled")
-        require_usable(logic, operator.name, len(operator.outputs))
     elif not callable(logic):
         raise GraphError(f"{where} returned {logic!r}; it must return the logic, a function of the ports")
     elif is_only_made(logic):

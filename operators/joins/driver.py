@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from tokenring.engine import AnyStream, Exchange, GraphError, Notify, Stream
-from tokenring.operators.joins.compiled import compiled_join
+from tokenring.engine import AnyStream, Exchange, GraphError, Notify, OperatorContext, Stream
+from tokenring.engine.compiled import AtFirstMessage, Compiled
+from tokenring.operators.joins.compiled import compiled_join, nothing_kept
 from tokenring.operators.joins.kept import LEFT, RIGHT, Extents, JoinedColumns, join_tables
 from tokenring.operators.joins.moving_rights import declare_moving
 from tokenring.operators.joins.narrowed import without_null_words
 from tokenring.operators.migrate import (
+    at_first_message,
     has_bins,
     hears_of_ends,
     is_by_times,
@@ -56,8 +58,11 @@ def declare(
         sends_at_any_times(scope)
     arriving = sides[LEFT].schema.select(needs[LEFT]), sides[RIGHT].schema.select(needs[RIGHT])
 
-    builder.build_compiled(
-        lambda context: compiled_join(columns, arriving, extents, unique, has_due, is_apart=is_by_times(made)),
-        texts=True,
-    )
+    def construct(context: OperatorContext) -> Compiled | AtFirstMessage:
+        is_apart = is_by_times(made)
+        return at_first_message(
+            lambda: compiled_join(columns, arriving, extents, unique, has_due, is_apart=is_apart), nothing_kept
+        )
+
+    builder.build_compiled(construct, texts=True)
     return made

@@ -2,11 +2,12 @@
 
 
 
-from tokenring.engine import AnyStream, Exchange, Notify, Stream, Updates
-from tokenring.operators.joins.compiled import compiled_versioned
+from tokenring.engine import AnyStream, Exchange, Notify, OperatorContext, Stream, Updates
+from tokenring.engine.compiled import AtFirstMessage, Compiled
+from tokenring.operators.joins.compiled import compiled_versioned, nothing_kept
 from tokenring.operators.joins.kept import LEFT, RIGHT, JoinedColumns, versions_tables
 from tokenring.operators.joins.narrowed import without_null_words
-from tokenring.operators.migrate import is_by_times, of_version, state_moves
+from tokenring.operators.migrate import at_first_message, is_by_times, of_version, state_moves
 from tokenring.operators.state import require_newest
 from tokenring.operators.time import go_by_message_times, require_total_order
 
@@ -39,9 +40,13 @@ def declare_versioned(
     )
     made = builder.output(columns.schema)
 
-    builder.build_compiled(
-        lambda context: compiled_versioned(columns, arriving, times, outer, has_due, is_by_times(made)), texts=True
-    )
+    def construct(context: OperatorContext) -> Compiled | AtFirstMessage:
+        is_apart = is_by_times(made)
+        return at_first_message(
+            lambda: compiled_versioned(columns, arriving, times, outer, has_due, is_apart), nothing_kept
+        )
+
+    builder.build_compiled(construct, texts=True)
     if (updates := answered(columns, sides[LEFT], outer)) is not None:
         made.updates = updates.reordered(columns.operator)  # by its times
     return made

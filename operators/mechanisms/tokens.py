@@ -27,7 +27,7 @@ from tokenring.engine import (
     Token,
     TokenRef,
 )
-from tokenring.engine.compiled import Compiled
+from tokenring.engine.compiled import AtFirstMessage, Compiled
 from tokenring.operators.mechanisms.drivers import CompiledLogic, Driven, compile_with, respond, timed
 from tokenring.operators.mechanisms.interface import (
     Constructor,
@@ -40,7 +40,7 @@ from tokenring.operators.mechanisms.interface import (
     taken_by,
 )
 from tokenring.operators.mechanisms.logic import Answer, Take, TimedLogic, in_order
-from tokenring.operators.migrate import Table, is_by_times, saving_of, state_moves
+from tokenring.operators.migrate import Table, at_first_message, is_by_times, saving_of, state_moves
 from tokenring.operators.time import SENT_EARLIER, position_of, require_total_order
 
 
@@ -164,12 +164,17 @@ class Tokens(Mechanism):
         output = builder.output(schema)
         if compiled is not None:
 
-            def construct(context: OperatorContext) -> Compiled:
-                made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
-                Driven(made.state).is_by_times = is_by_times(output)
-                if saving is not None:
-                    saving.rests_empty(Driven(made.state).empties.data, context.activate)
-                return made
+            def construct(context: OperatorContext) -> Compiled | AtFirstMessage:
+                by_times = is_by_times(output)  # the output itself would keep all that was declared
+
+                def make() -> Compiled:
+                    made = self._compile(compiled(), partial(late_rows, context.name), brings_due)
+                    Driven(made.state).is_by_times = by_times
+                    if saving is not None:
+                        saving.rests_empty(Driven(made.state).empties.data, context.activate)
+                    return made
+
+                return at_first_message(make)
 
             builder.build_compiled(construct, texts=True)
             return output
@@ -282,9 +287,10 @@ class Tokens(Mechanism):
             state_moves(builder)
             output = builder.output(schema)
             if compiled is not None:
-                from tokenring.operators.mechanisms.rounds import answer_by_rounds
+                from tokenring.operators.mechanisms.rounds import answer_by_rounds, no_epochs
 
-                builder.build_compiled(lambda context: answer_by_rounds(compiled, depth), texts=True, loops=True)
+                by_epochs = partial(answer_by_rounds, compiled, depth)
+                builder.build_compiled(lambda context: at_first_message(by_epochs, no_epochs), texts=True, loops=True)
                 return output
             from tokenring.operators.mechanisms.rounds import by_rounds
 
@@ -297,7 +303,9 @@ class Tokens(Mechanism):
             state_moves(builder, moves or ())
         output = builder.output(schema)
         if compiled is not None:
-            builder.build_compiled(lambda context: compile_with(respond, compiled()), texts=True, loops=True)
+            builder.build_compiled(
+                lambda context: at_first_message(lambda: compile_with(respond, compiled())), texts=True, loops=True
+            )
             return output
 
         def construct(context: OperatorContext, token: Token) -> Callable[[InputPort, OutputPort], None]:

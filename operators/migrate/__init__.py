@@ -16,6 +16,7 @@ with later(__name__):
         Offering,
         Staying,
         Table,
+        at_first_message,
         hears_of_ends,
         of_version,
         offer,

@@ -17,7 +17,7 @@ from tokenring.engine import (
     Schema,
     Stream,
 )
-from tokenring.engine.compiled import Compiled
+from tokenring.engine.compiled import CompiledConstructor
 from tokenring.engine.declare import frame_in_program
 from tokenring.operators.migrate.mover import MOVED, Mover
 from tokenring.operators.migrate.moves import DUE, Led, Offering, Staying, Table, require_keys
@@ -172,7 +172,7 @@ class MigratingBuilder(OperatorBuilder[Any]):
         self._watch()
 
     def build_compiled(
-        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True, loops: bool = False
+        self, constructor: CompiledConstructor, texts: bool = False, reads_texts: bool = True, loops: bool = False
     ) -> None:
         """See OperatorBuilder. GraphError for an operator that does not say how its state moves."""
         super().build_compiled(self._offering(constructor), texts, reads_texts, loops)

@@ -20,6 +20,7 @@ from tokenring.engine import (
     Time,
     UsageError,
 )
+from tokenring.engine.compiled import AtFirstMessage, Compiled
 from tokenring.operators.migrate.bins import Bins, Leaving
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -232,6 +233,14 @@ def offer(moves: Moves) -> None:
     """Say, in an operator's constructor, how its state moves. Where no state moves it means nothing."""
     if _offering:
         _offering[-1].append(moves)
+
+
+def at_first_message(
+    make: Callable[[], Compiled], view: Callable[[], Any] | None = None
+) -> Compiled | AtFirstMessage:
+    """What a constructor returns of an operator that can wait for its first message; see AtFirstMessage. Where state
+    moves, or is saved, it is made at once, as it is to offer its own, and some may be put in before."""
+    return make() if _offering else AtFirstMessage(make, view)
 
 
 def state_moves(builder: OperatorBuilder[Any], tables: Sequence[Table] = (), pends: bool = False) -> bool:

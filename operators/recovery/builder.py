@@ -17,7 +17,7 @@ from tokenring.engine import (
     Stream,
     Token,
 )
-from tokenring.engine.compiled import Compiled
+from tokenring.engine.compiled import CompiledConstructor
 from tokenring.operators.migrate import DUE, MigratingBuilder, Offered, Offering, Table, require_keys
 from tokenring.operators.recovery.saved import SavedState
 
@@ -94,7 +94,7 @@ class RecoveringBuilder(OperatorBuilder[Any]):
         super().build(self._restoring(constructor))
 
     def build_compiled(
-        self, constructor: Callable[..., Compiled], texts: bool = False, reads_texts: bool = True, loops: bool = False
+        self, constructor: CompiledConstructor, texts: bool = False, reads_texts: bool = True, loops: bool = False
     ) -> None:
         """See OperatorBuilder."""
         super().build_compiled(self._restoring(constructor), texts, reads_texts, loops)

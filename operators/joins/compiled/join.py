@@ -207,6 +207,11 @@ class _State:
         return UsageError(f"the {SIDES[side]} side has a second row with {key}; it was declared unique")
 
 
+def nothing_kept() -> dict[str, int]:
+    """What inspection shows of a join before anything comes."""
+    return dict.fromkeys(SIDES, 0)
+
+
 def compiled_join(
     columns: JoinedColumns,
     arriving: tuple[Schema, Schema],
