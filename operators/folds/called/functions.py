@@ -178,6 +178,13 @@ class Functions:
         """How many words a state is."""
         return self.state.itemsize // 8
 
+    def make_ready(self) -> None:
+        """Compile what is not: whoever declares the aggregate is to wait for that, and hear of it, not the first rows.
+        KernelError names a function that cannot be."""
+        for entry in (self.init, self.update, self.combine, self.finalize, self.retract):
+            if entry is not None:
+                entry.make_ready()
+
     @cached_property
     def initial(self) -> list[int]:
         """The words of a state before any row. ValueError if `init` raises."""

@@ -50,6 +50,7 @@ class OfFunctions(Aggregate):
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
         functions, shape = self.functions, self.shape(schema, name)
+        functions.make_ready()
         second = shape.columns[1] if len(shape.columns) > 1 else None
         first_word = Fold(CALLED, shape.columns[0], self.where, functions=functions, second=second)
         head = ask(first_word)

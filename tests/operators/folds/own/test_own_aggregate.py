@@ -36,6 +36,7 @@ from tokenring.operators import (
 )
 from tokenring.operators.aggregates import Aggregate
 from tokenring.operators.migrate import Change
+from tokenring.shm.errors import KernelError
 
 Made = Callable[..., Aggregate]
 
@@ -314,13 +315,16 @@ def test_a_bool_is_true_of_all_but_0() -> None:
     assert _finals(IS_ANY, [0, 1, 2, 16, -1]) == [0, 1, 1, None, 1]
 
 
-def test_a_function_that_cannot_be_compiled_is_named() -> None:
+@pytest.mark.parametrize("values", [[1], []])
+def test_a_function_that_cannot_be_compiled_is_named(values: list[int]) -> None:
+    """Before any row comes."""
+
     def add(state: Any, value: Any) -> None:
         state.marks += value
 
     place = "test_own_aggregate.py"
-    with raises(OperatorError, "KernelError", "aggregate 'odd'", "update", place, "'marks'", "mark, count"):
-        _finals(_own(update=add), [1])
+    with raises(KernelError, "aggregate 'odd'", "update", place, "'marks'", "mark, count"):
+        _finals(_own(update=add), values)
 
 
 @pytest.mark.parametrize(
