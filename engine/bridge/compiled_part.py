@@ -37,6 +37,10 @@ from tokenring.shm.queues import parked_address
 
 _MOST_GROWTHS = 1000  # in a row: arrays that double have room for all there is long before
 
+MADE_AT_ONCE = 256
+"""So many operators of a worker wait for no first message, though they could: it would save little, and a run's first
+rows would wait for them."""
+
 
 class CompiledPart:
     """One worker's compiled operators, by their rows."""
@@ -131,6 +135,11 @@ class CompiledPart:
         elif isinstance(channel, FarSignal) and channel.is_compiled:
             target = channel.row + SIGNALS
         self.world.deliver(number, target)
+
+    @property
+    def has_few(self) -> bool:
+        """Whether operators are so few that none is to wait for its first message."""
+        return len(self._operators) < MADE_AT_ONCE
 
     def add(
         self, operator: RunningOperator, dataflow: str, made: Compiled | AtFirstMessage, tokens: Sequence[Token]

@@ -43,8 +43,9 @@ class Compiled:
 class AtFirstMessage:
     """What a compiled operator's constructor returns whose logic is made when the first message comes, on this worker:
     one to which nothing comes then takes little memory. It has no tokens to begin with, so it must do nothing before.
+    Of a worker's first operators (`MADE_AT_ONCE`) it is made at once, with tokens.
 
-    make: makes the logic; it finds -1 where the slots of its first tokens would be.
+    make: makes the logic; it finds -1 where the slots of its first tokens would be, if it waited.
     view: what inspection shows until then.
     """
 

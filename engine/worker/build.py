@@ -275,6 +275,8 @@ def _logic(
     where = f"the constructor of operator {operator.name!r} on worker {worker.index}"
     try:
         logic = constructor(OperatorContext(operator, worker), *(tokens if operator.compiled < 0 else ()))
+        if isinstance(logic, AtFirstMessage) and worker.compiled.has_few:
+            logic = logic.make()
         _require_logic(where, operator, logic)
     except BaseException as error:
         for token in tokens:

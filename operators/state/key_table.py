@@ -11,6 +11,7 @@ from tokenring.operators.state.tables import FIRST_SLOTS, grown
 _FIRST_CELLS = 2 * FIRST_SLOTS
 _LEAST_DENSE = 1 << 10  # fewer keys are quick to find in any form
 _MOST_DENSE = 1 << 30  # slots, which are int32 there
+_MOST_LOOKED_AT = 1 << 14  # keys, of which it may be found that one column tells them apart
 _NONE = np.zeros(0, np.int64)
 _NO_DENSE = np.zeros(0, np.int32)
 
@@ -65,9 +66,10 @@ class KeyTable:
         return bool(counts.greatest_tag - counts.least_tag < SPREAD * counts.live)
 
     def _are_told_apart(self) -> bool:
-        """Whether the words of one column differ in all keys and lie close together: then they are the tags."""
+        """Whether the words of one column differ in all keys and lie close together: then they are the tags. It is
+        looked at while keys are few: to pass over more costs what it saves."""
         counts = self._counts
-        if not counts.packing_at or counts.told_by or counts.live < _LEAST_DENSE or counts.limit >= _MOST_DENSE:
+        if not counts.packing_at or counts.told_by or not _LEAST_DENSE <= counts.live <= _MOST_LOOKED_AT:
             return False
         live = self.live()
         for column in range(self._stored.shape[1]):

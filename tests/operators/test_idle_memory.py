@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.helpers import simulated
 from tokenring.engine import Schema, Stream, Worker
+from tokenring.engine.bridge import compiled_part
 from tokenring.operators import (
     Count,
     CountDistinct,
@@ -44,7 +45,8 @@ LIMIT_BYTES = dict.fromkeys(OPERATORS, 8 << 10) | dict.fromkeys(TWO, 12 << 10) |
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_an_idle_operator_is_small(name: str) -> None:
+def test_an_idle_operator_is_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_part, "MADE_AT_ONCE", 0)  # as of the thousands
     with simulated(1) as group:
         (worker,) = group.workers
         _declare(worker, name)  # what is made once

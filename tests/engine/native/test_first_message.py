@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,20 @@ from tests.engine.helpers import VALUE, Recorder, build, settle, simulated
 from tests.engine.native.scripted import ANSWER, GO, IF_ZERO, RETURN, TAKE, Line, M, scripted, state_for
 from tests.errors import Fact, raises
 from tokenring.engine import InputHandle, MemoryBudgetError, OperatorError, Probe, Scope, Worker
+from tokenring.engine.bridge import compiled_part
 from tokenring.engine.compiled import DONE, NO_TOKEN, AtFirstMessage, Compiled
+
+
+@pytest.fixture
+def few() -> int:
+    """How many operators are made when they are declared."""
+    return 0
+
+
+@pytest.fixture(autouse=True)
+def _few_are_made_at_once(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_part, "MADE_AT_ONCE", few)
+
 
 PASS_ON: list[Line] = [(TAKE, 0, M), (IF_ZERO, M, 4), (ANSWER, 0, 0, M), (GO, 0), (RETURN, DONE)]
 
@@ -78,3 +92,21 @@ def test_what_making_it_finds_wrong_names_the_operator(
 
 def _no_memory() -> None:
     raise MemoryBudgetError("too much")
+
+
+@pytest.mark.parametrize("few", [2])
+def test_few_operators_do_not_wait(few: int) -> None:
+    made: list[str] = []
+
+    def make(name: str) -> Compiled:
+        made.append(name)
+        return Compiled(scripted, state_for(PASS_ON))
+
+    with simulated() as group:
+        recorder = Recorder()
+        handles = [build(group, waiting(partial(make, name), recorder))[0][0] for name in "abc"]
+        assert made == ["a", "b"]
+        for value, handle in enumerate(handles):
+            handle.send({"value": [value]})
+        settle(group)
+        assert (made, recorder.rows) == (["a", "b", "c"], [(0, 0), (0, 1), (0, 2)])
