@@ -37,21 +37,24 @@ def measured(tmp_path: Path) -> Measured:
 
 def test_a_row_for_each_chain(measured: Measured, capsys: pytest.CaptureFixture[str]) -> None:
     rows = measured("hops", "--messages", "20")["rows"]
-    assert {(row["operator"], row["operators"], row["at_once"], row["compiled"]) for row in rows} == {
-        (what, count, at_once, is_compiled)
+    assert {(row["operator"], row["operators"], row["at_once"], row["form"]) for row in rows} == {
+        (what, count, at_once, form)
         for what, count in (("no_op", 256), ("running_average", 20))
         for at_once in (1, 16)
-        for is_compiled in (True, False)
+        for form in hops.FORMS
     }
     assert "| 256 × no_op | 16 |" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_a_chain_is_what_it_says(is_compiled: bool) -> None:
+@pytest.mark.parametrize(
+    ("form", "are_compiled"),
+    [(hops.COMPILED, [True] * 3), (hops.PYTHON, [False] * 3), (hops.BY_TURNS, [False, True] * 3)],
+)
+def test_a_chain_is_what_it_says(form: str, are_compiled: list[bool]) -> None:
     group = hops.SimulatedGroup(hops.Config(workers=1, pin=False))
-    handle = hops.chain(group, "no_op", 3, is_compiled)
+    handle = hops.chain(group, "no_op", 3, form)
     operators = group.workers[0].inspection.operators
-    assert [operator.compiled >= 0 for operator in operators] == [False, *[is_compiled] * 3]
+    assert [operator.compiled >= 0 for operator in operators] == [False, *are_compiled]
     handle.close()
     group.run()
     group.close()

@@ -160,7 +160,7 @@ _ratio = partial(_value, "ratios", "ratio.median")
 _p50 = partial(_value, "figures", "latency_ms.p50", 1e-3, rate=4e6)
 _over_floor = partial(_value, "figures", "p50_over_floor", rate=4e6)
 _of_all = partial(_value, "rows", "events_per_second.median", 1e6)
-_hop = partial(_of_rows, "rows", "ns.median", max, compiled=True)
+_hop = partial(_of_rows, "rows", "ns.median", max, form="compiled")
 _crowded = _of_rows("oversubscribed", "ratio.median", max)
 
 
