@@ -48,11 +48,9 @@ class Garbage:
 
     def when_built(self) -> None:
         """A dataflow was built: where that made very much, as where a library was loaded for it, what is new is looked
-        at now, and not in the run's first quiet moment."""
+        at now, and not in the run's first quiet moment. What declaring many dataflows leaves is old by then."""
         if gc.get_count()[0] > _BUILT_LIMIT:
-            begun_ns = process_time_ns()
-            gc.collect(1)
-            self._made, self._last_ns = 0, process_time_ns() - begun_ns
+            self.collect()
 
     def when_busy(self) -> None:
         """There may be much to do."""

@@ -3,7 +3,7 @@
 import gc
 import resource
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ class Node:
 
 
 @pytest.mark.usefixtures("collector_off")
-def test_garbage_that_grew_old_is_freed() -> None:
+@pytest.mark.parametrize(("look", "objects"), [(Garbage.when_quiet, 2_000), (Garbage.when_built, 11_000)])
+def test_garbage_that_grew_old_is_freed(look: Callable[[Garbage], None], objects: int) -> None:
     garbage = Garbage(lambda: 0, gc.collect)
     node = Node()
     gone = weakref.ref(node)
@@ -41,8 +42,8 @@ def test_garbage_that_grew_old_is_freed() -> None:
     del node
     kept: list[list[list[int]]] = []
     for _ in range(200):
-        kept.append([[] for _ in range(2_000)])
-        garbage.when_quiet()
+        kept.append([[] for _ in range(objects)])
+        look(garbage)
         if gone() is None:
             return
     raise AssertionError("it was never looked at")
