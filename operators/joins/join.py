@@ -13,7 +13,7 @@ from tokenring.operators.joins.kept import HOWS, Chosen, JoinedColumns, Names, O
 from tokenring.operators.joins.narrowed import narrowed, number_of, proved_unique, refuse_once, require_unique
 from tokenring.operators.joins.partners import sides_with_partners
 from tokenring.operators.joins.windowed_join import windowed_join
-from tokenring.operators.time import FixedWindow, require_fixed
+from tokenring.operators.time import FixedWindow
 
 
 @overload
@@ -122,7 +122,6 @@ def join(
     if window is not None:
         if unique is not None:
             raise SchemaError(f"operator {name!r}: unique= is for joins without a window, whose rows stay for ever")
-        right_time = require_fixed(name, window).time if right_time is None else right_time
         made = windowed_join(*sides, on, columns, window, right_time, how, late, name)
         return collections.collection(made, name=f"{name}.rows") if changes else made
     if late or right_time is not None:

@@ -34,13 +34,14 @@ def windowed_join(
     on: On,
     columns: Chosen,
     window: FixedWindow,
-    right_time: str,
+    right_time: str | None,
     how: str,
     late: bool,
     name: str,
 ) -> Any:
     """See `join`."""
-    window = require_fixed(name, checked_window(name, window, left.schema))
+    window = checked_window(name, require_fixed(name, window), left.schema)
+    right_time = window.time if right_time is None else right_time
     panes = panes_of(window, 0)
     if panes.clock is not None:
         raise SchemaError(f"operator {name!r}: windows of joins have no zone; join on a column of local time")

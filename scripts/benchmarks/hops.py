@@ -122,7 +122,7 @@ def _average(value: str, context: OperatorContext, token: Token) -> Callable[[In
 
 
 def tables(data: dict[str, Any]) -> list[str]:
-    """A row for each chain and number of messages, and how the two forms compare."""
+    """A row for each chain and number of messages, and how the forms compare."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in data["rows"]:
         found.setdefault((row["operator"], row["operators"], row["at_once"]), {})[row["form"]] = row["ns"]["median"]
