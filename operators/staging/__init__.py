@@ -11,7 +11,8 @@ with later(__name__):
     from tokenring.operators.staging.folder import staging_folder
     from tokenring.operators.staging.inputs import Rows, table_named
     from tokenring.operators.staging.kinds_found import CODE, LONG
-    from tokenring.operators.staging.raw_files import COLUMNS, WORD, TextWriter, WordWriter
+    from tokenring.operators.staging.manifest import WORD
+    from tokenring.operators.staging.raw_files import COLUMNS, TextWriter, WordWriter
     from tokenring.operators.staging.read_staged import read_staged
     from tokenring.operators.staging.stage import stage_files, stage_rows
     from tokenring.operators.staging.staged_table import StagedTable

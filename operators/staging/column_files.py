@@ -1,4 +1,5 @@
-"""A staged column's raw files: held against what a manifest says of them, and mapped read-only."""
+"""A staged column's raw files: held against what a manifest says of them, whole or block by block, and mapped
+read-only."""
 
 from __future__ import annotations
 
@@ -10,25 +11,27 @@ from typing import Any, Final
 import numpy as np
 
 from tokenring.engine import UsageError
-from tokenring.engine.raw import MappedFile, text_space
-from tokenring.operators.staging.manifest import AGAIN
+from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK, MappedFile, text_space
+from tokenring.operators.staging.manifest import AGAIN, BLOCK_BYTES, SUM, checksum_of
 
 _WORD_BYTES: Final = 8
 _HASH_BYTES: Final = 1 << 24
+_CHANGED: Final = f"is not what was staged (its checksum fails); {AGAIN}"
 
 
 class ColumnFiles:
     """One column of a staged folder. UsageError, with the cure, for files that are not what the manifest says.
 
-    entry: of the manifest: `file`, `dtype`, `bytes`, `checksum`, and of text `heap` with the same but for its dtype.
-    dtype: what the words are.
+    entry: of the manifest: `file`, `dtype`, `bytes`, `checksum`, of a table's columns `sums`, and of text `heap` with
+    the same but for its dtype. dtype: what the words are.
     """
 
     def __init__(self, folder: Path, name: str, entry: Mapping[str, Any], rows: int, dtype: np.dtype[Any]) -> None:
         self.name = name
         self.path = folder / entry["file"]
         """The file of its words."""
-        self._folder, self._entry, self._rows = folder, entry, rows
+        self.folder = folder
+        self._entry, self._rows = entry, rows
         self._dtype = dtype.newbyteorder("<")
 
     @property
@@ -40,7 +43,7 @@ class ColumnFiles:
     def heap_file(self) -> tuple[Path, int]:
         """The file of its texts' bytes, and how many they are."""
         heap = self._entry["heap"]
-        return self._folder / heap["file"], heap["bytes"]
+        return self.folder / heap["file"], heap["bytes"]
 
     def words(self) -> np.ndarray:
         """All words, of shape (rows,); of text those into the heap."""
@@ -92,14 +95,100 @@ class ColumnFiles:
                         digest.update(piece)
             except OSError as error:
                 raise UsageError(f"{path}: column {self.name!r} cannot be read ({error.strerror})") from None
-            if f"xxh3_64:{digest.hexdigest()}" != part["checksum"]:
-                raise UsageError(f"{path}: column {self.name!r} is not what was staged (its checksum fails); {AGAIN}")
+            if checksum_of(digest) != part["checksum"]:
+                raise UsageError(f"{path}: column {self.name!r} {_CHANGED}")
+
+    def proved(self) -> ProvedColumn:
+        """The column of a table, mapped to be proved block by block."""
+        words = _Blocks(self, self._entry, self.words())
+        return ProvedColumn(words, _Blocks(self, self._entry["heap"], self.heap()) if self.is_text else None)
+
+    def sums(self, part: Mapping[str, Any]) -> np.ndarray:
+        """The checksums of a file's blocks, uint64 (blocks,)."""
+        return read_sealed(self.folder, part["sums"], SUM)
 
     def _files(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """Its files, and what the manifest says of each."""
         for part in (self._entry, self._entry.get("heap")):
             if part is not None:
-                yield self._folder / part["file"], part
+                yield self.folder / part["file"], part
+
+
+class ProvedColumn:
+    """A mapped column, whose blocks are held against their checksums before rows are sent from them, each once."""
+
+    def __init__(self, words: _Blocks, heap: _Blocks | None) -> None:
+        self._words, self._heap = words, heap
+        self.words = words.content
+        """All of them, of shape (rows,)."""
+        self.heap = None if heap is None else heap.content
+        """The bytes of its texts; None for other columns."""
+
+    def require(self, start: int, stop: int) -> None:
+        """Prove these rows' words, and the texts that they stand for."""
+        self._words.require(start * _WORD_BYTES, stop * _WORD_BYTES)
+        if self._heap is None or self._heap.all_proved:
+            return
+        words = self.words[start:stop]
+        words = words[words >= 0]  # null has no text
+        self._heap.require_each(words >> LENGTH_BITS, (words >> LENGTH_BITS) + (words & LENGTH_MASK))
+
+
+class _Blocks:
+    """One mapped file, and which of its blocks have been proved."""
+
+    def __init__(self, column: ColumnFiles, part: Mapping[str, Any], content: np.ndarray) -> None:
+        self.content = content
+        self._octets: Any = content.view(np.uint8)
+        self._where = f"{column.folder / part['file']}: column {column.name!r}"
+        self._sums = column.sums(part)
+        self._proved = np.zeros(len(self._sums), np.bool_)
+        self._missing = len(self._sums)
+        wanted = -(-len(self._octets) // BLOCK_BYTES)
+        if self._missing != wanted:
+            raise UsageError(f"{self._where} has checksums of {self._missing} blocks, not of {wanted}; {AGAIN}")
+
+    @property
+    def all_proved(self) -> bool:
+        return self._missing == 0
+
+    def require(self, start: int, stop: int) -> None:
+        """Prove the blocks that hold the bytes from start to stop."""
+        for block in range(start // BLOCK_BYTES, -(-stop // BLOCK_BYTES)):
+            if not self._proved[block]:
+                self._prove(block)
+
+    def require_each(self, starts: np.ndarray, stops: np.ndarray) -> None:
+        """Prove the blocks that hold the bytes from each start, int64 (n,), to its stop."""
+        blocks = len(self._sums)
+        begun = np.bincount(starts // BLOCK_BYTES, minlength=blocks + 1)
+        ended = np.bincount(-(-stops // BLOCK_BYTES), minlength=blocks + 1)
+        for block in np.flatnonzero((np.cumsum(begun - ended)[:blocks] > 0) & ~self._proved):
+            self._prove(int(block))
+
+    def _prove(self, block: int) -> None:
+        import xxhash
+
+        octets = self._octets[block * BLOCK_BYTES : (block + 1) * BLOCK_BYTES]
+        if xxhash.xxh3_64_intdigest(octets) != self._sums[block]:
+            fails = f"the checksum of its bytes from {block * BLOCK_BYTES} on fails"
+            raise UsageError(f"{self._where} is not what was staged ({fails}); {AGAIN}")
+        self._proved[block] = True
+        self._missing -= 1
+
+
+def read_sealed(folder: Path, part: Mapping[str, Any], dtype: np.dtype[Any]) -> np.ndarray:
+    """The words of a small file that is held against its checksum at once. UsageError, with the cure, for another."""
+    import xxhash
+
+    path = folder / part["file"]
+    try:
+        octets = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from None
+    if checksum_of(xxhash.xxh3_64(octets)) != part["checksum"]:
+        raise UsageError(f"{path} {_CHANGED}")
+    return np.frombuffer(octets, dtype)
 
 
 def _mapped(path: Path, dtype: np.dtype[Any], count: int) -> Any:

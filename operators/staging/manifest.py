@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import orjson
 
 from tokenring.engine import UsageError
 
+if TYPE_CHECKING:
+    import xxhash
+
 FORMAT: Final = "tokenring-table"
-VERSION: Final = 1
+VERSION: Final = 2
 NAME: Final = "manifest.json"
 AGAIN: Final = "stage it again with `tokenring stage`"
+WORD: Final = np.dtype("<i8")
+BLOCK_ROWS: Final = 1 << 14
+"""Files have a checksum of so many rows' words each, as those of sums hold them."""
+BLOCK_BYTES: Final = BLOCK_ROWS * WORD.itemsize
+SUM: Final = np.dtype("<u8")
+
+
+def checksum_of(content: xxhash.xxh3_64) -> str:
+    """A file's checksum as the manifest has it."""
+    return f"xxh3_64:{content.hexdigest()}"
 
 
 def write_manifest(folder: Path, content: dict[str, Any]) -> dict[str, Any]:

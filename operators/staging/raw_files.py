@@ -1,5 +1,7 @@
 """Raw columns under way: a word of 8 bytes for each row, and of text a heap of bytes in which equal texts are the same.
 
+Of each block of a file, BLOCK_BYTES long, a table's files of sums hold xxh3_64: who reads some rows proves those alone.
+
 A word of text is `offset << 24 | length` into the heap, -1 for null. The first SHARED_TEXTS distinct texts of a column
 are stored once each, where they first occur; a text beyond them is stored at every row that has it. So a column of few
 distinct texts has a heap that stays in the cache, and the files depend on the rows alone, not on how they came.
@@ -7,6 +9,7 @@ distinct texts has a heap that stays in the cache, and the files depend on the r
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -18,42 +21,84 @@ import xxhash
 
 from tokenring.engine import SchemaError
 from tokenring.engine.raw import LENGTH_BITS, LENGTH_MASK
+from tokenring.operators.staging.manifest import BLOCK_BYTES, SUM, WORD, checksum_of
 
 I64 = npt.NDArray[np.int64]
 
 COLUMNS: Final = "columns"
-WORD: Final = np.dtype("<i8")
 SHARED_TEXTS: Final = 1 << 16
 _NULL: Final = -1
 _NOT_STORED: Final = -2
 
 
 class RawFile:
-    """One raw file under way: appended to, hashed, counted."""
+    """One raw file under way: appended to, hashed, counted. sums: whether blocks are hashed, too."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, sums: bool = False) -> None:
         self.file = f"{COLUMNS}/{name}"
         self.bytes = 0
+        self._folder = folder
         self._out: BinaryIO = open(folder / self.file, "xb")  # noqa: SIM115 - closed by close()
         self._hash = xxhash.xxh3_64()
+        self._of_blocks = _BlockSums() if sums else None
 
     def append(self, octets: Any) -> None:
         """Bytes-like: of one dimension and contiguous."""
         self._out.write(octets)
         self._hash.update(octets)
+        if self._of_blocks is not None:
+            self._of_blocks.update(memoryview(octets))
         self.bytes += len(octets)
 
     def close(self) -> dict[str, Any]:
         """Ends the file; returns what the manifest says of it."""
         self._out.close()
-        return {"file": self.file, "bytes": self.bytes, "checksum": f"xxh3_64:{self._hash.hexdigest()}"}
+        said: dict[str, Any] = {"file": self.file, "bytes": self.bytes, "checksum": checksum_of(self._hash)}
+        if self._of_blocks is not None:
+            said["sums"] = write_whole(self._folder, f"{self.file}.sums", self._of_blocks.close())
+        return said
+
+
+class _BlockSums:
+    """xxh3_64 of each block of a file under way, the last of which may be shorter."""
+
+    def __init__(self) -> None:
+        self._sums = array("Q")
+        self._hash = xxhash.xxh3_64()
+        self._missing = BLOCK_BYTES
+
+    def update(self, octets: memoryview) -> None:
+        while len(octets) >= self._missing:
+            self._hash.update(octets[: self._missing])
+            octets = octets[self._missing :]
+            self._next()
+        self._hash.update(octets)
+        self._missing -= len(octets)
+
+    def close(self) -> np.ndarray:
+        if self._missing < BLOCK_BYTES:
+            self._next()
+        return np.array(self._sums, SUM)
+
+    def _next(self) -> None:
+        self._sums.append(self._hash.intdigest())
+        self._hash.reset()
+        self._missing = BLOCK_BYTES
+
+
+def write_whole(folder: Path, file: str, words: np.ndarray) -> dict[str, Any]:
+    """Write a small file at once; returns what the manifest says of it."""
+    octets = words.tobytes()
+    (folder / file).write_bytes(octets)
+    return {"file": file, "bytes": len(octets), "checksum": checksum_of(xxhash.xxh3_64(octets))}
 
 
 class WordWriter:
-    """One raw column of numbers, booleans or times under way. dtype: of its words, of 8 bytes and little-endian."""
+    """One raw column of numbers, booleans or times under way. dtype: of its words, of 8 bytes and little-endian; sums:
+    see `RawFile`."""
 
-    def __init__(self, folder: Path, name: str, dtype: np.dtype[Any] = WORD) -> None:
-        self._file = RawFile(folder, name)
+    def __init__(self, folder: Path, name: str, dtype: np.dtype[Any] = WORD, *, sums: bool = False) -> None:
+        self._file = RawFile(folder, name, sums)
         self._dtype = dtype.newbyteorder("<")
 
     def append(self, words: np.ndarray) -> None:
@@ -66,14 +111,16 @@ class WordWriter:
 
 class TextWriter:
     """One raw column of text under way. name: of its files, to which endings are added; column: what messages call it,
-    if not so; is_text: whether it is text, or bytes.
+    if not so; is_text: whether it is text, or bytes; sums: see `RawFile`.
     """
 
-    def __init__(self, folder: Path, name: str, column: str = "", is_text: bool = True) -> None:
+    def __init__(
+        self, folder: Path, name: str, column: str = "", is_text: bool = True, *, sums: bool = False
+    ) -> None:
         self._column = column or name
         self._type = pa.large_string() if is_text else pa.large_binary()
-        self._words = RawFile(folder, f"{name}.str")
-        self._heap = RawFile(folder, f"{name}.heap")
+        self._words = RawFile(folder, f"{name}.str", sums)
+        self._heap = RawFile(folder, f"{name}.heap", sums)
         self._shared = pa.array([], self._type)
         self._shared_words = np.empty(0, np.int64)
         self._is_all_shared = True

@@ -19,6 +19,7 @@ from tokenring.operators.sources import (
     resolved,
     rows_may_pass,
 )
+from tokenring.operators.staging.manifest import BLOCK_ROWS
 from tokenring.operators.staging.staged_table import StagedTable
 from tokenring.operators.time import NOTHING, Timing
 
@@ -38,9 +39,9 @@ def read_staged(
 
     table: may be left out where the folder has one alone. columns: all, or the named ones; nullable where there are
     nulls. Blocks of `batch_rows` rows are dealt to workers in turn, one message each, as views into the mapped files;
-    text is words into a heap of distinct texts. Columns at which no operator looks are neither read nor checked; the
-    others are held against their checksums before they are sent, each by one worker. Blocks are left out whose times
-    come through no filter behind the source (see `read_parquet`).
+    text is words into a heap of distinct texts. Columns at which no operator looks are neither read nor checked. Blocks
+    are left out, unread, whose times come through no filter behind the source (see `read_parquet`); the others are held
+    against their checksums before they are sent.
 
     time: the column by which the table was staged, which is what is taken unless given, or one time for all rows.
     Columns that were staged as unique are known to be so by joins of this stream, and of what `filter`, `select` and
@@ -69,37 +70,53 @@ def read_staged(
 
     def pieces(share: int, shares: int, position: Position) -> Iterator[Piece]:
         looked_at = wanted()
-        read = [name for name in schema.names if looked_at is None or name in looked_at or name == timing.column]
-        for column in read[share::shares]:
-            staged.column(column).require_content()
-        times = staged.column(staged.time).words() if timing.column is not None else None
+        read = {
+            name: staged.column(name).proved()
+            for name in schema.names
+            if looked_at is None or name in looked_at or name == timing.column
+        }
         nothing = np.zeros(batch_rows, np.int64)  # stands in columns at which nobody looks
-        words = [staged.column(name).words() if name in read else None for name in schema.names]
-        heaps = tuple(
-            [
-                (staged.column(name).heap() if name in read else NO_HEAP) if kind.is_text else None
-                for name, kind in zip(schema.names, schema.kinds, strict=True)
-            ]
-        )
-        order = None if staged.time not in read else words[schema.position(staged.time)]
+        heaps = tuple([
+            (NO_HEAP if name not in read else read[name].heap) if kind.is_text else None
+            for name, kind in zip(schema.names, schema.kinds, strict=True)
+        ])
+        starts = staged.starts() if staged.time in read else np.empty(0, np.int64)
 
-        def is_wanted(start: int, stop: int) -> bool:
+        def time_at(row: int) -> Time:
+            """A row's time, proved: without its block being read for it, if it is the first of one."""
+            block, within = divmod(row, BLOCK_ROWS)
+            if not within:
+                return int(starts[block])
+            read[staged.time].require(row, row + 1)
+            return int(read[staged.time].words[row])
+
+        def may_be_within(least: Time, most: Time) -> bool:
             from tokenring.operators.expressions import Range
 
-            if order is None:
-                return True
-            within = Range(int(order[start]), int(order[stop - 1]), has_null=False)
+            within = Range(least, most, has_null=False)
             return may_pass(lambda name: within if name == staged.time else None)
+
+        def is_wanted(start: int, stop: int) -> bool:
+            if staged.time not in read:
+                return True
+            first, behind = start // BLOCK_ROWS, -(-stop // BLOCK_ROWS)
+            most = int(starts[behind]) if behind < len(starts) else staged.last_time
+            if not may_be_within(int(starts[first]), most):
+                return False
+            is_whole = start % BLOCK_ROWS == 0 and (stop % BLOCK_ROWS == 0 or stop == staged.rows)
+            return is_whole or may_be_within(time_at(start), time_at(stop - 1))
 
         step = batch_rows * shares
         for start in range(share * batch_rows if position is None else position, staged.rows, step):
             stop, ahead = min(start + batch_rows, staged.rows), start + step
             if not is_wanted(start, stop):
                 continue
-            floor = None if times is None else int(times[ahead]) if ahead < staged.rows else NOTHING
+            for column in read.values():
+                column.require(start, stop)
+            floor = None if timing.column is None else time_at(ahead) if ahead < staged.rows else NOTHING
             sent = [
-                nothing[: stop - start].view(dtype) if column is None else np.asarray(column[start:stop])
-                for column, dtype in zip(words, schema.dtypes, strict=True)
+                np.asarray(read[name].words[start:stop]) if name in read else nothing[: stop - start].view(dtype)
+                for name, dtype in zip(schema.names, schema.dtypes, strict=True)
             ]
 
             def place(row: int, start: int = start) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tokenring.engine import Schema, SchemaError, UsageError, did_you_mean
 from tokenring.engine.arguments import folder_at
-from tokenring.operators.staging.column_files import ColumnFiles
-from tokenring.operators.staging.manifest import NAME, read_manifest
+from tokenring.operators.staging.column_files import ColumnFiles, read_sealed
+from tokenring.operators.staging.manifest import NAME, WORD, read_manifest
 
 
 class StagedTable:
@@ -26,6 +28,8 @@ class StagedTable:
         """Of all columns, nullable where there are nulls."""
         self.time: str = self.manifest["time"]["column"]
         """By which rows are in order."""
+        self.last_time: int = self.manifest["time"]["max"] or 0
+        """The greatest time; 0 where there are no rows."""
         self.unique: tuple[str, ...] = tuple(self.manifest["unique"])
         """The columns of which no two rows have the same value."""
         self._columns = {
@@ -34,6 +38,10 @@ class StagedTable:
         }
         for column in self._columns.values():
             column.require_sizes()
+
+    def starts(self) -> np.ndarray:
+        """The time of the first row of each block of BLOCK_ROWS rows, int64 (blocks,)."""
+        return read_sealed(self.folder, self.manifest["starts"], WORD)
 
     def column(self, name: str) -> ColumnFiles:
         """A column's files; SchemaError if there is none of that name."""

@@ -19,8 +19,8 @@ import pyarrow as pa
 from tokenring.engine import MAX_TIME, Batch, Kind, Schema, SchemaError
 from tokenring.engine.columns import shown
 from tokenring.operators.sources import has_nulls
-from tokenring.operators.staging.manifest import write_manifest
-from tokenring.operators.staging.raw_files import COLUMNS, I64, TextWriter, WordWriter
+from tokenring.operators.staging.manifest import BLOCK_ROWS, write_manifest
+from tokenring.operators.staging.raw_files import COLUMNS, I64, TextWriter, WordWriter, write_whole
 from tokenring.operators.time import RowOrigin, outside_times, position_of
 
 Advance = Callable[[str, float, float], None]
@@ -105,10 +105,12 @@ class TableWriter:
                 column.reorder(order)
             progress("sorting", len(self._columns), len(self._columns))
         time = self._columns[self._time]
+        starts = write_whole(self._folder, f"{COLUMNS}/starts", time.words()[::BLOCK_ROWS])
         content = {
             "table": self._table,
             "rows": self._rows,
             "time": {"column": time.name, "order": "ascending", "min": time.least, "max": time.most},
+            "starts": starts,
             "unique": list(self._unique),
             "columns": {column.name: column.entry for column in self._columns},
             "source": source | {"was_in_order": self._is_ordered},
@@ -155,10 +157,10 @@ class _Column:
         self._nullable = Schema.of({name: f"{kind.name}?"}).kinds[0]
         self.writer: TextWriter | WordWriter
         if kind.is_text:
-            self.writer = TextWriter(folder, self._file, name, kind.name == "string")
+            self.writer = TextWriter(folder, self._file, name, kind.name == "string", sums=True)
         else:
             ending = _ENDINGS.get(kind.family, f"{kind.dtype.kind}64")
-            self.writer = WordWriter(folder, f"{self._file}.{ending}", kind.dtype)
+            self.writer = WordWriter(folder, f"{self._file}.{ending}", kind.dtype, sums=True)
 
     def append(self, values: pa.Array) -> np.ndarray:
         """Returns the words of numbers; none of text."""
@@ -205,11 +207,12 @@ class _Column:
     def reorder(self, order: I64) -> None:
         """Have the file hold the rows of these numbers, in this order; texts stay where they are in their heap."""
         words, old = self.words(), self._folder / self.entry["file"]
-        writer = WordWriter(self._folder, f"{old.stem}.sorted{old.suffix}", self.kind.dtype)
+        writer = WordWriter(self._folder, f"{old.stem}.sorted{old.suffix}", self.kind.dtype, sums=True)
         for start in range(0, len(order), _REORDERED_ROWS):
             writer.append(words[order[start : start + _REORDERED_ROWS]])
         del words
         old.unlink()
+        (self._folder / self.entry["sums"]["file"]).unlink()
         self.entry |= writer.close()
 
     def numbers_of_texts(self) -> I64:
