@@ -1,9 +1,11 @@
 """Which files a path, a folder, a pattern or a list of them names, and whether they are still the same."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -34,9 +36,9 @@ def files_of(name: str, paths: Paths, suffixes: tuple[str, ...]) -> list[str]:
         raise UsageError(f"source {name!r}: a path is empty; say '.' for the current folder")
     try:
         found, folders = _listed(name, listed, suffixes)
+        _require_all(name, folders, found, suffixes)
     except OSError as error:
         raise UsageError(f"source {name!r}: cannot read {error.filename}: {error.strerror}") from None
-    _require_all(name, folders, found, suffixes)
     for file in found:
         require_readable(name, file)
     if not found:
@@ -74,6 +76,8 @@ def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) 
             import glob
 
             matches = sorted(glob.glob(str(each), recursive=True))
+            if path.parts.count("**"):  # below which glob passes over what it may not list
+                deque(_walked(Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))), maxlen=0)
             if not matches:
                 raise UsageError(f"source {name!r}: there is no file {each}")
             folders = {match: False for match in matches if os.path.isdir(match)} | folders
@@ -81,18 +85,30 @@ def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) 
     return found, folders
 
 
+def _walked(top: str | Path) -> Iterator[tuple[str, list[str]]]:
+    """A folder and those in it, each with its files' names; hidden ones are left out, and a file system's own. OSError
+    for one at which nobody may look."""
+
+    def refuse(error: OSError) -> NoReturn:
+        raise error
+
+    for folder, inner, names in os.walk(top, onerror=refuse):
+        inner[:] = sorted([each for each in inner if each[0] not in "._" and each != "lost+found"])
+        yield folder, names
+
+
 def _is_shown(name: str, suffixes: tuple[str, ...]) -> bool:
     return name[0] not in "._" and name.lower().endswith(suffixes)
 
 
 def _require_all(name: str, folders: Mapping[str, bool], found: Sequence[str], suffixes: tuple[str, ...]) -> None:
-    """UsageError for a file in one of the folders that is not among those found: nobody said to leave it out. folders:
-    each with whether all was read that was right in it; what has come since then is for the next run.
+    """UsageError for a file in one of the folders that is not among those found: nobody said to leave it out. OSError
+    for a folder at which nobody may look. folders: each with whether all was read that was right in it; what has come
+    since then is for the next run.
     """
     known = {os.path.abspath(file) for file in found} if folders else set()
     for top, is_read in folders.items():
-        for folder, inner, names in os.walk(os.path.abspath(top)):
-            inner[:] = sorted([each for each in inner if each[0] not in "._"])
+        for folder, names in _walked(os.path.abspath(top)):
             if is_read and folder == os.path.abspath(top):
                 continue
             for each in sorted(names):

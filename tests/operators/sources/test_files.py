@@ -86,14 +86,38 @@ def test_patterns_folders_and_files_are_taken_in_their_order(tmp_path: Path) -> 
 def test_what_comes_into_a_folder_meanwhile_is_not_called_deeper(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def walk(top: str) -> Any:
+    def walk(top: str, **more: Any) -> Any:
         (tmp_path / "b.csv").touch()
-        return walked(top)
+        return walked(top, **more)
 
     walked = os.walk
     monkeypatch.setattr(os, "walk", walk)
     (tmp_path / "a.csv").touch()
     assert files_of("read", tmp_path, (".csv",)) == [str(tmp_path / "a.csv")]
+
+
+@pytest.mark.parametrize("path", ["**/*.parquet", "deep"])
+@pytest.mark.parametrize("locked", ["locked", "lost+found", ".hidden"])
+def test_a_folder_that_may_not_be_listed_is_no_empty_one(
+    path: str, locked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As everybody but root sees it: what is in it would be left out without a word."""
+    (tmp_path / "deep" / locked).mkdir(parents=True)
+    (tmp_path / "a.parquet").touch()
+    (tmp_path / "deep" / "c.parquet").touch()
+    scandir = os.scandir
+
+    def listed(folder: Any = ".") -> Any:
+        if isinstance(folder, str | Path) and os.path.basename(folder) == locked:
+            raise PermissionError(13, os.strerror(13), str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", listed)
+    if locked != "locked":
+        assert files_of("s", tmp_path / path, (".parquet",))[-1] == str(tmp_path / "deep" / "c.parquet")
+        return
+    with raises(UsageError, "source 's'", str(tmp_path / "deep" / "locked"), os.strerror(13)):
+        files_of("s", tmp_path / path, (".parquet",))
 
 
 @pytest.mark.parametrize("how", ["given", "in a folder", "by a pattern"])
