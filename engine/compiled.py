@@ -4,6 +4,9 @@ See docs/compiled_operators.md. Unlike `tokenring.engine`, this gives addresses 
 of its arrays is not noticed, unless it is run with NUMBA_BOUNDSCHECK=1.
 """
 
+from typing import Any
+from warnings import warn
+
 from tokenring.faces import later
 
 with later(__name__):
@@ -26,7 +29,6 @@ with later(__name__):
         batch_at,
         bring_texts,
         chosen_rows,
-        claim,
         clone,
         column_of,
         downgrade,
@@ -49,6 +51,7 @@ with later(__name__):
         keep_back,
         keys_of,
         latest_of,
+        lease,
         least_word,
         let_go_aside,
         link_routing_key,
@@ -156,7 +159,7 @@ __all__ = [
     "bring_texts",
     "call_at",
     "can_have_texts",
-    "claim",
+    "lease",
     "clone",
     "column_of",
     "constant_text",
@@ -247,3 +250,13 @@ __all__ = [
     "words_at",
     "world_at",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Names that are to go."""
+    if name == "claim":
+        from tokenring.engine.native import lease
+
+        warn("tokenring.engine.compiled.claim is called lease", DeprecationWarning, stacklevel=2)
+        return lease
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

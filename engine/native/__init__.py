@@ -93,7 +93,7 @@ with later(__name__):
         wake_at,
     )
     from tokenring.engine.native.loop import turn
-    from tokenring.engine.native.memory import claim
+    from tokenring.engine.native.memory import lease
     from tokenring.engine.native.messages import (
         alias_of,
         bare_message,

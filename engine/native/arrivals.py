@@ -17,7 +17,7 @@ from tokenring.engine.native.layout import (
     queues_at,
     set_inner,
 )
-from tokenring.engine.native.memory import claim, claim_text, log_change
+from tokenring.engine.native.memory import lease, lease_text, log_change
 from tokenring.engine.native.messages import bare_message, enqueue, note_arrival
 from tokenring.engine.native.signals import note_word
 from tokenring.shm.kernels import LENGTH_BITS, kernel, words_at
@@ -52,7 +52,7 @@ def _take_texts(graph: RunningGraph, message: int, texts: int, bytes_address: in
     """Have texts that came behind their columns in the text space, and words that say so."""
     header, columns = message_at(message), addresses_of(message)
     is_text = words_at(texts, header.width)
-    offset = claim_text(graph, size_bytes)
+    offset = lease_text(graph, size_bytes)
     copy_bytes(graph.text_base + offset, bytes_address, size_bytes)
     for column in range(header.width):
         if is_text[column] != 0:
@@ -63,7 +63,7 @@ def _take_texts(graph: RunningGraph, message: int, texts: int, bytes_address: in
 def _make_room(graph: RunningGraph, message: int, rows: int) -> None:
     """Have a message's columns where there is room for so many rows."""
     header, columns = message_at(message), addresses_of(message)
-    made = claim(graph, 8 * rows * header.width)
+    made = lease(graph, 8 * rows * header.width)
     for column in range(header.width):
         copy_bytes(made + 8 * rows * column, columns[column], 8 * header.rows)
         columns[column] = made + 8 * rows * column

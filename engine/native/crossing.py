@@ -19,7 +19,7 @@ from tokenring.engine.native.layout import (
     queues_at,
     set_inner,
 )
-from tokenring.engine.native.memory import claim, log_change
+from tokenring.engine.native.memory import lease, log_change
 from tokenring.engine.native.messages import column_of, end_of_message
 from tokenring.engine.texts import is_all_common
 from tokenring.shm.kernels import LENGTH_MASK, Words, address_of, kernel, records_at, table_at, words_at
@@ -66,14 +66,14 @@ def routing_words(graph: RunningGraph, message: int, routing: RoutingKey) -> Wor
     rows, count = message_at(message).rows, routing.width
     if routing.column >= 0:
         return words_at(addresses_of(message)[routing.column], rows)
-    room = claim(graph, 8 * 3 * count)
+    room = lease(graph, 8 * 3 * count)
     columns, heaps = words_at(room, count), words_at(room + 8 * count, count)
     floats, key = words_at(room + 16 * count, count), hashed_columns(routing)
     for at in range(count):
         columns[at] = addresses_of(message)[key[at].position]
         heaps[at] = graph.text_base if key[at].is_text != 0 else 0
         floats[at] = key[at].is_float
-    hashes = words_at(claim(graph, 8 * rows), rows)
+    hashes = words_at(lease(graph, 8 * rows), rows)
     hash_keys(columns, heaps, floats, hashes)
     return hashes
 
@@ -82,7 +82,7 @@ def routing_words(graph: RunningGraph, message: int, routing: RoutingKey) -> Wor
 def shifted_texts(graph: RunningGraph, address: int, rows: int, by: int) -> int:
     """The address of words of text like those at an address, good until the round's end, which point into the same
     bytes but count from elsewhere: with `by` added to each."""
-    made = claim(graph, 8 * rows)
+    made = lease(graph, 8 * rows)
     shift(words_at(address, rows), by, words_at(made, rows))
     return made
 
@@ -110,7 +110,7 @@ def has_private_texts(graph: RunningGraph, message: int, edge: EdgeRow) -> bool:
 def _with_heaps(graph: RunningGraph, message: int, edge: EdgeRow) -> tuple[Words, Words]:
     """The addresses of the columns that cross, and of what their words of text point into, 0 for others."""
     is_text, chosen = _crossing(message, edge)
-    room = claim(graph, 16 * edge.width)
+    room = lease(graph, 16 * edge.width)
     columns, heaps = words_at(room, edge.width), words_at(room + 8 * edge.width, edge.width)
     for at in range(edge.width):
         columns[at] = addresses_of(message)[chosen[at]]

@@ -25,7 +25,7 @@ from tokenring.engine.native.layout import (
     set_inner,
     world_at,
 )
-from tokenring.engine.native.memory import MOST_KEPT_BYTES, claim, keep_texts, let_go, log_change, owned_copy, refuse
+from tokenring.engine.native.memory import MOST_KEPT_BYTES, keep_texts, lease, let_go, log_change, owned_copy, refuse
 from tokenring.engine.native.messages import (
     alias_of,
     column_of,
@@ -213,7 +213,7 @@ def _through(world: int, edge: EdgeRow, message: int) -> int:
 @kernel
 def _add_to_do(graph: RunningGraph, before: int, message: int, first: int, edges: int) -> int:
     """Note that a message is to go to these edges as well, before what was noted `before`: the note's address."""
-    note = claim(graph, 8 * _NOTE_WORDS)
+    note = lease(graph, 8 * _NOTE_WORDS)
     written = record_at(note, Note)
     written.before, written.message, written.first, written.edges = before, message, first, edges
     return note

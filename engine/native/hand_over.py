@@ -16,7 +16,7 @@ from tokenring.engine.native.layout import (
     set_inner,
     world_at,
 )
-from tokenring.engine.native.memory import claim, claim_text
+from tokenring.engine.native.memory import lease, lease_text
 from tokenring.engine.native.messages import bare_message, end_of_message, enqueue
 from tokenring.engine.texts import heap_of_words
 from tokenring.engine.times import MOST_COORDINATES, AnyTime, from_coordinates
@@ -58,11 +58,11 @@ def bring_texts(world: int, addresses: Words, heaps: Words, rows: int) -> None:
         if 0 < offset < SPACE_BYTES:
             addresses[column] = shifted_texts(graph, addresses[column], rows, offset << LENGTH_BITS)
             continue
-        source, address = words_at(addresses[column], rows), claim(graph, 8 * rows)
+        source, address = words_at(addresses[column], rows), lease(graph, 8 * rows)
         pairs = _PAIRS if rows >= _PAIRS else 1
-        seen = table_at(claim(graph, 16 * pairs), pairs, 2)
+        seen = table_at(lease(graph, 16 * pairs), pairs, 2)
         seen[:] = -1
-        at = claim_text(graph, text_bytes(source))
+        at = lease_text(graph, text_bytes(source))
         graph.round_text_at = gather(source, heaps[column], words_at(address, rows), graph.text_base, at, seen)
         addresses[column] = address
 

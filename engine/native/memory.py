@@ -84,7 +84,7 @@ def _begin_chunk(graph: RunningGraph, chunk: int, room: int) -> None:
 
 
 @kernel
-def claim(graph: RunningGraph, size_bytes: int) -> int:
+def lease(graph: RunningGraph, size_bytes: int) -> int:
     """The address of so many bytes, at the beginning of a cache line; good until the round's end."""
     padded = (size_bytes + LINE_BYTES - 1) & -LINE_BYTES
     if graph.chunk_at + padded > graph.chunk_end:
@@ -95,7 +95,7 @@ def claim(graph: RunningGraph, size_bytes: int) -> int:
 
 
 @kernel
-def claim_text(graph: RunningGraph, size_bytes: int) -> int:
+def lease_text(graph: RunningGraph, size_bytes: int) -> int:
     """The offset in the text space of so many bytes, good until the round's end."""
     at = graph.round_text_at
     if at + size_bytes > graph.round_text_end:

@@ -15,7 +15,7 @@ from tokenring.engine.native.layout import (
     set_inner,
     world_at,
 )
-from tokenring.engine.native.memory import append, claim, let_go, log_change, owned_copy, refuse
+from tokenring.engine.native.memory import append, lease, let_go, log_change, owned_copy, refuse
 from tokenring.engine.native.wrongs import NO_SUCH_INPUT, fail
 from tokenring.shm.kernels import Words, kernel, words_at
 
@@ -26,7 +26,7 @@ _ROWS_BITS = 40  # of the number of a message's rows; more have no address
 @kernel
 def bare_message(graph: RunningGraph, width: int, rows: int) -> int:
     """A message of this round whose columns are yet to be pointed to: its address."""
-    message = claim(graph, 8 * (MESSAGE_WORDS + width))
+    message = lease(graph, 8 * (MESSAGE_WORDS + width))
     header = message_at(message)
     header.next = header.time = header.keys = header.edge_number = header.at_one_time = 0
     header.places = 0
@@ -51,7 +51,7 @@ def message_of(graph: RunningGraph, width: int, rows: int) -> int:
     message = bare_message(graph, width, rows)
     columns = addresses_of(message)
     stride = (rows + _PAD - 1) // _PAD * _PAD * 8
-    at = claim(graph, stride * width)
+    at = lease(graph, stride * width)
     for column in range(width):
         columns[column] = at + column * stride
     return message
@@ -95,7 +95,7 @@ def part_of(graph: RunningGraph, message: int, start: int, stop: int) -> int:
 @kernel
 def gathered(graph: RunningGraph, column: Words, chosen: Words) -> int:
     """The address of a copy of the chosen rows of a column, one after the other; it stays until the round's end."""
-    made = claim(graph, 8 * len(chosen))
+    made = lease(graph, 8 * len(chosen))
     target = words_at(made, len(chosen))
     for i in range(len(chosen)):
         target[i] = column[chosen[i]]

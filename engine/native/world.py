@@ -64,7 +64,7 @@ class World:
     def have_texts(self, space: TextSpace) -> None:
         """Let texts pass: have room in the text space for those of a round, and of messages that wait."""
         if self._texts is None:
-            first = space.claim(3 * TEXTS_BYTES)
+            first = space.allocate(3 * TEXTS_BYTES)
             self._texts = space, first
             state = self.state
             state.text_base, state.text_common = space.address, space.common_words

@@ -20,7 +20,7 @@ from tokenring.engine.progress.layout import (
     pool_words,
 )
 from tokenring.engine.progress.many_times import change_many, least_of_many, make_table
-from tokenring.engine.progress.pool import claim, give_back
+from tokenring.engine.progress.pool import allocate, give_back
 from tokenring.engine.times import COMPLETE
 from tokenring.shm.kernels import int64, kernel, record_at, words_at
 
@@ -63,7 +63,7 @@ def _make_room(state: TrackerState, entries: Sequence[PoolEntry], here: Location
     target = region
     if capacity == 0 or 2 * used > capacity:
         grown = FIRST_REGION if capacity == 0 else 2 * capacity
-        target = claim(state, grown)
+        target = allocate(state, grown)
         if target < 0:
             return False
         here.region, here.capacity = target, grown

@@ -8,7 +8,7 @@ count, and others, which are left out when they come first. So a change costs wh
 from collections.abc import Sequence
 
 from tokenring.engine.progress.layout import LocationRow, PoolEntry, TrackerState, entries_of, heap_of
-from tokenring.engine.progress.pool import claim, give_back
+from tokenring.engine.progress.pool import allocate, give_back
 from tokenring.engine.times import COMPLETE
 from tokenring.shm.kernels import Words, kernel
 
@@ -65,7 +65,7 @@ def make_table(state: TrackerState, here: LocationRow, origin: int, pairs: int, 
     capacity = 64
     while capacity < 4 * live:
         capacity *= 2
-    region = claim(state, region_pairs(capacity))
+    region = allocate(state, region_pairs(capacity))
     if region < 0:
         return False
     entries, heap = entries_of(state), heap_of(state, region, capacity)

@@ -14,7 +14,7 @@ from tokenring.engine.progress.layout import (
     locations_of,
     pool_words,
 )
-from tokenring.engine.progress.pool import claim_words, give_words_back
+from tokenring.engine.progress.pool import allocate_words, give_words_back
 from tokenring.shm.kernels import WORDS, Words, int64, kernel, record_at
 
 
@@ -37,7 +37,7 @@ def _make_room(state: TrackerState, pool: Words, here: LocationRow) -> bool:
     target = region
     if capacity == 0 or 2 * used > capacity:
         grown = FIRST_REGION if capacity == 0 else 2 * capacity
-        target = claim_words(state, grown * ENTRY_WORDS)
+        target = allocate_words(state, grown * ENTRY_WORDS)
         if target < 0:
             return False
         here.region, here.capacity = target, grown

@@ -17,7 +17,7 @@ from tokenring.engine.progress.layout import (
     scratch_of,
 )
 from tokenring.engine.progress.nested_counts import compare_times
-from tokenring.engine.progress.pool import claim_words, give_words_back
+from tokenring.engine.progress.pool import allocate_words, give_words_back
 from tokenring.engine.times import COMPLETE, MAX_TIME
 from tokenring.shm.kernels import Words, kernel, words_at
 
@@ -46,7 +46,7 @@ def _keep(state: TrackerState, region: int, capacity: int, found: int) -> tuple[
     Returns where it is now and what it has room for; -1 for where if the pool is full, and nothing is changed then."""
     if found > capacity or capacity == 0:
         room = max(2, 2 * found)
-        offset = claim_words(state, room * COORDINATES)
+        offset = allocate_words(state, room * COORDINATES)
         if offset < 0:
             return offset, capacity
         if capacity > 0:

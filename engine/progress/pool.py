@@ -1,4 +1,4 @@
-"""Regions of the count tables' pool, claimed and given back by size: what is outgrown or forgotten is used again.
+"""Regions of the count tables' pool, allocated and given back by size: what is outgrown or forgotten is used again.
 
 A region has a power of two of entries (pairs of words). Those that were given back are in a list for each size; the
 first word of each names the next.
@@ -18,7 +18,7 @@ def _size(pairs: int) -> int:
 
 
 @kernel
-def claim(state: TrackerState, pairs: int) -> int:
+def allocate(state: TrackerState, pairs: int) -> int:
     """A region of at least `pairs` pairs, as the number of its first one, with anything in it; -1 if the pool is full.
     """
     size = _size(pairs)
@@ -35,22 +35,22 @@ def claim(state: TrackerState, pairs: int) -> int:
 
 @kernel
 def give_back(state: TrackerState, region: int, pairs: int) -> None:
-    """Let a region that was claimed with `pairs` be claimed again."""
+    """Let a region that was allocated with `pairs` be allocated again."""
     size = _size(pairs)
     entries_of(state)[region].time = state.free_regions[size]
     state.free_regions[size] = region + 1
 
 
 @kernel
-def claim_words(state: TrackerState, words: int) -> int:
+def allocate_words(state: TrackerState, words: int) -> int:
     """The word offset of a region of the pool with at least `words` words, or -1 if it is full."""
-    first = claim(state, (words + 1) >> 1)
+    first = allocate(state, (words + 1) >> 1)
     return -1 if first < 0 else 2 * first
 
 
 @kernel
 def give_words_back(state: TrackerState, offset: int, words: int) -> None:
-    """Let a region that was claimed with `words` be claimed again."""
+    """Let a region that was allocated with `words` be allocated again."""
     give_back(state, offset >> 1, (words + 1) >> 1)
 
 

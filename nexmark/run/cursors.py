@@ -71,7 +71,7 @@ def rows_before(events: Words, start: int, event: int) -> int:
 
 
 @kernel(void(TABLE, int64, WORDS))
-def move(table: Words, stop: int, words: Words) -> None:
+def advance(table: Words, stop: int, words: Words) -> None:
     """Move every stream's cursor to its first row of event `stop` or later.
 
     table: int64 (streams, words of a CursorRow). words: int64, filled with a Position and the streams' new rows.
@@ -236,7 +236,7 @@ class Cursor:
 
 
 class Cursors:
-    """All streams' cursors on one worker: `table` has a CursorRow of each; after a move, a Position lies in
+    """All streams' cursors on one worker: `table` has a CursorRow of each; after an advance, a Position lies in
     `words`, with the streams' rows behind it."""
 
     def __init__(self, cursors: Sequence[Cursor]) -> None:
@@ -262,7 +262,7 @@ class Cursors:
 
     def advance(self, event: int) -> list[int]:
         """Move on to `event`; returns the streams' new rows."""
-        move(self.table, event, self.words)
+        advance(self.table, event, self.words)
         rows: list[int] = self.words[POSITION_WORDS:].tolist()
         return rows
 

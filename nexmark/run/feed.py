@@ -7,7 +7,7 @@ import numpy as np
 from tokenring.engine import boolean, int64, kernel, void
 from tokenring.engine.compiled import Record, Words, address_of, record_at, records_at, room, table_at, words_at
 from tokenring.nexmark.measure import BINS, record
-from tokenring.nexmark.run.cursors import NONE, POSITION_WORDS, CursorRow, Cursors, Position, move
+from tokenring.nexmark.run.cursors import NONE, POSITION_WORDS, CursorRow, Cursors, Position, advance
 from tokenring.nexmark.run.pace import Measured, Measurements, Pace
 
 MOST_STREAMS = 8
@@ -130,11 +130,11 @@ def note_done(address: int, now_ns: int, frontier: int) -> None:
 
 
 @kernel(void(int64, int64))
-def move_to(address: int, event: int) -> None:
+def advance_to(address: int, event: int) -> None:
     """Move the cursors to an event: what is to be sent of each stream is its rows from `taken` up to `at`."""
     feed = record_at(address, FeedState)
     table = table_at(feed.table, feed.streams, _CURSOR_WORDS)
-    move(table, event, words_at(feed.position, POSITION_WORDS + feed.streams))
+    advance(table, event, words_at(feed.position, POSITION_WORDS + feed.streams))
 
 
 @kernel
@@ -154,7 +154,7 @@ def enter_block(address: int, block: int) -> None:
     feed = record_at(address, FeedState)
     feed.event = min(block * feed.block, feed.events)
     feed.block_end = min(feed.event + feed.block, feed.events)
-    move_to(address, feed.event)
+    advance_to(address, feed.event)
     _count_as_taken(feed)
 
 

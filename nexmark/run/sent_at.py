@@ -15,10 +15,10 @@ from tokenring.engine.compiled import (
     address_of,
     alias_of,
     answer,
-    claim,
     entry,
     keys_of,
     latest_of,
+    lease,
     peek,
     point_to,
     rows_of,
@@ -52,7 +52,7 @@ def _note_times(world: int, me: int) -> int:
         if latest_of(message) > time_of(message):  # a burst, whose keys are its messages' times
             point_to(made, state.width, keys_of(message))
         else:
-            column = claim(graph, 8 * rows)
+            column = lease(graph, 8 * rows)
             point_to(made, state.width, column)
             words_at(column, rows)[:] = time_of(message)
         take(world, me, 0)

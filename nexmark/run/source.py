@@ -38,12 +38,12 @@ from tokenring.nexmark.run.feed import (
     RELEASES,
     Feed,
     FeedState,
+    advance_to,
     cursors_of,
     due_ns,
     has_room,
     is_far_ahead,
     lateness,
-    move_to,
     note_done,
     sent,
     stop_by,
@@ -173,7 +173,7 @@ def _offer(world: int, me: int) -> int:
         return AGAIN
     if not has_room(state.feed):
         return NEEDS_ROOM
-    move_to(state.feed, stop)
+    advance_to(state.feed, stop)
     _send_rows(world, me, state)
     told = sent(state.feed, stop)
     if told & RELEASES or now_ns >= state.next_report_ns:

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from tokenring.engine import COLUMN, WORDS, Batch, Time, int64, kernel, void
-from tokenring.engine.compiled import Words, claim, record_of, words_at, world_at
+from tokenring.engine.compiled import Words, lease, record_of, words_at, world_at
 from tokenring.operators.aggregates.panes import PaneTable, SlidingPanes, by_pane, heap_of, least_end
 from tokenring.operators.folds import merge_slots, start_slot, take_away_slots
 from tokenring.operators.state import LEAST, Keys, key_column, push
@@ -90,7 +90,7 @@ def leave_groups(groups: Words, uses: Words, unused: Words) -> int:
 @kernel
 def groups_in_use(world: int, uses: Words, group: int, count: int) -> Words:
     """The first `count` groups from this one on that some pane has, of which there are as many, in order."""
-    used = words_at(claim(world_at(world), 8 * count), count)
+    used = words_at(lease(world_at(world), 8 * count), count)
     found = 0
     while found < count:
         if uses[group] > 0:

@@ -7,10 +7,10 @@ from tokenring.engine.compiled import (
     NEEDS_ROOM,
     Record,
     Words,
-    claim,
     column_of,
     entry,
     fail,
+    lease,
     rows_of,
     table_at,
     words_at,
@@ -347,7 +347,7 @@ def ask_ends(world: int, me: int) -> int:
         return NEEDS_ROOM
     ends = column_of(state.message, panes.time)
     if panes.step > 0:
-        ends = words_at(claim(world_at(world), 8 * rows), rows)
+        ends = words_at(lease(world_at(world), 8 * rows), rows)
         _fill_ends(panes, column_of(state.message, panes.time), ends)
     for row in range(rows):
         if row > 0 and ends[row] == ends[row - 1]:

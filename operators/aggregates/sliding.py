@@ -13,8 +13,8 @@ from tokenring.engine.compiled import (
     NEEDS_ROOM,
     Words,
     address_of,
-    claim,
     entry,
+    lease,
     new_message,
     signed,
     table_at,
@@ -81,7 +81,7 @@ def _number_groups(world: int, panes: SlidingPanes, slots: Words, groups: Words,
     if columns == 0:
         groups[:] = 0
         return count
-    words = table_at(claim(world_at(world), 8 * columns * count), columns, count)
+    words = table_at(lease(world_at(world), 8 * columns * count), columns, count)
     for column in range(columns):
         gather(key_column(panes.keys, column + 1), slots, words[column])
     wanted, sources = words[0], table_at(panes.by.sources, 0, SOURCE_WORDS)
@@ -139,8 +139,8 @@ def _enter_panes(world: int, panes: SlidingPanes, end: int) -> int:
 def _slots_inside(world: int, panes: SlidingPanes, pane: int) -> tuple[Words, Words]:
     """The slots of a pane that is inside, and their groups."""
     members = by_pane(panes, panes.members)[pane]
-    slots = words_at(claim(world_at(world), 8 * members), members)
-    groups = words_at(claim(world_at(world), 8 * members), members)
+    slots = words_at(lease(world_at(world), 8 * members), members)
+    groups = words_at(lease(world_at(world), 8 * members), members)
     list_members(panes, pane, slots)
     gather(words_at(panes.group_of, panes.keys.places), slots, groups)
     return slots, groups
@@ -180,7 +180,7 @@ def _merge_anew(world: int, panes: SlidingPanes, groups: int) -> int:
     behind, at = words_at(panes.behind, panes.open.places), panes.front
     for _ in range(panes.inside):
         slots, targets = _slots_inside(world, panes, at - 1)
-        words = words_at(claim(world_at(world), 8 * len(slots)), len(slots))
+        words = words_at(lease(world_at(world), 8 * len(slots)), len(slots))
         wrong = merge_slots(panes.folds, panes.merged, slots, targets, words)
         if wrong != -1:
             return wrong

@@ -10,9 +10,9 @@ from tokenring.engine.compiled import (
     DONE,
     Words,
     address_of,
-    claim,
     column_of,
     entry,
+    lease,
     new_message,
     words_at,
     world_at,
@@ -99,7 +99,7 @@ def _emit_panes(world: int, me: int) -> int:
     time = least_end(panes)
     heap, members = heap_of(panes), by_pane(panes, panes.members)
     rows, most = 0, min(live_of(panes.keys), MOST_SENT)
-    slots = words_at(claim(world_at(world), 8 * most), most)
+    slots = words_at(lease(world_at(world), 8 * most), most)
     while rows < most and heap[0, 0] <= upto:
         pane = heap[0, 1]
         rows = take_members(panes, pane, slots, rows)
@@ -132,7 +132,7 @@ def _emit_windows(world: int, me: int) -> int:
         count = min(members[pane], MOST_SENT)
         rows += count
         message = new_message(world, me, 0, count)
-        slots = words_at(claim(world_at(world), 8 * count), count)
+        slots = words_at(lease(world_at(world), 8 * count), count)
         take_members(panes, pane, slots, 0)
         if members[pane] == 0:
             close_first(panes)

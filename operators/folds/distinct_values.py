@@ -25,7 +25,7 @@ from tokenring.operators.folds.sets import (
     last_links,
     link_value,
     links_of,
-    move_some,
+    rehash_some,
 )
 from tokenring.operators.state import (
     AHEAD,
@@ -209,7 +209,7 @@ def _mark_cells(
 def _mark_rows(row: ValueSet, slots: Words, values: Words, asked: Words, state: Words, scratch: Words) -> bool:
     """Flag the values of rows as they are asked for, in the sets of their slots; False if there was no room."""
     rows, words = len(slots), values
-    if (row.old != 0 and not move_some(row, rows)) or not has_room_for_links(row, rows):
+    if (row.old != 0 and not rehash_some(row, rows)) or not has_room_for_links(row, rows):
         return False
     tags, owners = scratch[_TAGS][:rows], scratch[_OWNERS][:rows]
     if row.is_numbered:

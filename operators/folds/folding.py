@@ -5,8 +5,8 @@ import numpy as np
 from tokenring.engine import kernel
 from tokenring.engine.compiled import (
     Words,
-    claim,
     column_of,
+    lease,
     point_to,
     record_at,
     records_at,
@@ -304,7 +304,7 @@ def write_rows(world: int, folded: Folds, message: int, reply: int, position: in
         if fold.operation != COUNT and not is_chosen and not fold.flip:
             point_to(reply, position + number, column_of(message, fold.column).ctypes.data)
             continue
-        made = words_at(claim(world_at(world), 8 * rows), rows)
+        made = words_at(lease(world_at(world), 8 * rows), rows)
         point_to(reply, position + number, made.ctypes.data)
         if fold.operation != COUNT:
             _choose(fold, message, 0, column_of(message, fold.column), made)

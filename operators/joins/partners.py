@@ -29,8 +29,8 @@ from tokenring.engine.compiled import (
     RoutingKey,
     Words,
     address_of,
-    claim,
     entry,
+    lease,
     link_routing_key,
     routing_words,
     signed,
@@ -92,7 +92,7 @@ def _pass_partners(world: int, me: int) -> int:
         return DONE
     graph, bits = world_at(world), words_at(own.bits, 1 << (_BITS - 6))
     words = routing_words(graph, message, own.by)
-    chosen, made = words_at(claim(graph, 8 * len(words)), len(words)), 0
+    chosen, made = words_at(lease(graph, 8 * len(words)), len(words)), 0
     for row in range(len(words)):
         if is_in_vain(made, row):
             made = -1

@@ -22,7 +22,6 @@ from tokenring.engine.compiled import (
     address_of,
     answer,
     call_at,
-    claim,
     column_of,
     downgrade,
     drop,
@@ -30,6 +29,7 @@ from tokenring.engine.compiled import (
     entry,
     fail,
     frontier_at,
+    lease,
     part_of,
     peek,
     record_at,
@@ -129,7 +129,7 @@ def give(world: int, me: int, time: int, message: int) -> None:
 def times_asked(world: int, me: int, count: int) -> Words:
     """For `asks`: room for so many times, in whatever order and as often as you like; good until the round's end."""
     state = driven(world, me)
-    state.asked, state.asked_count = claim(world_at(world), 8 * count), count
+    state.asked, state.asked_count = lease(world_at(world), 8 * count), count
     return words_at(state.asked, count)
 
 

@@ -38,12 +38,12 @@ from tokenring.engine.compiled import (
     Words,
     address_of,
     call_at,
-    claim,
     downgrade,
     drop,
     entry,
     fail,
     frontier_at,
+    lease,
     peek,
     retain,
     state_as,
@@ -106,7 +106,7 @@ def _number_times(world: int, state: Notified) -> int:
     """Number the times that the rows at hand ask for, and note those that are new, which have no token yet: the address
     of the numbers; 0 where there is no room."""
     graph, count = world_at(world), state.asked_count
-    scratch = table_at(claim(graph, 24 * count), 3, count)
+    scratch = table_at(lease(graph, 24 * count), 3, count)
     none = table_at(state.asked, 0, SOURCE_WORDS)
     done, added = number_rows(
         state.times, none, words_at(state.asked, count), scratch[0], scratch[1], scratch[2]
@@ -179,7 +179,7 @@ def notified(world: int, me: int) -> int:
         return status
     drop(world, me, state.held)
     pop(requests, live_of(state.times))
-    forgotten = words_at(claim(world_at(world), 8), 1)
+    forgotten = words_at(lease(world_at(world), 8), 1)
     forgotten[0] = number
     forget_slots(state.times, forgotten)
     return AGAIN if live_of(state.times) > 0 and requests[0, 0] < frontier else DONE

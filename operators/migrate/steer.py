@@ -14,13 +14,13 @@ from tokenring.engine.compiled import (
     alias_of,
     answer,
     chosen_rows,
-    claim,
     drop,
     entry,
     frontier_at,
     keep_back,
     keys_of,
     latest_of,
+    lease,
     messages_waiting,
     peek,
     point_to,
@@ -91,7 +91,7 @@ def _steered(world: int, state: SteerState, message: int, version: int) -> int:
     if versions.as_hashed != 0:
         point_to(made, state.width, keys.ctypes.data)  # an exchange by the key goes where the bin is
     else:
-        column = claim(graph, 8 * rows)
+        column = lease(graph, 8 * rows)
         point_to(made, state.width, column)
         target = words_at(column, rows)
         table = words_at(versions.tables + 8 * bins * version, bins)
@@ -113,7 +113,7 @@ def _pass_stayers(world: int, me: int, state: SteerState, known: int, version: i
     versions, bins = record_at(state.versions, VersionState), state.bins
     rows, time = rows_of(message), time_of(message)
     busy, keys = records_at(versions.busy, bins, Busy), routing_words(graph, message, state.key)
-    stay, wait = words_at(claim(graph, 8 * rows), rows), words_at(claim(graph, 8 * rows), rows)
+    stay, wait = words_at(lease(graph, 8 * rows), rows), words_at(lease(graph, 8 * rows), rows)
     count = 0
     for row in range(rows):
         here = busy[route(keys[row], bins)]

@@ -13,9 +13,9 @@ from tokenring.engine.compiled import (
     Words,
     address_of,
     chosen_rows,
-    claim,
     column_of,
     entry,
+    lease,
     new_message,
     record_of,
     records_at,
@@ -310,7 +310,7 @@ def _answer_among(world: int, me: int) -> int:
         return NEEDS_ROOM
     heap, scratch = table_at(own.heap, own.places, 2), table_at(own.scratch, _SCRATCH_ROWS, BLOCK)
     orders, words = records_at(own.orders, 1, Order), table_at(own.ranked, BLOCK, 1)
-    chosen = words_at(claim(world_at(world), 8 * rows), rows)
+    chosen = words_at(lease(world_at(world), 8 * rows), rows)
     while at < rows:
         some = min(BLOCK, rows - at)
         for i in range(rank_rows(orders, message, at, scratch[_SLOTS][:some], scratch[_ROWS], words)):

@@ -14,10 +14,10 @@ from tokenring.engine.compiled import (
     RoutingKey,
     Words,
     address_of,
-    claim,
     column_of,
     entry,
     hashed_columns,
+    lease,
     link_routing_key,
     records_at,
     routing_words,
@@ -113,7 +113,7 @@ def _thin(world: int, me: int) -> int:
         return DONE
     graph, count = world_at(world), rows_of(message)
     keys = routing_words(graph, message, own.key)
-    rows, ranks = words_at(claim(graph, 8 * count), count), words_at(claim(graph, 8 * count), count)
+    rows, ranks = words_at(lease(graph, 8 * count), count), words_at(lease(graph, 8 * count), count)
     made = _best_of_keys(own, message, keys, rows, ranks, graph.text_base)
     state.reply = left_of(graph, own.leaving, message, rows, made)
     return DONE

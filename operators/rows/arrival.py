@@ -12,10 +12,10 @@ from tokenring.engine.compiled import (
     StageBeginning,
     addresses_of,
     bare_message,
-    claim,
     entry,
     give_keys,
     keys_of,
+    lease,
     record_at,
     rows_of,
     wall_now_ns,
@@ -85,7 +85,7 @@ def _stamp(world: int, state: int) -> int:
     target, source = addresses_of(result), addresses_of(message)
     for column in range(width):
         target[column] = source[column]
-    target[width] = claim(graph, 8 * rows)
+    target[width] = lease(graph, 8 * rows)
     words_at(target[width], rows)[:] = wall_now_ns()
     give_keys(result, keys_of(message))
     return result

@@ -154,7 +154,7 @@ class KeptTexts:
         store, space = self.store, self._space
         live = sum([_bytes_of(column, store.common) for column in columns])
         size = max(_FIRST_BYTES, 2 * (live + store.wanted))
-        at = offset = space.claim(size)
+        at = offset = space.allocate(size)
         for column in columns:
             at = _move(column, store.base, store.common, at)
         if self._part[1]:

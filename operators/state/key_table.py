@@ -4,7 +4,7 @@ import numpy as np
 
 from tokenring.engine import require_memory
 from tokenring.operators.state.arithmetic import MOST
-from tokenring.operators.state.cells import FULL, FULL_OF, SLOT, SPREAD, begin_settling, fill, move_all, settle_all
+from tokenring.operators.state.cells import FULL, FULL_OF, SLOT, SPREAD, begin_settling, fill, rehash_all, settle_all
 from tokenring.operators.state.keys_kernels import KeyCounts
 from tokenring.operators.state.tables import FIRST_SLOTS, grown
 
@@ -41,8 +41,8 @@ class KeyTable:
     def _more_cells(self) -> None:
         """Have room for more: in an array by key if they lie close together, in twice as many cells otherwise."""
         counts = self._counts
-        if counts.moving:
-            move_all(self._cells, self._tags, self._meta)
+        if counts.to_rehash:
+            rehash_all(self._cells, self._tags, self._meta)
             self._shrink()
         elif self._are_close() or self._are_told_apart():
             least, span = counts.least_tag, counts.greatest_tag - counts.least_tag + 1
@@ -87,7 +87,7 @@ class KeyTable:
         live = self.live()
         counts = self._counts
         self._dense = _NO_DENSE
-        counts.dense_at = counts.dense_base = counts.dense_room = counts.dense_live = counts.moving = 0
+        counts.dense_at = counts.dense_base = counts.dense_room = counts.dense_live = counts.to_rehash = 0
         self._have_cells(live)
 
     def _have_cells(self, slots: np.ndarray) -> None:
@@ -116,7 +116,7 @@ class KeyTable:
                 dense[first - base : behind - base] = kept
         self._dense = dense
         counts.dense_at, counts.dense_base, counts.dense_room = dense.ctypes.data, base, room
-        counts.moving = len(self._cells)
+        counts.to_rehash = len(self._cells)
 
     def _shrink(self) -> None:
         """Have as many cells as those keys need that are not in the dense form."""

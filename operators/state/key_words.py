@@ -18,8 +18,8 @@ from tokenring.engine.compiled import (
     Words,
     address_of,
     alias_of,
-    claim,
     column_of,
+    lease,
     point_to,
     record_at,
     round_of,
@@ -46,7 +46,7 @@ def word_column(world: int, what: int, column: Words, add: bool) -> int:
     none that a key has."""
     if what == AS_IT_IS:
         return column.ctypes.data
-    target = claim(world_at(world), 8 * len(column))
+    target = lease(world_at(world), 8 * len(column))
     words = words_at(target, len(column))
     if what <= NULLABLE_FLOATS:
         canonical_floats(column, NAN if what == FLOATS else _NULL_FLOAT, words)

@@ -158,7 +158,7 @@ class Keys(KeyTable):
         if counts.extends:
             counts.extends = 0
             self._have_dense(counts.dense_base, 2 * counts.dense_room)
-        elif FULL_OF * (counts.live - counts.dense_live) >= (FULL + (counts.moving > 0)) * len(self._cells):
+        elif FULL_OF * (counts.live - counts.dense_live) >= (FULL + (counts.to_rehash > 0)) * len(self._cells):
             self._more_cells()
         if (counts.free == 0 or behind) and counts.limit == len(self._tags):
             if counts.limit >= MOST_SLOTS:

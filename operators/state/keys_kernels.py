@@ -20,7 +20,7 @@ from tokenring.operators.state.cells import (
     first_homes,
     mixed,
     new_slot,
-    not_moved,
+    not_rehashed,
 )
 from tokenring.operators.state.tags import Source, TagCounts, fits, note_ranges, tag_rows
 
@@ -130,8 +130,8 @@ def number(
             place = unsigned(tag) - base
             if place < room_in_dense:
                 slot, at = signed(dense[place]) - 1, -1 - signed(place)
-                if slot < 0 and counts.moving != 0:
-                    slot = not_moved(cells, tags, counts, tag)
+                if slot < 0 and counts.to_rehash != 0:
+                    slot = not_rehashed(cells, tags, counts, tag)
             else:
                 mark = signed(mixed(tag) >> MARK)
                 at = mark & half

@@ -7,11 +7,11 @@ from tokenring.engine.compiled import (
     Words,
     addresses_of,
     bare_message,
-    claim,
     column_of,
     end_of_message,
     first_aside,
     inner_of,
+    lease,
     next_aside,
     peek,
     point_to,
@@ -108,7 +108,7 @@ def together(world: int, messages: Words) -> int:
     width = len(addresses_of(messages[0]))
     made = bare_message(world_at(world), width, rows)
     for column in range(width):
-        target, at = words_at(claim(world_at(world), 8 * rows), rows), 0
+        target, at = words_at(lease(world_at(world), 8 * rows), rows), 0
         for message in messages:
             target[at : at + rows_of(message)] = column_of(message, column)
             at += rows_of(message)

@@ -65,7 +65,7 @@ class _Copy:
 
     def __init__(self, space: "TextSpace", octets: np.ndarray) -> None:
         self._space, self._size = space, max(octets.nbytes, 1)
-        self._offset = space.claim(self._size, is_copy=True)
+        self._offset = space.allocate(self._size, is_copy=True)
         space.write(self._offset, octets)
         # What numpy makes an array of, and of arrays that are cut out of that, refers to this.
         where = space.address + self._offset, True  # read-only
@@ -142,7 +142,7 @@ class TextSpace:
         if offset < 0:
             offset = self._apart.get(text, -1)
         if offset < 0:
-            offset = self._apart[text] = self.claim(max(len(text), 1))
+            offset = self._apart[text] = self.allocate(max(len(text), 1))
             self.write(offset, np.frombuffer(text, np.uint8))
         return offset << LENGTH_BITS | len(text)
 
@@ -160,7 +160,7 @@ class TextSpace:
             return True
         return offset == 0 and len(words) > 0 and int(words.max()) < self.common_words
 
-    def claim(self, size: int, is_copy: bool = False) -> int:
+    def allocate(self, size: int, is_copy: bool = False) -> int:
         """The offset of so many bytes of this process's own, which are zeros and take memory once they are written to.
         MemoryError if there is no room. `give_back` ends it. is_copy: among the copies."""
         size = _whole_pages(size)
@@ -182,11 +182,11 @@ class TextSpace:
         return np.asarray(_Copy(self, octets))
 
     def write(self, offset: int, octets: np.ndarray) -> None:
-        """Copy bytes, uint8 of any length, to where some were claimed."""
+        """Copy bytes, uint8 of any length, to where some were allocated."""
         ctypes.memmove(self.address + offset, octets.ctypes.data, octets.nbytes)
 
     def give_back(self, offset: int, size: int) -> None:
-        """Let what `claim` gave be used again."""
+        """Let what `allocate` gave be used again."""
         self._given.append((offset, _whole_pages(size)))
         if not self._is_looking:
             self._take_back()
@@ -240,7 +240,7 @@ def text_space() -> TextSpace | None:
     if not _space:
         try:
             space = TextSpace()
-            space.give_back(space.claim(_LEAST_BYTES), _LEAST_BYTES)
+            space.give_back(space.allocate(_LEAST_BYTES), _LEAST_BYTES)
             _space.append(space)
         except (OSError, MemoryError):
             _space.append(None)

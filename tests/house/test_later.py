@@ -121,3 +121,14 @@ gc.collect()
 print(gone() is None)
 """
     assert run_alone(program) == "True"
+
+
+def test_a_name_that_is_to_go_says_what_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tokenring.engine import compiled
+
+    monkeypatch.delitem(vars(compiled), "lease", raising=False)
+    with pytest.deprecated_call() as told:
+        assert compiled.claim is compiled.lease
+    assert "called lease" in str(told[0].message)
+    with raises(AttributeError, "'tokenring.engine.compiled'", "'clam'"):
+        _ = compiled.clam

@@ -13,10 +13,10 @@ from tokenring.engine.compiled import (
     addresses_of,
     alias_of,
     answer,
-    claim,
     column_of,
     entry,
     fail,
+    lease,
     point_to,
     rows_of,
     state_as,
@@ -46,7 +46,7 @@ def go_round(world: int, me: int) -> int:
         if message == 0:
             return DONE
         rounds, rows = column_of(message, state.at), rows_of(message)
-        address = claim(graph, 8 * rows)
+        address = lease(graph, 8 * rows)
         later = words_at(address, rows)
         is_beyond = False
         for row in range(rows):

@@ -13,11 +13,11 @@ from tokenring.engine.compiled import (
     addresses_of,
     answer,
     bare_message,
-    claim,
     column_of,
     entry,
     fail,
     keys_of,
+    lease,
     point_to,
     rows_of,
     state_as,
@@ -60,7 +60,7 @@ def stamp(world: int, me: int) -> int:
         for column in range(chosen):
             point_to(made, column, columns[positions[column]])
         if state.number >= 0:
-            address = claim(words, 8 * rows)
+            address = lease(words, 8 * rows)
             numbers = words_at(address, rows)
             for row in range(rows):
                 numbers[row] = state.number + row
@@ -76,13 +76,13 @@ def stamp(world: int, me: int) -> int:
         elif keys_of(message) != 0:  # a burst: each row has its own message's time
             point_to(made, data, keys_of(message))
         else:
-            address = claim(words, 8 * rows)
+            address = lease(words, 8 * rows)
             words_at(address, rows)[:] = time_of(message)
             point_to(made, data, address)
         if state.times_at >= 0:
             point_to(made, data + 1, columns[state.times_at])
         else:
-            address = claim(words, 8 * rows)
+            address = lease(words, 8 * rows)
             words_at(address, rows)[:] = 1
             point_to(made, data + 1, address)
         answer(world, me, 0, 0, made)

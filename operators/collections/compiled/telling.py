@@ -6,10 +6,10 @@ from tokenring.engine.compiled import (
     Compiled,
     addresses_of,
     answer,
-    claim,
     column_of,
     entry,
     give_keys,
+    lease,
     part_of,
     rows_of,
     send_at,
@@ -71,7 +71,7 @@ def _tell_integers(world: int, me: int, state: Telling, message: int) -> None:
 def _tell_tuples(world: int, me: int, state: Telling, message: int) -> None:
     """Rows are in order of their coordinates."""
     graph, start, rows = world_at(world), 0, rows_of(message)
-    others = words_at(claim(graph, 24), 3)
+    others = words_at(lease(graph, 24), 3)
     while start < rows:
         stop = start + 1
         while stop < rows and _is_at_once(message, state, start, stop):

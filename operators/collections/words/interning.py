@@ -13,7 +13,7 @@ class Interned(NumberedTexts):
     def __init__(self, space: TextSpace) -> None:
         self._store = TextStore()
         store = self._store
-        store.base, store.common, self._start = space.address, space.common_words, space.claim(_PART_BYTES)
+        store.base, store.common, self._start = space.address, space.common_words, space.allocate(_PART_BYTES)
         store.at, store.end = self._start, self._start + _PART_BYTES
         super().__init__(store, self._start, in_words=True)
 

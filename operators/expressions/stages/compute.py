@@ -13,11 +13,11 @@ from tokenring.engine.compiled import (
     addresses_of,
     alias_of,
     bare_message,
-    claim,
     entry,
     gathered,
     give_keys,
     keys_of,
+    lease,
     record_at,
     rows_of,
     table_at,
@@ -73,12 +73,12 @@ def compute(world: int, state: int) -> int:
     columns = addresses_of(message)
     outputs = words_at(own.outputs, max(own.outputs_used, 1))
     stride = (rows + _PAD - 1) // _PAD * _PAD * 8
-    made = claim(graph, stride * own.outputs_used)
+    made = lease(graph, stride * own.outputs_used)
     for at in range(own.outputs_used):
         outputs[at] = made + at * stride
     chosen = words_at(made, 0)
     if own.filters != 0:
-        chosen = words_at(claim(graph, stride), rows)
+        chosen = words_at(lease(graph, stride), rows)
     fault = words_at(own.fault, 1)
     looked_at = rows
     if rows > 1 and _is_same_everywhere(own, columns, rows):

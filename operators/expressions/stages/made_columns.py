@@ -24,13 +24,13 @@ from tokenring.engine.compiled import (
     batch_at,
     bring_texts,
     call_at,
-    claim,
     column_of,
     entry,
     first_private_word,
     give_keys,
     is_all_common,
     keys_of,
+    lease,
     record_at,
     round_of,
     rows_of,
@@ -98,8 +98,8 @@ def _look_up_all(world: int, own: MadeState, message: int, found: Words) -> int:
         answer = call_at(own.python, world, _FULL)
         if answer != _DONE:
             return answer
-    slots = words_at(claim(world_at(world), 8 * rows), rows)
-    fresh = words_at(claim(world_at(world), 8 * min(rows, ROWS_AT_ONCE)), min(rows, ROWS_AT_ONCE))
+    slots = words_at(lease(world_at(world), 8 * rows), rows)
+    fresh = words_at(lease(world_at(world), 8 * min(rows, ROWS_AT_ONCE)), min(rows, ROWS_AT_ONCE))
     own.fresh = fresh.ctypes.data
     cells = table_at(own.cells, CELLS, 3)
     for start in range(0, rows, ROWS_AT_ONCE):
@@ -129,7 +129,7 @@ def make_columns(world: int, state: int) -> int:
         target[column] = source[column]
     give_keys(made, keys_of(message))
     stride = (rows + _PAD - 1) // _PAD * _PAD * 8
-    room = claim(graph, stride * width)
+    room = lease(graph, stride * width)
     for column in range(width):
         target[before + column] = room + column * stride
     own.round, own.rows, own.columns, own.row = round_of(world), rows, source.ctypes.data, 0
@@ -143,7 +143,7 @@ def make_columns(world: int, state: int) -> int:
     if answer < 0:
         return answer
     results = table_at(own.results, width, 2)
-    addresses, heaps = words_at(claim(graph, 8 * width), width), words_at(claim(graph, 8 * width), width)
+    addresses, heaps = words_at(lease(graph, 8 * width), width), words_at(lease(graph, 8 * width), width)
     for column in range(width):
         addresses[column], heaps[column] = results[column, 0], results[column, 1]
     bring_texts(world, addresses, heaps, rows)

@@ -28,7 +28,7 @@ class MadeTexts:
         size = len(compact.heap)
         if not self._parts or self._used + size > self._parts[-1][1]:
             room = max(_FIRST_BYTES, 2 * size, 2 * self._parts[-1][1] if self._parts else 0)
-            self._parts.append((self._space.claim(room), room))
+            self._parts.append((self._space.allocate(room), room))
             self._used = 0
         offset = self._parts[-1][0] + self._used
         self._space.write(offset, compact.heap)

@@ -4,6 +4,6 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.folds.sets.links import forget_links, has_room_for_links, last_links, link_value, links_of
-    from tokenring.operators.folds.sets.moving import ask_before, flags_before, move_some
+    from tokenring.operators.folds.sets.rehashing import ask_before, flags_before, rehash_some
     from tokenring.operators.folds.sets.value_sets import ValueSets
     from tokenring.operators.folds.sets.words import GONE, MOST_FLAGS, ValueSet

@@ -17,8 +17,8 @@ from tokenring.engine import COLUMN, WORDS, Batch, Kind, Schema, Strings, kernel
 from tokenring.engine.compiled import Words, heap_of_words, record_of
 from tokenring.engine.raw import address_of, bytes_at, words_at
 from tokenring.operators.folds.sets.links import let_links_go
-from tokenring.operators.folds.sets.moving import begin_to_leave, free_owners, move_pairs
 from tokenring.operators.folds.sets.pairs import list_pairs
+from tokenring.operators.folds.sets.rehashing import begin_to_leave, free_owners, rehash_pairs
 from tokenring.operators.folds.sets.words import GONE, Link, ValueSet
 from tokenring.operators.state import (
     FULL,
@@ -108,7 +108,7 @@ class ValueSets:
             self._texts.grow(self._in_use)
         if self._values is not None:
             self._values.grow()
-        if row.old and (row.misfit or not move_pairs(row.words, 0)):
+        if row.old and (row.misfit or not rehash_pairs(row.words, 0)):
             self._finish()
         if row.free == 0 and row.limit == len(self._pairs):
             self._pairs, self._free = (grown(each, len(each) + 1) for each in (self._pairs, self._free))
@@ -244,7 +244,7 @@ class ValueSets:
             most = self._pairs_there() + row.dead  # of which some have moved
             while not len(self._dense) and FULL_OF * most >= FULL * len(self._cells):
                 self._double()
-            move_pairs(row.words, _ALL)
+            rehash_pairs(row.words, _ALL)
             row.old, self._old = 0, None
             free_owners(row.words)
 

@@ -9,8 +9,8 @@ from tokenring.engine.compiled import (
     Record,
     Words,
     address_of,
-    claim,
     column_of,
+    lease,
     new_message,
     point_to,
     records_at,
@@ -49,7 +49,7 @@ class Results(Record):
 @kernel
 def scratch(world: int, count: int) -> Words:
     """Words to write to, good until the round's end."""
-    return words_at(claim(world_at(world), 8 * count), count)
+    return words_at(lease(world_at(world), 8 * count), count)
 
 
 @kernel

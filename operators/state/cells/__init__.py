@@ -17,7 +17,7 @@ cells do, and `shrinks` says so.
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.state.cells.dense import dense_of, move_all, not_moved
+    from tokenring.operators.state.cells.dense import dense_of, not_rehashed, rehash_all
     from tokenring.operators.state.cells.free_list import FreeList, give_place, take_place
     from tokenring.operators.state.cells.probing import (
         AHEAD,
@@ -25,7 +25,7 @@ with later(__name__):
         FULL_OF,
         MARK,
         MOST_SLOTS,
-        MOVED_AT_ONCE,
+        REHASHED_AT_ONCE,
         SETTLED_AT_ONCE,
         SLOT,
         SPREAD,

@@ -4,7 +4,15 @@
 from tokenring.engine import WORDS, kernel, void
 from tokenring.engine.compiled import Words, record_of, signed, unsigned
 from tokenring.engine.raw import halves_at
-from tokenring.operators.state.cells.probing import MOVED_AT_ONCE, SLOT, SPREAD, CellCounts, close_gap, home_of, mark_of
+from tokenring.operators.state.cells.probing import (
+    REHASHED_AT_ONCE,
+    SLOT,
+    SPREAD,
+    CellCounts,
+    close_gap,
+    home_of,
+    mark_of,
+)
 
 
 @kernel
@@ -31,7 +39,7 @@ def is_just_beyond(counts: CellCounts, tag: int) -> bool:
 
 
 @kernel
-def not_moved(cells: Words, tags: Words, counts: CellCounts, tag: int) -> int:
+def not_rehashed(cells: Words, tags: Words, counts: CellCounts, tag: int) -> int:
     """The slot of a tag that is not in the dense form, although it has a place there, or -1; and some others move."""
     mark, mask = mark_of(tag), len(cells) - 1
     at = home_of(mark, cells, counts)
@@ -41,18 +49,18 @@ def not_moved(cells: Words, tags: Words, counts: CellCounts, tag: int) -> int:
         if tags[found] == tag:
             slot = found
         at = (at + 1) & mask
-    move(cells, tags, counts, MOVED_AT_ONCE)
+    rehash(cells, tags, counts, REHASHED_AT_ONCE)
     return slot
 
 
 @kernel
-def move(cells: Words, tags: Words, counts: CellCounts, count: int) -> None:
+def rehash(cells: Words, tags: Words, counts: CellCounts, count: int) -> None:
     """Look at the last `count` of the cells that may have tags that belong in the dense form, and move those."""
     dense = dense_of(counts)
-    while count > 0 and counts.moving > 0:
+    while count > 0 and counts.to_rehash > 0:
         count -= 1
-        counts.moving -= 1
-        at = counts.moving
+        counts.to_rehash -= 1
+        at = counts.to_rehash
         slot = (cells[at] & SLOT) - 1
         if slot >= 0:
             place = dense_place(counts, tags[slot])
@@ -60,13 +68,13 @@ def move(cells: Words, tags: Words, counts: CellCounts, count: int) -> None:
                 dense[place] = slot + 1
                 counts.dense_live += 1
                 close_gap(cells, counts, at)
-    if counts.moving == 0:
+    if counts.to_rehash == 0:
         counts.shrinks = 1
 
 
 @kernel(void(WORDS, WORDS, WORDS))
-def move_all(cells: Words, tags: Words, meta: Words) -> None:
+def rehash_all(cells: Words, tags: Words, meta: Words) -> None:
     """Move all that are to."""
     counts = record_of(meta, CellCounts)
-    while counts.moving != 0:
-        move(cells, tags, counts, counts.moving)
+    while counts.to_rehash != 0:
+        rehash(cells, tags, counts, counts.to_rehash)

@@ -19,8 +19,8 @@ SPREAD = 4
 """Tags among so many times as many numbers have the dense form, which then takes no more than cells do."""
 FULL, FULL_OF = 11, 16
 """So many cells of so many are taken, at most."""
-MOVED_AT_ONCE = 8
-"""Cells for each new key, and for each that is found not to have moved."""
+REHASHED_AT_ONCE = 8
+"""Cells for each new key, and for each that is found not to have been rehashed."""
 SETTLED_AT_ONCE = 4
 """Cells for each new key: all are long before they are to be doubled again."""
 
@@ -30,7 +30,7 @@ class CellCounts(FreeList):
     `dense_base`: the tag that it begins with, `dense_room`: its length (0: there is none). `half`: half as many as
     there are cells while they are settled, otherwise 0, and `split`: the first that is not settled. `flag_bits`: 0, or
     how many bits each cell has below its tag, where that itself is in the cell. `least_tag`, `greatest_tag`: between
-    what tags were, ever. `extends`: whether a tag came just beyond the dense form. `moving`: how many cells may have
+    what tags were, ever. `extends`: whether a tag came just beyond the dense form. `to_rehash`: how many cells may have
     tags that belong there, and `shrinks`: whether they have just become none."""
 
     live: int
@@ -44,7 +44,7 @@ class CellCounts(FreeList):
     least_tag: int
     greatest_tag: int
     extends: int
-    moving: int
+    to_rehash: int
     shrinks: int
 
 
@@ -166,8 +166,8 @@ def close_gap(cells: Words, counts: CellCounts, gap: int) -> None:
         home = home_of(_mark_in(cells[probe], counts), cells, counts)
         if ((probe - home) & mask) >= ((probe - gap) & mask):
             cells[gap] = cells[probe]
-            if probe < gap and counts.moving != 0:
-                counts.moving = len(cells)  # one that may have to move came round from the first to the last
+            if probe < gap and counts.to_rehash != 0:
+                counts.to_rehash = len(cells)  # one that may have to move came round from the first to the last
             gap = probe
         probe = (probe + 1) & mask
     cells[gap] = 0

@@ -3,14 +3,14 @@
 from tokenring.engine import COLUMN, WORDS, kernel, void
 from tokenring.engine.compiled import Words, record_of, signed, unsigned
 from tokenring.engine.raw import prefetch
-from tokenring.operators.state.cells.dense import dense_of, dense_place, is_just_beyond, move, not_moved
+from tokenring.operators.state.cells.dense import dense_of, dense_place, is_just_beyond, not_rehashed, rehash
 from tokenring.operators.state.cells.free_list import give_place, take_place
 from tokenring.operators.state.cells.probing import (
     AHEAD,
     FULL,
     FULL_OF,
     MARK,
-    MOVED_AT_ONCE,
+    REHASHED_AT_ONCE,
     SETTLED_AT_ONCE,
     SLOT,
     CellCounts,
@@ -32,7 +32,7 @@ def _has_room(cells: Words, counts: CellCounts, tag: int, at: int) -> bool:
     if counts.dense_room > 0 and is_just_beyond(counts, tag):
         counts.extends = 1
         return False
-    full = FULL if counts.moving == 0 else FULL + 1  # each that comes has more than one move
+    full = FULL if counts.to_rehash == 0 else FULL + 1  # each that comes has more than one move
     return FULL_OF * (counts.live - counts.dense_live) < full * len(cells)
 
 
@@ -48,8 +48,8 @@ def _enter(cells: Words, tags: Words, counts: CellCounts, tag: int, at: int, slo
     cells[at] = signed(unsigned(mark_of(tag)) << MARK) | (slot + 1)
     if counts.half != 0:
         settle(cells, counts, SETTLED_AT_ONCE)
-    elif counts.moving != 0:
-        move(cells, tags, counts, MOVED_AT_ONCE)
+    elif counts.to_rehash != 0:
+        rehash(cells, tags, counts, REHASHED_AT_ONCE)
 
 
 @kernel
@@ -71,8 +71,8 @@ def slot_of(cells: Words, tags: Words, counts: CellCounts, key: int) -> int:
     if place >= 0:
         at = -1 - place
         slot = signed(dense_of(counts)[place]) - 1
-        if slot < 0 and counts.moving != 0:
-            slot = not_moved(cells, tags, counts, key)
+        if slot < 0 and counts.to_rehash != 0:
+            slot = not_rehashed(cells, tags, counts, key)
         if slot >= 0:
             return slot
     else:

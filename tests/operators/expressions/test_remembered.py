@@ -95,7 +95,7 @@ def test_another_heap_and_one_that_is_written_are_not_mistaken() -> None:
 def test_texts_that_come_and_go_in_the_text_space_are_not_remembered() -> None:
     space = text_space()
     assert space is not None
-    upper, offset = Upper(), space.claim(2)
+    upper, offset = Upper(), space.allocate(2)
     function, word = remembering(upper), offset << 24 | 2
     for text in (b"ab", b"cd"):
         space.write(offset, np.frombuffer(text, np.uint8))

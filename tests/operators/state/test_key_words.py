@@ -163,19 +163,19 @@ def test_texts_that_have_gone_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     space = text_space()
     assert space is not None
     gc.collect()  # what others have left is given back before
-    claim, give_back, held_bytes = space.claim, space.give_back, 0
+    allocate, give_back, held_bytes = space.allocate, space.give_back, 0
 
-    def claimed(size: int) -> int:
+    def allocated(size: int) -> int:
         nonlocal held_bytes
         held_bytes += size
-        return claim(size)
+        return allocate(size)
 
     def given_back(offset: int, size: int) -> None:
         nonlocal held_bytes
         held_bytes -= size
         give_back(offset, size)
 
-    monkeypatch.setattr(space, "claim", claimed)
+    monkeypatch.setattr(space, "allocate", allocated)
     monkeypatch.setattr(space, "give_back", given_back)
     with bench([SCHEMA], OPERATORS["windows"]) as made:
         sizes = []

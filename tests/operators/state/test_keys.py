@@ -16,7 +16,7 @@ from tokenring.engine import COLUMN, Batch, Schema, SchemaError, int64, kernel
 from tokenring.engine import WORDS as TAGS
 from tokenring.engine.compiled import record_of
 from tokenring.operators.state import KeyCounts, Keys, key_table, slot_of
-from tokenring.operators.state.cells import MOVED_AT_ONCE, mark_of
+from tokenring.operators.state.cells import REHASHED_AT_ONCE, mark_of
 
 HUGE = 2**63 - 1
 VALUES: dict[str, Any] = {
@@ -286,7 +286,7 @@ def test_keys_are_found_while_they_move_to_the_dense_form() -> None:
             for word, slot in zip(words.tolist(), slots.tolist(), strict=True):
                 assert known.setdefault(word, slot) == slot, (seed, word)
             assert sorted(keys.live().tolist()) == sorted(known.values()), seed
-            moving = keys._counts.moving
+            moving = keys._counts.to_rehash
             gone = [word for word in known if random.random() < 0.02]
             keys.remove(np.array([known.pop(word) for word in gone], np.int64))
             moved += moving > 0
@@ -308,10 +308,10 @@ def test_a_key_that_comes_round_to_a_cell_that_was_looked_at_moves_too() -> None
     keys._have_dense(0, 10_000)
     others = iter(word for word in range(10_000) if word != near)
     keys.slots_of(np.array([next(others)]))
-    assert keys._counts.moving == last + 1 - MOVED_AT_ONCE
+    assert keys._counts.to_rehash == last + 1 - REHASHED_AT_ONCE
     keys.remove(np.array([0]))
-    assert keys._counts.moving == last + 1
-    while keys._counts.moving:
+    assert keys._counts.to_rehash == last + 1
+    while keys._counts.to_rehash:
         keys.slots_of(np.array([next(others)]))
     assert keys._counts.dense_live == len(keys)
     assert keys.slots_of(np.array([near])).tolist() == [1]
@@ -325,7 +325,7 @@ def test_one_more_key_moves_few() -> None:
         before = keys._counts.dense_live
         keys.slots_of(word)
         made += before == 0 and keys._counts.dense_room > 0
-        assert keys._counts.dense_live - before <= 1 + MOVED_AT_ONCE
+        assert keys._counts.dense_live - before <= 1 + REHASHED_AT_ONCE
     assert made and keys._counts.dense_live > len(words) - 100 and len(keys.table[0]) < 1_000, "cells are given back"
 
 
@@ -350,7 +350,7 @@ def test_keys_move_from_cells_that_were_just_doubled(monkeypatch: pytest.MonkeyP
     for _ in range(20):
         add(next(beyond))
     assert keys._counts.dense_room == 2 * room
-    assert keys._counts.moving > 0
+    assert keys._counts.to_rehash > 0
     add(*range(2**40, 2**40 + 25))
     absent = [next(beyond) for _ in range(40)]
     found = keys.find(_batch(schema, [(one,) for one in absent + waiting])).tolist()

@@ -10,7 +10,7 @@ import pytest
 from tokenring.engine import Batch, Schema
 from tokenring.operators import CountDistinct
 from tokenring.operators.folds import BLOCK, Folds, FoldState, Plan, put_pairs
-from tokenring.operators.folds.sets.moving import MOVED_A_ROW
+from tokenring.operators.folds.sets.rehashing import REHASHED_A_ROW
 from tokenring.operators.state import Keys, grown
 
 
@@ -113,7 +113,7 @@ def _about_to_move() -> tuple[_Counted, list[int]]:
     gone. And all that slot 1 has."""
     counted, rows = _Counted(), 2_750
     kept = [*range(0, 2 * 1_850, 2)]
-    counted.add(np.arange(MOVED_A_ROW * rows))
+    counted.add(np.arange(REHASHED_A_ROW * rows))
     counted.add(np.array(kept), slot=1)
     assert len(counted.set._dense), "in order of slots"
     counted.take_out(0)

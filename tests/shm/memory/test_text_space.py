@@ -89,24 +89,24 @@ def test_constants_without_room_are_apart() -> None:
 def test_claimed_bytes_are_zeros_each_time_and_their_gaps_close() -> None:
     space = TextSpace()
     whole = list(space._gaps)
-    parts = [space.claim(size) for size in (5000, 1, 1 << 33)]
+    parts = [space.allocate(size) for size in (5000, 1, 1 << 33)]
     assert len(set(parts)) == 3
     for offset in parts:
         ctypes.memset(space.address + offset, 65, 10)
     space.give_back(parts[1], 1)
-    assert space.claim(1) == parts[1]
+    assert space.allocate(1) == parts[1]
     assert space.heap[parts[1]] == 0
     for offset, size in zip(parts, (5000, 1, 1 << 33), strict=True):
         space.give_back(offset, size)
     assert space._gaps == whole
     with pytest.raises(MemoryError):
-        space.claim(SPACE_BYTES)
+        space.allocate(SPACE_BYTES)
 
 
 def test_parts_may_be_given_back_by_whoever_is_collected_meanwhile() -> None:
     space = TextSpace()
     whole = list(space._gaps)
-    part = space.claim(5000)
+    part = space.allocate(5000)
 
     class Interrupted(list[tuple[int, int]]):
         """Gaps, at the first look at which a destructor runs."""
@@ -116,7 +116,7 @@ def test_parts_may_be_given_back_by_whoever_is_collected_meanwhile() -> None:
             return super().__iter__()
 
     space._gaps = Interrupted(space._gaps)
-    other = space.claim(9000)
+    other = space.allocate(9000)
     space._gaps = list(space._gaps)
     assert other != part
     space.give_back(other, 9000)
@@ -130,7 +130,7 @@ def test_room_of_whoever_is_gone_is_found_once_it_is_needed() -> None:
     class Holder:
         def __init__(self) -> None:
             self.size = (COPIES_FROM - SPACE_BYTES // 2) // 3
-            self.part, self.itself = space.claim(self.size), self
+            self.part, self.itself = space.allocate(self.size), self
 
         def __del__(self) -> None:
             space.give_back(self.part, self.size)
@@ -138,7 +138,7 @@ def test_room_of_whoever_is_gone_is_found_once_it_is_needed() -> None:
     for _ in range(8):
         Holder()
     with raises(MemoryError, "no room", f"{SPACE_BYTES:,}"):
-        space.claim(SPACE_BYTES)
+        space.allocate(SPACE_BYTES)
 
 
 def test_where_addresses_are_few_there_is_none() -> None:
@@ -175,7 +175,7 @@ def test_copies_are_apart_from_all_else() -> None:
     space = TextSpace()
     whole = list(space._gaps)
     octets = np.frombuffer(b"text", np.uint8)
-    copies, parts = [space.copy_of(octets) for _ in range(3)], [space.claim(5000) for _ in range(3)]
+    copies, parts = [space.copy_of(octets) for _ in range(3)], [space.allocate(5000) for _ in range(3)]
     assert all(space.offset_of(copy.ctypes.data) >= COPIES_FROM for copy in copies)
     assert all(part < COPIES_FROM for part in parts)
     copies.clear()

@@ -1,4 +1,4 @@
-"""Pairs move from one form to another, some with each block of rows; until all have, both are looked at.
+"""Sets rehashed by and by: some pairs go to the new form with each block of rows; until all have, both are looked at.
 
 The form that they leave stays as it is: what is new goes to the other, and so do flags that a pair gets, with those
 that it had. So nobody needs to know how far it is; a pair that is in both is the same.
@@ -10,7 +10,7 @@ from tokenring.engine.raw import bytes_at, prefetch, words_at
 from tokenring.operators.folds.sets.words import GONE, LEAVING, ValueSet
 from tokenring.operators.state import AHEAD, FULL, FULL_OF, give_place, home_of, mark_of
 
-MOVED_A_ROW, SEEN_A_ROW = 2, 64
+REHASHED_A_ROW, SEEN_A_ROW = 2, 64
 """Pairs that move with each row, at most; places that are looked at for them. Most often all have moved once half as
 many new ones have come, for which the other form has room."""
 
@@ -72,7 +72,7 @@ def _packed_anew(row: ValueSet, old: ValueSet, tag: int) -> int:
 
 
 @kernel
-def _move(row: ValueSet, old: ValueSet, tag: int, flags: int) -> None:
+def _rehash(row: ValueSet, old: ValueSet, tag: int, flags: int) -> None:
     """Enter a pair of the form that pairs move from, unless its owner is gone."""
     if words_at(row.pairs, row.owners_room)[tag >> old.value_bits] < 0:
         return
@@ -96,10 +96,10 @@ def _has_room(row: ValueSet) -> bool:
 
 
 @kernel
-def move_some(row: ValueSet, rows: int) -> bool:
+def rehash_some(row: ValueSet, rows: int) -> bool:
     """Move as many pairs as `rows` rows have to, while there is room; whether there are more."""
     old = record_at(row.old, ValueSet)
-    moves, looks, at = MOVED_A_ROW * rows, SEEN_A_ROW * rows, row.scan
+    moves, looks, at = REHASHED_A_ROW * rows, SEEN_A_ROW * rows, row.scan
     if old.dense_room == 0:
         cells, flag_bits = words_at(old.cells, old.cell_count), old.flag_bits
         end = len(cells)
@@ -111,7 +111,7 @@ def move_some(row: ValueSet, rows: int) -> bool:
                     if cells[each] != 0:
                         _ask_for_pair(row, _packed_anew(row, old, cells[each] >> flag_bits))
             if cells[at] != 0:
-                _move(row, old, cells[at] >> flag_bits, cells[at] & ((1 << flag_bits) - 1))
+                _rehash(row, old, cells[at] >> flag_bits, cells[at] & ((1 << flag_bits) - 1))
                 moves -= 1
             at += 1
             looks -= 1
@@ -130,7 +130,7 @@ def move_some(row: ValueSet, rows: int) -> bool:
                 continue
             flags = signed(dense[at])
             if flags != 0:
-                _move(row, old, at, flags)
+                _rehash(row, old, at, flags)
                 moves -= 1
             at += 1
             looks -= 1
@@ -139,9 +139,9 @@ def move_some(row: ValueSet, rows: int) -> bool:
 
 
 @kernel(boolean(WORDS, int64))
-def move_pairs(words: Words, rows: int) -> bool:
-    """`move_some`, of the set that has these words."""
-    return move_some(record_of(words, ValueSet), rows)
+def rehash_pairs(words: Words, rows: int) -> bool:
+    """`rehash_some`, of the set that has these words."""
+    return rehash_some(record_of(words, ValueSet), rows)
 
 
 @kernel(void(WORDS))
