@@ -43,10 +43,10 @@ _MEASURES: dict[str, tuple[str, Callable[[Row], float]]] = {
     option("--duration S", SECONDS, "Its seconds.", 2.0),
     option(
         "--part PART...", click.Choice(_PARTS),
-        "paces: Q4 and Q7, closed and open loop; queries: all others in a closed loop; step: the kernels of a step.  "
+        "paces: Q4 and Q7, closed and open loop; queries: all others likewise; step: the kernels of a step.  "
         "[default: all]", _PARTS, "parts",
     ),
-    option("--events N", click.IntRange(1), "Of the other queries, at most.", 4_000_000),
+    option("--events N", click.IntRange(1), "Of the other queries in a closed loop, at most.", 4_000_000),
     ROUNDS,
 )  # fmt: skip
 def command(
@@ -61,8 +61,9 @@ def command(
     }
     asked = [(query, pace) for query in ("q4", "q7") for pace in paces] if "paces" in parts else []
     if "queries" in parts:
-        paces["2 workers, fewer events"] = ["--workers", "2", "--events", str(events)]
-        asked += [(query, "2 workers, fewer events") for query in _OTHERS]
+        fewer = {f"{pace}, fewer events": [*paces[pace], "--events", str(events)] for pace in ("1 worker", "2 workers")}
+        paces |= fewer
+        asked += [(query, pace) for query in _OTHERS for pace in (*fewer, "open loop, 1 worker")]
     with tempfile.TemporaryDirectory(prefix="tokenring-earlier-") as scratch:
         trees = (Path(scratch), ROOT)
         number = unpack_commit(commit, trees[0])
