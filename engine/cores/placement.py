@@ -5,8 +5,8 @@ A worker cannot find out for itself: pinned, it sees one core and no more.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tokenring.engine.cores.claims import Claims, taken_among
 from tokenring.engine.cores.quota import cpu_quota
@@ -15,8 +15,7 @@ from tokenring.engine.cores.topology import Core, read_cores
 _ROOT = Path("/")
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(NamedTuple):
     """Where the workers of a group run. `str` of it says so in a line."""
 
     cores: tuple[int, ...]

@@ -3,15 +3,14 @@
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 SYSTEM = "sys/devices/system"
 _NODE = re.compile(r"node(\d+)")
 
 
-@dataclass(frozen=True)
-class Core:
+class Core(NamedTuple):
     """A core as the scheduler counts them: one hardware thread."""
 
     number: int

@@ -3,8 +3,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tokenring.engine.data import InputPort, OutputPort
 from tokenring.engine.errors import GraphError
@@ -35,8 +34,7 @@ output if it has none), or (operator's name, "input" or "output", number).
 """
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A location of a running dataflow."""
 
     dataflow: "RunningDataflow"

@@ -3,9 +3,9 @@ made of columns, between runs of the machine.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from tokenring.engine import Batch, Schema
 from tokenring.operators.expressions.constants import kind_named, null_word
@@ -23,16 +23,14 @@ _Guards = tuple[tuple[Term, bool], ...]
 """Conditions, the outermost first, each with whether it is to be true, or not to be."""
 
 
-@dataclass(frozen=True, slots=True)
-class MakeText:
+class MakeText(NamedTuple):
     """A step outside the machine: the rows with one more column."""
 
     function: Callable[[Batch], Batch]
     schema: Schema
 
 
-@dataclass(frozen=True, slots=True)
-class Remember:
+class Remember(NamedTuple):
     """The rows with the columns of `step` besides, which depend on `columns` alone: `step` is of rows of these."""
 
     columns: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Programs for the machine: steps of terms, lowered to values, those nobody needs left out, and given registers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +41,7 @@ _MAKES_TIMES = {"int+", "int-", "copy"}
 times, which never are that number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """Rows for which `condition` (None: all) is true, as `columns` of the rows before, which make `schema`."""
 
     condition: Term | None
@@ -266,8 +265,7 @@ class Program:
         return lines
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(NamedTuple):
     """A program as the machine takes it."""
 
     program: np.ndarray

@@ -1,6 +1,7 @@
 """Values of a program, and the machine's registers that they are kept in."""
 
-from dataclasses import dataclass
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,7 @@ CONSTANT = -1
 NOBODY = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """What an instruction computes: its operation, the values it reads, parameters, and whose rows may raise."""
 
     operation: int

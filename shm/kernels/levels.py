@@ -2,15 +2,14 @@
 never by its name."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _V2 = ("cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
 _V4 = ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """Processors of one kind that can do the same."""
 
     name: str
