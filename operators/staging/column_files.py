@@ -16,6 +16,7 @@ from tokenring.operators.staging.manifest import AGAIN, BLOCK_BYTES, SUM, checks
 
 _WORD_BYTES: Final = 8
 _HASH_BYTES: Final = 1 << 24
+_TEXTS_AT_ONCE: Final = 1 << 12  # so that what is made to look at them is small
 _CHANGED: Final = f"is not what was staged (its checksum fails); {AGAIN}"
 
 
@@ -127,11 +128,15 @@ class ProvedColumn:
     def require(self, start: int, stop: int) -> None:
         """Prove these rows' words, and the texts that they stand for."""
         self._words.require(start * _WORD_BYTES, stop * _WORD_BYTES)
-        if self._heap is None or self._heap.all_proved:
+        if self._heap is None:
             return
-        words = self.words[start:stop]
-        words = words[words >= 0]  # null has no text
-        self._heap.require_each(words >> LENGTH_BITS, (words >> LENGTH_BITS) + (words & LENGTH_MASK))
+        for at in range(start, stop, _TEXTS_AT_ONCE):
+            if self._heap.all_proved:
+                return
+            words = self.words[at : min(at + _TEXTS_AT_ONCE, stop)]
+            words = words[words >= 0]  # null has no text
+            starts = words >> LENGTH_BITS
+            self._heap.require_each(starts, starts + (words & LENGTH_MASK))
 
 
 class _Blocks:
