@@ -150,8 +150,8 @@ def stage(files: Files, to: Path, way: str, stream: str) -> Row:
             time="event" if way == OTHER_ORDER else "date_time",
         )  # fmt: skip
         seconds = perf_counter() - start_s
-    of_columns = manifest["columns"].values()
-    size = sum(column["bytes"] + column.get("heap", {"bytes": 0})["bytes"] for column in of_columns)
+    parts = [part for column in manifest["columns"].values() for part in (column, column.get("heap")) if part]
+    size = manifest["starts"]["bytes"] + sum(part["bytes"] + part["sums"]["bytes"] for part in parts)
     return {"table": stream, "way": way, "rows": manifest["rows"], "seconds": seconds, "mb": size / 1e6}
 
 
