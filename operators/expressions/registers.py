@@ -1,6 +1,5 @@
 """Values of a program, and the machine's registers that they are kept in."""
 
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,6 @@
 """Which files a path, a folder, a pattern or a list of them names, and whether they are still the same."""
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
@@ -76,8 +75,9 @@ def _listed(name: str, listed: Sequence[str | Path], suffixes: tuple[str, ...]) 
             import glob
 
             matches = sorted(glob.glob(str(each), recursive=True))
-            if path.parts.count("**"):  # below which glob passes over what it may not list
-                deque(_walked(Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))), maxlen=0)
+            if "**" in path.parts:  # below which glob passes over what it may not list
+                for _ in _walked(Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))):
+                    pass
             if not matches:
                 raise UsageError(f"source {name!r}: there is no file {each}")
             folders = {match: False for match in matches if os.path.isdir(match)} | folders

@@ -17,7 +17,6 @@ from tokenring.operators.staging.manifest import AGAIN, BLOCK_BYTES, SUM, checks
 _WORD_BYTES: Final = 8
 _HASH_BYTES: Final = 1 << 24
 _TEXTS_AT_ONCE: Final = 1 << 12  # so that what is made to look at them is small
-_CHANGED: Final = f"is not what was staged (its checksum fails); {AGAIN}"
 
 
 class ColumnFiles:
@@ -97,16 +96,12 @@ class ColumnFiles:
             except OSError as error:
                 raise UsageError(f"{path}: column {self.name!r} cannot be read ({error.strerror})") from None
             if checksum_of(digest) != part["checksum"]:
-                raise UsageError(f"{path}: column {self.name!r} {_CHANGED}")
+                raise _changed(f"{path}: column {self.name!r}")
 
     def proved(self) -> ProvedColumn:
         """The column of a table, mapped to be proved block by block."""
         words = _Blocks(self, self._entry, self.words())
         return ProvedColumn(words, _Blocks(self, self._entry["heap"], self.heap()) if self.is_text else None)
-
-    def sums(self, part: Mapping[str, Any]) -> np.ndarray:
-        """The checksums of a file's blocks, uint64 (blocks,)."""
-        return read_sealed(self.folder, part["sums"], SUM)
 
     def _files(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """Its files, and what the manifest says of each."""
@@ -146,16 +141,15 @@ class _Blocks:
         self.content = content
         self._octets: Any = content.view(np.uint8)
         self._where = f"{column.folder / part['file']}: column {column.name!r}"
-        self._sums = column.sums(part)
+        self._sums = read_sealed(column.folder, part["sums"], SUM)
         self._proved = np.zeros(len(self._sums), np.bool_)
-        self._missing = len(self._sums)
         wanted = -(-len(self._octets) // BLOCK_BYTES)
-        if self._missing != wanted:
-            raise UsageError(f"{self._where} has checksums of {self._missing} blocks, not of {wanted}; {AGAIN}")
+        if len(self._sums) != wanted:
+            raise UsageError(f"{self._where} has checksums of {len(self._sums)} blocks, not of {wanted}; {AGAIN}")
 
     @property
     def all_proved(self) -> bool:
-        return self._missing == 0
+        return bool(self._proved.all())
 
     def require(self, start: int, stop: int) -> None:
         """Prove the blocks that hold the bytes from start to stop."""
@@ -176,10 +170,8 @@ class _Blocks:
 
         octets = self._octets[block * BLOCK_BYTES : (block + 1) * BLOCK_BYTES]
         if xxhash.xxh3_64_intdigest(octets) != self._sums[block]:
-            fails = f"the checksum of its bytes from {block * BLOCK_BYTES} on fails"
-            raise UsageError(f"{self._where} is not what was staged ({fails}); {AGAIN}")
+            raise _changed(self._where, f"the checksum of its bytes from {block * BLOCK_BYTES} on")
         self._proved[block] = True
-        self._missing -= 1
 
 
 def read_sealed(folder: Path, part: Mapping[str, Any], dtype: np.dtype[Any]) -> np.ndarray:
@@ -192,8 +184,12 @@ def read_sealed(folder: Path, part: Mapping[str, Any], dtype: np.dtype[Any]) -> 
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); {AGAIN}") from None
     if checksum_of(xxhash.xxh3_64(octets)) != part["checksum"]:
-        raise UsageError(f"{path} {_CHANGED}")
+        raise _changed(path)
     return np.frombuffer(octets, dtype)
+
+
+def _changed(what: str | Path, checksum: str = "its checksum") -> UsageError:
+    return UsageError(f"{what} is not what was staged ({checksum} fails); {AGAIN}")
 
 
 def _mapped(path: Path, dtype: np.dtype[Any], count: int) -> Any:

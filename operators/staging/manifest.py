@@ -19,7 +19,7 @@ NAME: Final = "manifest.json"
 AGAIN: Final = "stage it again with `tokenring stage`"
 WORD: Final = np.dtype("<i8")
 BLOCK_ROWS: Final = 1 << 14
-"""Files have a checksum of so many rows' words each, as those of sums hold them."""
+"""The words of so many rows have a checksum in a file of sums."""
 BLOCK_BYTES: Final = BLOCK_ROWS * WORD.itemsize
 SUM: Final = np.dtype("<u8")
 

@@ -55,7 +55,7 @@ class RawFile:
         self._out.close()
         said: dict[str, Any] = {"file": self.file, "bytes": self.bytes, "checksum": checksum_of(self._hash)}
         if self._of_blocks is not None:
-            said["sums"] = write_whole(self._folder, f"{self.file}.sums", self._of_blocks.close())
+            said["sums"] = write_sealed(self._folder, f"{self.file}.sums", self._of_blocks.close())
         return said
 
 
@@ -86,8 +86,8 @@ class _BlockSums:
         self._missing = BLOCK_BYTES
 
 
-def write_whole(folder: Path, file: str, words: np.ndarray) -> dict[str, Any]:
-    """Write a small file at once; returns what the manifest says of it."""
+def write_sealed(folder: Path, file: str, words: np.ndarray) -> dict[str, Any]:
+    """Write a small file at once, see `read_sealed`; returns what the manifest says of it."""
     octets = words.tobytes()
     (folder / file).write_bytes(octets)
     return {"file": file, "bytes": len(octets), "checksum": checksum_of(xxhash.xxh3_64(octets))}

@@ -20,7 +20,7 @@ from tokenring.engine import MAX_TIME, Batch, Kind, Schema, SchemaError
 from tokenring.engine.columns import shown
 from tokenring.operators.sources import has_nulls
 from tokenring.operators.staging.manifest import BLOCK_ROWS, write_manifest
-from tokenring.operators.staging.raw_files import COLUMNS, I64, TextWriter, WordWriter, write_whole
+from tokenring.operators.staging.raw_files import COLUMNS, I64, TextWriter, WordWriter, write_sealed
 from tokenring.operators.time import RowOrigin, outside_times, position_of
 
 Advance = Callable[[str, float, float], None]
@@ -105,7 +105,7 @@ class TableWriter:
                 column.reorder(order)
             progress("sorting", len(self._columns), len(self._columns))
         time = self._columns[self._time]
-        starts = write_whole(self._folder, f"{COLUMNS}/starts", time.words()[::BLOCK_ROWS])
+        starts = write_sealed(self._folder, f"{COLUMNS}/starts", time.words()[::BLOCK_ROWS])
         content = {
             "table": self._table,
             "rows": self._rows,
