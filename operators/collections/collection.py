@@ -29,15 +29,7 @@ from tokenring.operators.collections.streams import (
     schema_of_words,
 )
 from tokenring.operators.collections.totaling import totaled
-from tokenring.operators.collections.totals import (
-    columns_folded,
-    in_order,
-    means_of,
-    require_columns,
-    tables_of_parts,
-    totals_of,
-    without_means,
-)
+from tokenring.operators.collections.totals import columns_folded, in_order, tables_of_parts, totals_of
 from tokenring.operators.collections.trace import Trace, folder_of_batches
 from tokenring.operators.collections.updates import PARTS, Parts
 from tokenring.operators.collections.upserts import to_upserts
@@ -202,12 +194,8 @@ class Collection(Rows):
             return of_all.drop_columns(OF_ALL)
         keys = self._keys(named, name)
         require_other_names(name, keys, folds)
-        require_columns(name, folds)
         if any(isinstance(fold, CountDistinct) for fold in folds.values()):
             return self._with_distinct(keys, name, folds)
-        parted = without_means(folds)
-        if len(parted) != len(folds):
-            return self.aggregate(keys, name, **parted).select(**means_of(keys, folds))
         columns, folds = columns_folded(name, self.schema, keys, folds)
         rows = self._computed(name, columns)
         totals = totals_of(name, rows.schema, folds)

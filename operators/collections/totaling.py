@@ -1,4 +1,4 @@
-"""Totals of keys that are counts and sums alone, where times are totally ordered: kept by key, not arranged."""
+"""Totals of keys that are counts, sums and means alone, where times are totally ordered: kept by key, not arranged."""
 
 from collections.abc import Mapping
 
@@ -10,8 +10,9 @@ from tokenring.operators.collections import compiled
 from tokenring.operators.collections.arranging import spread_by_key
 from tokenring.operators.collections.reduction import KeyFaults
 from tokenring.operators.collections.streams import schema_of_updates
-from tokenring.operators.collections.updates import SUM_FLOAT, SummedColumn, width_of
+from tokenring.operators.collections.updates import SummedColumn, width_of
 from tokenring.operators.collections.words import Entering
+from tokenring.operators.folds import SUM_FLOAT
 from tokenring.operators.migrate import made_again
 
 

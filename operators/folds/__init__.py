@@ -29,6 +29,21 @@ with later(__name__):
         Sum,
         column_of,
     )
-    from tokenring.operators.folds.kernels import BLOCK, COUNT, bounds, distinct_slots, fold_inside
+    from tokenring.operators.folds.kernels import (
+        BLOCK,
+        CALLED,
+        COUNT,
+        MAX,
+        MAX_FLOAT,
+        MIN,
+        MIN_FLOAT,
+        SUM,
+        SUM_FLOAT,
+        SUM_UNSIGNED,
+        bounds,
+        distinct_slots,
+        fold_inside,
+        mean_of,
+    )
     from tokenring.operators.folds.owners import to_owners
     from tokenring.operators.folds.plan import ALL, OPTIONS, Plan, counted_columns, require_other_names

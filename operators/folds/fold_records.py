@@ -35,11 +35,11 @@ class Folds(Record):
 
 
 class FoldRow(Record):
-    """One fold. `column`, `where`, `order`: of messages, -1 for none. `neutral`: what it takes in the place of a row
-    that it is not about. `exact`: it keeps some of a column's numbers, of which none may be the one that stands for
-    null. `set`, `flag`: where it counts different values, which set it shares with others, and what marks its own.
-    `call`: where functions fold, which. `texts`: where it keeps texts, the address of their TextStore.
-    """
+    """One fold. `column`, `where`, `order`: of messages, -1 for none. `initial`: the word before any row, which stands
+    in the place of one that it is not about, too. `exact`: it keeps some of a column's numbers, of which none may be
+    the one that stands for null. `set`, `flag`: where it counts different values, which set it shares with others, and
+    what marks its own. `call`: where functions fold, which. `texts`: where it keeps texts, the address of their
+    TextStore."""
 
     operation: int
     column: int
@@ -48,7 +48,6 @@ class FoldRow(Record):
     nullable: int
     null: int
     initial: int
-    neutral: int
     keeps: int
     order: int
     exact: int

@@ -4,29 +4,13 @@ import numpy as np
 
 from tokenring.engine import Batch, Kind, Schema, SchemaError
 from tokenring.engine.compiled import address_of, heap_of_words
-from tokenring.operators.folds.called import SCRATCH_ROWS, Call, FoldJob, gave_no, made_also, takes_of
+from tokenring.operators.folds.called import SCRATCH_ROWS, Call, FoldJob, call_words, gave_no, made_also
 from tokenring.operators.folds.fold_records import SET_SCRATCH_ROWS, FoldRow, Folds, ResultRow
 from tokenring.operators.folds.functions import Fold, Result
-from tokenring.operators.folds.kernels import (
-    BLOCK,
-    CALLED,
-    COUNT,
-    DISTINCT,
-    FIRST,
-    LAST,
-    MAX,
-    MAX_FLOAT,
-    MIN,
-    MIN_FLOAT,
-    SUM,
-    SUM_UNSIGNED,
-)
+from tokenring.operators.folds.kernels import BLOCK, CALLED, COUNT, DISTINCT, MAX, MIN, SUM, SUM_UNSIGNED
 from tokenring.operators.folds.plan import Plan, counted_columns
 from tokenring.operators.folds.sets import MOST_FLAGS, ValueSet, ValueSets
-from tokenring.operators.state import FIRST_SLOTS, LEAST, MOST, HeapedColumns, KeptTexts, grown, shared_scratch
-
-_NAN = int(np.array([np.nan]).view(np.int64)[0])
-_NEUTRAL = {MIN: MOST, MAX: LEAST, FIRST: MOST, LAST: LEAST, MIN_FLOAT: _NAN, MAX_FLOAT: _NAN}
+from tokenring.operators.state import FIRST_SLOTS, HeapedColumns, KeptTexts, grown, shared_scratch
 
 
 def _fold_row(
@@ -40,25 +24,11 @@ def _fold_row(
     null = 0 if kind is None else kind.null
     return (
         *(fold.operation, column, where, fold.flip, nullable, null, fold.initial),
-        *(_NEUTRAL.get(fold.operation, 0), fold.keeps_rows, order),
+        *(fold.keeps_rows, order),
         kind is not None and kind.null_is_a_number and not nullable,
         *sets.get(number, (-1, 0)),
         *(call, texts),
     )
-
-
-def _call_row(fold: Fold, schema: Schema) -> list[int]:
-    functions = fold.functions
-    assert functions is not None
-    retract = 0 if functions.retract is None else functions.retract.address
-    row = [functions.update.address, functions.combine.address, retract, functions.width, fold.are_states]
-    arguments = []
-    for name, taken in zip(fold.columns, functions.takes, strict=False):  # of states the first column alone
-        kind = schema.kind(name)
-        takes = 0 if fold.are_states else takes_of(taken, kind)
-        arguments += [schema.position(name), takes, kind.nullable, kind.null]
-    row += [len(fold.columns), *arguments]
-    return row + [0] * (Call.size - len(row))
 
 
 def _result_row(result: Result, parameters: np.ndarray) -> tuple[int, ...]:
@@ -112,7 +82,11 @@ class FoldState:
             )
             for number, fold in enumerate(plan.folds)
         ]  # fmt: skip
-        calls = [_call_row(plan.folds[number], plan.schema) for number in called]
+        calls = [
+            call_words(fold.functions, [(plan.schema.position(name), plan.schema.kind(name)) for name in fold.columns],
+                       fold.are_states)
+            for fold in [plan.folds[number] for number in called] if fold.functions is not None
+        ]  # fmt: skip
         self._calls = np.array(calls, np.int64).reshape(len(calls), Call.size)
         widest = max([BLOCK, *[2 + fold.functions.width for fold in plan.folds if fold.functions is not None]])
         self._job = FoldJob().words

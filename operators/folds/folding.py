@@ -20,7 +20,7 @@ from tokenring.engine.raw import prefetch
 from tokenring.operators.folds.called import SCRATCH_ROWS, combine_rows, combine_slots, finish_slots, update_rows
 from tokenring.operators.folds.distinct_values import fold_sets, merge_sets
 from tokenring.operators.folds.fold_records import FoldRow, Folds, ResultRow, accumulated, call_of, folds_of, kept_by
-from tokenring.operators.folds.functions import AS_IT_IS, FINISHED, FLIPPED, KEPT, MEAN, MEAN_UNSIGNED
+from tokenring.operators.folds.functions import AS_IT_IS, FINISHED, FLIPPED, KEPT
 from tokenring.operators.folds.kernels import (
     CALLED,
     COUNT,
@@ -34,6 +34,7 @@ from tokenring.operators.folds.kernels import (
     fold_floats,
     fold_runs,
     fold_words,
+    mean_of,
 )
 from tokenring.operators.state import LEAST, TextStore, bytes_to_keep, gather, has_room_for_texts, keep_text
 
@@ -50,7 +51,7 @@ _NOT_YET = -2
 @kernel
 def _choose(fold: FoldRow, message: int, start: int, words: Words, picked: Words) -> None:
     """The words of rows from `start` on; in the place of those that a fold is not about what changes nothing."""
-    neutral, flip = fold.neutral, LEAST if fold.flip else 0
+    neutral, flip = fold.initial, LEAST if fold.flip else 0
     for i in range(len(words)):
         picked[i] = words[i] ^ flip
     if fold.where >= 0:
@@ -68,7 +69,7 @@ def _has_null(values: Words, orders: Words, fold: FoldRow) -> bool:
     """Whether a row that is chosen has the number that stands for null."""
     found = False
     for i in range(len(orders)):
-        found |= values[i] == fold.null and orders[i] != fold.neutral
+        found |= values[i] == fold.null and orders[i] != fold.initial
     return found
 
 
@@ -315,18 +316,10 @@ def write_rows(world: int, folded: Folds, message: int, reply: int, position: in
 
 
 @kernel
-def _divide(how: int, state: Words, fold: int, counted: int, unit: int, slots: Words, column: Words) -> None:
-    means, floats = column.view(np.float64), state.view(np.float64)
+def _divide(operation: int, state: Words, result: ResultRow, slots: Words, column: Words) -> None:
+    means, fold, counted, unit = column.view(np.float64), result.fold, result.counted, result.unit
     for i in range(len(slots)):
-        slot = slots[i]
-        count = np.float64(state[slot, counted])
-        if how == MEAN:
-            total = np.float64(state[slot, fold])
-        elif how == MEAN_UNSIGNED:
-            total = np.float64(np.uint64(state[slot, fold]))
-        else:
-            total = floats[slot, fold]
-        means[i] = total / np.float64(unit) / count if count > 0 else np.nan
+        means[i] = mean_of(operation, state[slots[i], fold], unit, state[slots[i], counted])
 
 
 @kernel
@@ -365,7 +358,7 @@ def _write_some(folded: Folds, slots: Words, message: int, first: int, start: in
             for i in range(len(slots)):
                 column[i] = words[slots[i]] ^ LEAST
         else:
-            _divide(result.how, state, result.fold, result.counted, result.unit, slots, column)
+            _divide(folds_of(folded)[result.fold].operation, state, result, slots, column)
         if result.present >= 0:
             for i in range(len(slots)):
                 if state[slots[i], result.present] == 0:

@@ -7,19 +7,18 @@ or a `filter`, its result is null then (a count is 0).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from tokenring.engine import Kind, Schema, SchemaError
-from tokenring.engine.columns import FLOAT, SIGNED, UNSIGNED, names_of_kinds
+from tokenring.engine.columns import SIGNED, names_of_kinds
 from tokenring.operators.expressions import Alias, Expression
 from tokenring.operators.folds.called import Functions
 from tokenring.operators.folds.kernels import (
     COUNT,
     DISTINCT,
     FIRST,
+    INITIAL,
     LAST,
     MAX,
     MAX_FLOAT,
@@ -29,11 +28,9 @@ from tokenring.operators.folds.kernels import (
     SUM_FLOAT,
     SUM_UNSIGNED,
 )
-from tokenring.operators.state import LEAST, MOST
 
 Condition = Any
 """An expression or a function of a batch; once planned, a column's name."""
-_NAN = int(np.array([np.nan]).view(np.int64)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +68,7 @@ class Fold:
         """The word before any row."""
         if self.functions is not None:
             return self.functions.initial[self.part]
-        if self.operation in (MIN, FIRST):
-            return MOST
-        if self.operation in (MAX, LAST):
-            return LEAST
-        return _NAN if self.operation in (MIN_FLOAT, MAX_FLOAT) else 0
+        return INITIAL.get(self.operation, 0)
 
     @property
     def keeps_rows(self) -> bool:
@@ -88,9 +81,9 @@ class Fold:
         return tuple([name for name in (self.column, self.second) if name is not None])
 
 
-KEPT, AS_IT_IS, FLIPPED, MEAN, MEAN_UNSIGNED, MEAN_FLOAT, FINISHED = range(7)
-"""How a result comes of folds: the value that one keeps; its word; its word as uint64 again; a sum of int64, uint64 or
-float64 by a count, and by how many of its units make 1; what a function makes of a state."""
+KEPT, AS_IT_IS, FLIPPED, MEAN, FINISHED = range(5)
+"""How a result comes of folds: the value that one keeps; its word; its word as uint64 again; a sum by a count, and by
+how many of its units make 1; what a function makes of a state."""
 
 
 @dataclass(frozen=True)
@@ -108,9 +101,15 @@ class Result:
     parameters: tuple[float, ...] = ()
 
 
-_SUMS = {SIGNED: SUM, UNSIGNED: SUM_UNSIGNED, FLOAT: SUM_FLOAT}
-_MEANS = {SIGNED: MEAN, UNSIGNED: MEAN_UNSIGNED, FLOAT: MEAN_FLOAT}
-"""How sums and means are made of words of an order."""
+class Shape(NamedTuple):
+    """The columns that an aggregate takes, their kinds, the kind of its result, and how words of the first are folded.
+    """
+
+    columns: list[str]
+    kinds: list[Kind]
+    result: Kind
+    operation: int
+
 
 Ask = Callable[[Fold], int]
 """Have a fold; returns its number."""
@@ -145,29 +144,51 @@ class Aggregate:
         """Its own name, for messages."""
         return type(self).__name__
 
-    def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
-        """What to fold of rows of `schema`; SchemaError, with `name`, the operator's and the result's, if it cannot."""
-        raise NotImplementedError
+    _operations = (COUNT,) * 4
+    """How words are folded, by their order."""
 
-    def _kind(self, schema: Schema, name: str, *, totals: bool = False, texts: bool = True) -> Kind:
-        """The column's kind; SchemaError if there is none, or it has no sums (totals), or is text (not texts)."""
-        cure = "; cast it" if totals else "; of a collection it takes text, too: say .collection().aggregate(...)"
+    def shape(self, schema: Schema, name: str) -> Shape:
+        """What it takes of rows of `schema`, and gives; SchemaError, with `name`, the operator's and the result's, if
+        it cannot."""
         column = column_of(name, self)
         schema.position(column, name)
         kind = schema.kind(column)
-        if (totals and not kind.total) or (kind.is_text and not texts):
-            raise SchemaError(
-                f"{name}: {type(self).__name__} of column {column!r}, which is {kind}; it takes "
-                f"{names_of_kinds(totals=totals, texts=texts)}{cure if kind.is_text else ''}"
-            )
-        return kind
+        gives = self._kind(self._gives(kind, name), kind.nullable)
+        return Shape([column], [kind], gives, self._operations[kind.order])
 
-    def _result(self, kind: str, how: int, fold: int, ask: Ask, of: Kind, count: int = -1) -> Result:
-        """A result of `kind`, over a column of kind `of`; null where there was no value, if that can be."""
-        if not of.nullable and self.where is None:
-            return Result(_kind(kind), how, fold, count)
-        present = ask(Fold(COUNT, self._name if of.nullable else None, self.where))
-        return Result(_kind(f"{kind}?"), how, fold, count, present)
+    def _gives(self, kind: Kind, name: str) -> str:
+        """The kind of the result, but for null, of a column of this kind; SchemaError if there is none."""
+        return kind.name
+
+    def _kind(self, spelt: str, is_nullable: bool) -> Kind:
+        """The kind; with null, where there was no value, if that can be."""
+        is_null_somewhere = is_nullable or self.where is not None
+        return Schema.of({"_": f"{spelt.removesuffix('?')}?" if is_null_somewhere else spelt}).kind("_")
+
+    def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
+        """What to fold of rows of `schema` in a stream; SchemaError as of `shape`."""
+        shape = self.shape(schema, name)
+        return self._result(shape, AS_IT_IS, self._fold(shape, ask), ask)
+
+    def _fold(self, shape: Shape, ask: Ask, order: str | None = None, flip: bool = False) -> int:
+        """The fold of the column's words."""
+        return ask(Fold(shape.operation, shape.columns[0], self.where, order, flip))
+
+    def _count(self, shape: Shape, ask: Ask) -> int:
+        """The fold that counts the values."""
+        is_nullable = any([kind.nullable for kind in shape.kinds])
+        return ask(Fold(COUNT, shape.columns[0] if is_nullable else None, self.where))
+
+    def _result(self, shape: Shape, how: int, fold: int, ask: Ask, count: int = -1, unit: int = 1) -> Result:
+        """The result of such a fold; null where there was no value, if that can be."""
+        present = self._count(shape, ask) if shape.result.nullable else -1
+        return Result(shape.result, how, fold, count, present, unit)
+
+    def _wrong_kind(self, name: str, kind: Kind, cure: str, **which: bool) -> SchemaError:
+        return SchemaError(
+            f"{name}: {type(self).__name__} of column {self.column!r}, which is {kind}; it takes "
+            f"{names_of_kinds(**which)}{cure}"
+        )
 
 
 def column_of(name: str, aggregate: Aggregate) -> str:
@@ -179,105 +200,114 @@ def column_of(name: str, aggregate: Aggregate) -> str:
     return column
 
 
-def _kind(spelt: str) -> Kind:
-    return Schema.of({"_": spelt}).kind("_")
+class _Counted(Aggregate):
+    def _gives(self, kind: Kind, name: str) -> str:
+        return "int64"
+
+    def _kind(self, spelt: str, is_nullable: bool) -> Kind:
+        return Schema.of({"_": spelt}).kind("_")  # 0 where there is no value
 
 
-class Count(Aggregate):
+class Count(_Counted):
     """How many rows there are, int64; with a column, how many have a value there."""
 
+    def shape(self, schema: Schema, name: str) -> Shape:
+        """See Aggregate."""
+        is_of_rows = self.column is None
+        return Shape([], [], self._kind("int64", False), COUNT) if is_of_rows else super().shape(schema, name)
+
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name) if self._name is not None else None
-        nullable = kind is not None and kind.nullable
-        count = ask(Fold(COUNT, self._name if nullable else None, self.where))
-        return Result(_kind("int64"), AS_IT_IS, count)
+        shape = self.shape(schema, name)
+        return Result(shape.result, AS_IT_IS, self._count(shape, ask))
 
 
-class CountDistinct(Aggregate):
+class CountDistinct(_Counted):
     """How many different values there are, int64: exact. Memory: each value of each group, once for all conditions."""
 
-    def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
-        """See Aggregate."""
-        self._kind(schema, name)
-        count = ask(Fold(DISTINCT, self._name, self.where))
-        return Result(_kind("int64"), AS_IT_IS, count)
+    _operations = (DISTINCT,) * 4
 
 
-class Sum(Aggregate):
+class _Summed(Aggregate):
+    _operations = (SUM, SUM_UNSIGNED, SUM_FLOAT, COUNT)
+
+    def _gives(self, kind: Kind, name: str) -> str:
+        if not kind.total:
+            others = "" if kind.is_text else ", or take Min, Max or Count of it"
+            raise self._wrong_kind(name, kind, f"; cast it{others}", totals=True)
+        return kind.total
+
+
+class Sum(_Summed):
     """The sum, of the column's kind; of bool, how many are true, int64; of decimal(p, s), decimal(18, s), exact. An
     int64 or uint64 sum that leaves its range, and so the whole number that is a decimal's word, raises OverflowError
     (as OperatorError), or is in the stream of what failed, by on_error="stream"."""
 
-    def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
-        """See Aggregate."""
-        kind = self._kind(schema, name, totals=True, texts=False)
-        total = ask(Fold(_SUMS[kind.order], self._name, self.where))
-        return self._result(kind.total, AS_IT_IS, total, ask, kind)
 
-
-class Mean(Aggregate):
+class Mean(_Summed):
     """The sum divided by the count, float64. Sums of integers and decimals are exact until then."""
 
+    def _gives(self, kind: Kind, name: str) -> str:
+        super()._gives(kind, name)
+        return "float64"
+
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name, totals=True, texts=False)
-        total = ask(Fold(_SUMS[kind.order], self._name, self.where))
-        count = ask(Fold(COUNT, self._name if kind.nullable else None, self.where))
-        return replace(self._result("float64", _MEANS[kind.order], total, ask, kind, count), unit=kind.unit)
+        shape = self.shape(schema, name)
+        total, count = self._fold(shape, ask), self._count(shape, ask)
+        return self._result(shape, MEAN, total, ask, count, shape.kinds[0].unit)
 
 
 class _Extreme(Aggregate):
-    _operations: tuple[int, int]
-
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name, texts=False)
+        shape = self.shape(schema, name)
+        kind = shape.kinds[0]
+        if kind.is_text:
+            raise self._wrong_kind(name, kind, "; of a collection it takes text, too: say .collection().aggregate(...)")
         flip = kind.is_unsigned
-        best = ask(Fold(self._operations[kind.is_float], self._name, self.where, flip=flip))
-        return self._result(kind.name, FLIPPED if flip else AS_IT_IS, best, ask, kind)
+        return self._result(shape, FLIPPED if flip else AS_IT_IS, self._fold(shape, ask, flip=flip), ask)
 
 
 class Min(_Extreme):
     """The least value, of the column's kind. NaN counts only if there is nothing else."""
 
-    _operations = (MIN, MIN_FLOAT)
+    _operations = (MIN, MIN, MIN_FLOAT, MIN)
 
 
 class Max(_Extreme):
     """The greatest value, of the column's kind. NaN counts only if there is nothing else."""
 
-    _operations = (MAX, MAX_FLOAT)
+    _operations = (MAX, MAX, MAX_FLOAT, MAX)
 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen(Aggregate):
     order: str | Expression | None = None
 
-    _operation = FIRST
-
     def plan(self, schema: Schema, name: str, ask: Ask) -> Result:
         """See Aggregate."""
-        kind = self._kind(schema, name)
+        shape = self.shape(schema, name)
         assert not isinstance(self.order, Expression)
         if self.order is not None and not _orders(schema.kinds[schema.position(self.order, name, "to order by")]):
             raise SchemaError(
                 f"{name}: order={self.order!r} must be a column of int64, timestamp, date or decimal, without nulls, "
                 "which .fill_null(...) replaces"
             )
-        kept = ask(Fold(self._operation, self._name, self.where, self.order))
-        return Result(_kind(maybe_null(kind, self.where)), KEPT, kept)
+        return Result(shape.result, KEPT, self._fold(shape, ask, self.order))
 
 
 class First(_Chosen):
     """The value of the row with the least `order` (of equal ones the first to arrive), of the column's kind. Without
     `order`: in windows the window's time, otherwise the order of arrival."""
 
+    _operations = (FIRST,) * 4
+
 
 class Last(_Chosen):
     """The value of the row with the greatest `order` (of equal ones the last to arrive); see First."""
 
-    _operation = LAST
+    _operations = (LAST,) * 4
 
 
 def _orders(kind: Kind) -> bool:

@@ -1,15 +1,19 @@
 """The kernels of aggregation: fold columns into words of state by slot, or by run of rows with one slot."""
 
+import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, float64, int64, kernel, readonly, void
 from tokenring.engine.compiled import Words, signed, unsigned
-from tokenring.operators.state import overflows
+from tokenring.operators.state import LEAST, MOST, overflows
 
 COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT, \
     CALLED, PART = range(13)  # fmt: skip
 """What a word of state is: see functions.py. CALLED: the first word of what functions keep; PART: one behind it."""
 BLOCK = 1024
 """Rows that are looked at together: they stay in the innermost cache meanwhile."""
+NAN = int(np.array([np.nan]).view(np.int64)[0])
+INITIAL = {MIN: MOST, MAX: LEAST, FIRST: MOST, LAST: LEAST, MIN_FLOAT: NAN, MAX_FLOAT: NAN}
+"""What a word is before any row, if not 0; what is folded changes nothing where it is that."""
 _SMALL = 2**52  # sums of a block of numbers below this stay in range
 _FLOATS = readonly(float64)
 
@@ -123,6 +127,17 @@ def fold_runs(operation: int, runs: int, starts: Words, slots: Words, values: Wo
         if not _fold_stretch(operation, values, starts[r], starts[r + 1], state, slots[r], number):
             return False
     return True
+
+
+@kernel
+def mean_of(operation: int, word: int, unit: int, count: int) -> float:
+    """The word of a sum divided by how many values it is of, and by how many of its units make 1; NaN of none."""
+    total = np.float64(word)
+    if operation == SUM_UNSIGNED:
+        total = np.float64(unsigned(word))
+    elif operation == SUM_FLOAT:
+        total = np.int64(word).view(np.float64)
+    return total / np.float64(unit) / np.float64(count) if count > 0 else np.nan
 
 
 @kernel

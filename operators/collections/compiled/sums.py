@@ -49,13 +49,13 @@ from tokenring.operators.state import SOURCE_WORDS, KeyMap, forget_slots, have_c
 class Totaling(Pending):
     """`keys`: how many columns are keys. `summed`, `totals`: what is summed and what is made of it, as `to_parts` and
     `reduce_keys` have them. `width`: how many sums a key has, at `sums` by slot; `stamps`: by slot, the number of the
-    time of its last change, `number` the one that is looked at; `scratch`: room for BLOCK rows. `due`: the block of
-    finished rows, in order of their times, so many of them in so much room; `due_at`: where it goes on. `touched`: the
-    block of the slots that change at the time, with what they had before, how many, of which `sent` were sent, of how
-    many there is room, and the time at which they change. `wrong`: the address of a word a key column for the key of an
-    error. `lacks_texts`: whether it is texts that have no room. `is_early`: whether the due rows are of a time of which
-    more may come, but none of earlier ones: they are added as they come, and what they change is sent once the time is
-    finished. `numbers`: the numbering of keys."""
+    time of its last change, `number` the one that is looked at; `scratch`: room for BLOCK rows, and two of totals.
+    `due`: the block of finished rows, in order of their times, so many of them in so much room; `due_at`: where it goes
+    on. `touched`: the block of the slots that change at the time, with what they had before, how many, of which `sent`
+    were sent, of how many there is room, and the time at which they change. `wrong`: the address of a word a key column
+    for the key of an error. `lacks_texts`: whether it is texts that have no room. `is_early`: whether the due rows are
+    of a time of which more may come, but none of earlier ones: they are added as they come, and what they change is
+    sent once the time is finished. `numbers`: the numbering of keys."""
 
     keys: int
     summed: int
@@ -249,7 +249,9 @@ def _send_changes(world: int, me: int, state: Totaling) -> None:
     """Send how the totals of some keys change at the time of the rows that were added; note keys that have none."""
     keys, sums, touched = state.keys, _sums(state), _touched(state)
     totals = records_at(state.totals, state.total_count, TotalRule)
-    before, after = np.empty((len(totals) + 1, 1), np.int64), np.empty((len(totals) + 1, 1), np.int64)
+    made_rows = state.scratch + 8 * (SOURCES * BLOCK + keys * SOURCE_WORDS)
+    before = table_at(made_rows, len(totals) + 1, 1)
+    after = table_at(made_rows + 8 * (len(totals) + 1), len(totals) + 1, 1)
     stop = min(state.touched_count, state.sent + _MOST_SENT)
     message, made = new_message(world, me, 0, 2 * (stop - state.sent)), 0
     time = state.touched_time

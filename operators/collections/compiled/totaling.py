@@ -1,4 +1,4 @@
-"""Totals of keys in the inner loop, at times of one coordinate: counts and sums alone, which a row by key has.
+"""Totals of keys in the inner loop, at times of one coordinate: counts, sums and means alone, one row a key.
 
 Times are totally ordered, so what was said before needs no looking up: the sums of a key are its state, and a change
 costs the same however many rows the key has, or had.
@@ -104,7 +104,8 @@ def totaling(
     totals: what is summed, and made of it; width: how many sums a key has; tell: takes keys that have no totals, where
     they had some, and those that have some again; wrong: the error for a key that has rows more often than its sums can
     hold, by what is wrong, its words and the time."""
-    key, scratch = np.zeros(keys, np.int64), np.zeros(SOURCES * BLOCK + keys * SOURCE_WORDS, np.int64)
+    key = np.zeros(keys, np.int64)
+    scratch = np.zeros(SOURCES * BLOCK + keys * SOURCE_WORDS + 2 * (len(totals) + 1), np.int64)
     state = Totaling()
     owners = begin_pending(state, entering)
     state.keys, state.width, state.wrong, state.scratch = keys, width, address_of(key), address_of(scratch)

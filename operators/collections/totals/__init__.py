@@ -3,11 +3,9 @@
 from tokenring.faces import later
 
 with later(__name__):
-    from tokenring.operators.collections.totals.means import means_of, without_means
     from tokenring.operators.collections.totals.orders import in_order
     from tokenring.operators.collections.totals.planning import (
         columns_folded,
-        require_columns,
         said_of,
         table_of_rows,
         tables_of_parts,

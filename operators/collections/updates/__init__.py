@@ -4,21 +4,8 @@ from tokenring.faces import later
 
 with later(__name__):
     from tokenring.operators.collections.updates.blocks import new_block
-    from tokenring.operators.collections.updates.called import TOTAL_WORDS, TotalRule
-    from tokenring.operators.collections.updates.exact_sums import (
-        CALLED,
-        COUNT,
-        COUNT_PRESENT,
-        GREATEST,
-        LEAST,
-        SUM,
-        SUM_FLOAT,
-        SUM_UNSIGNED,
-        TOO_OFTEN,
-        add_word,
-        added,
-        total_of,
-    )
+    from tokenring.operators.collections.updates.called import TOTAL_WORDS, TotalRule, place_states
+    from tokenring.operators.collections.updates.exact_sums import TOO_OFTEN, add_word, added, total_of
     from tokenring.operators.collections.updates.finding import distinct_keys, rows_of_keys
     from tokenring.operators.collections.updates.folding import (
         DONE,

@@ -8,10 +8,7 @@ import numpy as np
 
 from tokenring.engine import kernel
 from tokenring.engine.compiled import Words, signed, unsigned
-
-# What is made of a column: how many rows; the sum, the least, the greatest of its words; how many are not null; sums
-# that are of other kinds than int64; what an aggregate's functions make of it.
-COUNT, SUM, LEAST, GREATEST, COUNT_PRESENT, SUM_UNSIGNED, SUM_FLOAT, CALLED = range(8)
+from tokenring.operators.folds import SUM_FLOAT, SUM_UNSIGNED
 
 HALF_BITS = 32
 LOWER_HALF = (1 << HALF_BITS) - 1

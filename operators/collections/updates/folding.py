@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from tokenring.engine import kernel
 from tokenring.engine.compiled import Words, signed
 from tokenring.operators.collections.updates.called import (
@@ -12,14 +14,8 @@ from tokenring.operators.collections.updates.called import (
     start_called,
 )
 from tokenring.operators.collections.updates.exact_sums import (
-    CALLED,
-    COUNT,
-    COUNT_PRESENT,
     FLOAT_PARTS,
-    GREATEST,
     INTEGER_PARTS,
-    LEAST,
-    SUM_FLOAT,
     add_word,
     added,
     can_be_said,
@@ -27,9 +23,23 @@ from tokenring.operators.collections.updates.exact_sums import (
 )
 from tokenring.operators.collections.updates.sorting import precedes
 from tokenring.operators.collections.words import KindRow, comes_before, is_null
+from tokenring.operators.folds import (
+    CALLED,
+    COUNT,
+    MAX,
+    MAX_FLOAT,
+    MIN,
+    MIN_FLOAT,
+    SUM,
+    SUM_FLOAT,
+    SUM_UNSIGNED,
+    mean_of,
+)
+from tokenring.operators.state import canonical_float
 
 # Why a key is not done: there is no room, or it is not as it may be. FUNCTION_RAISED: of total 0, one more of the next.
 DONE, NO_ROOM, NEGATIVE, OVERFLOW, TOO_MANY, FUNCTION_RAISED = range(6)
+_EXTREMES = (MIN, MIN_FLOAT, MAX, MAX_FLOAT)
 
 
 @kernel
@@ -43,7 +53,7 @@ def is_before(table: Words, row: int, first: int, time: Words) -> bool:
 
 @kernel
 def _is_sum(operation: int) -> bool:
-    return operation not in (COUNT, COUNT_PRESENT, LEAST, GREATEST, CALLED)
+    return operation in (SUM, SUM_UNSIGNED, SUM_FLOAT)
 
 
 @kernel
@@ -71,17 +81,19 @@ def _width(totals: Sequence[TotalRule]) -> int:
 
 
 @kernel
-def _finished(totals: Sequence[TotalRule], total: int, word: int, present: int) -> tuple[int, bool]:
-    """The word of a total, null where it is one of no value; and whether it is none that stands for null, nor a decimal
-    of more digits than its kind has."""
-    most = totals[total].most
-    if most != 0 and not -most <= word <= most:
+def _finished(rule: TotalRule, word: int, present: int) -> tuple[int, bool]:
+    """The word of a total, that of the mean where it is a sum for one, null where it is one of no value; and whether it
+    is none that stands for null, nor a decimal of more digits than its kind has. present: how many values there are."""
+    if rule.most != 0 and not -rule.most <= word <= rule.most:
         return word, False
-    if totals[total].present < 0 or totals[total].operation == COUNT_PRESENT:
+    if (rule.present < 0 and rule.unit == 0) or rule.operation == COUNT:
         return word, True
     if present == 0:
-        return totals[total].no_value, True
-    return word, word != totals[total].no_value
+        return rule.no_value, True
+    if rule.unit != 0:
+        mean = mean_of(rule.operation, word, rule.unit, present)
+        return canonical_float(np.float64(mean).view(np.int64), rule.no_value), True
+    return word, word != rule.no_value
 
 
 @kernel
@@ -97,7 +109,7 @@ def totals_of_rows(
         room[at] = 0
     for total in range(len(totals)):
         target[total, 0] = 0
-        if totals[total].operation == CALLED and not start_called(totals, total, called):
+        if totals[total].operation == CALLED and not start_called(totals[total], called):
             return 0, FUNCTION_RAISED + total
     while i < len(order):
         first, count, carries = order[i], signed(0), signed(0)
@@ -117,19 +129,20 @@ def totals_of_rows(
             return 0, TOO_MANY
         for total in range(len(totals)):
             what, column = totals[total].operation, totals[total].column
-            if what == COUNT:
+            if what == COUNT and totals[total].present < 0:
                 target[total, 0] += count
                 continue
             word = rows[column, first]
             if is_null(kinds, column, word):
                 continue
             if what == CALLED:
-                if not add_called(rows, first, count, totals, total, kinds, called):
+                if not add_called(rows, first, count, totals[total], called):
                     return 0, FUNCTION_RAISED + total
-            elif what == COUNT_PRESENT:
+            elif what == COUNT:
                 target[total, 0] += count
-            elif what in (LEAST, GREATEST):
-                if present[total] == 0 or comes_before(kinds, column, word, target[total, 0], what == GREATEST):
+            elif what in _EXTREMES:
+                is_greatest = what in (MAX, MAX_FLOAT)
+                if present[total] == 0 or comes_before(kinds, column, word, target[total, 0], is_greatest):
                     target[total, 0] = word
             elif not add_word(what, sums, total * width, word, count):
                 return 0, OVERFLOW
@@ -138,14 +151,14 @@ def totals_of_rows(
         return 0, DONE
     for total in range(len(totals)):
         if totals[total].operation == CALLED:
-            target[total, 0], is_made = called_total(totals, total, totals[total].no_value, called)
+            target[total, 0], is_made = called_total(totals[total], called)
             if not is_made:
                 return 0, FUNCTION_RAISED + total
         elif _is_sum(totals[total].operation):
             target[total, 0], is_in_range = total_of(totals[total].operation, sums, total * width)
             if not is_in_range:
                 return 0, OVERFLOW
-        target[total, 0], is_value = _finished(totals, total, target[total, 0], present[total])
+        target[total, 0], is_value = _finished(totals[total], target[total, 0], present[total])
         if not is_value:
             return 0, OVERFLOW
     target[len(totals), 0] = 1
@@ -182,8 +195,7 @@ def totals_of_sums(sums: Words, totals: Sequence[TotalRule], target: Words) -> t
             word, is_in_range = total_of(what, sums, at)
             if not is_in_range:
                 return 0, OVERFLOW
-        present = sums[totals[total].present] if totals[total].present >= 0 else signed(0)
-        target[total, 0], is_value = _finished(totals, total, word, present)
+        target[total, 0], is_value = _finished(totals[total], word, sums[max(totals[total].present, 0)])
         if not is_value:
             return 0, OVERFLOW
     target[len(totals), 0] = 1

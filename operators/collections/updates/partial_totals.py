@@ -1,4 +1,4 @@
-"""Updates as parts of totals: where a key's totals are counts and sums alone, it is kept as these, and has few rows."""
+"""Updates as parts of totals: a key of counts, sums and means alone is kept as these, and has few rows."""
 
 import numpy as np
 
@@ -7,7 +7,6 @@ from tokenring.engine.compiled import Record, Words, records_of, signed
 from tokenring.operators.collections.updates.exact_sums import (
     FLOAT_PARTS,
     INTEGER_PARTS,
-    SUM_FLOAT,
     TOO_OFTEN,
     added,
     can_be_said,
@@ -16,6 +15,7 @@ from tokenring.operators.collections.updates.exact_sums import (
 )
 from tokenring.operators.collections.updates.sorting import too_often
 from tokenring.operators.collections.words import KindRow, is_null
+from tokenring.operators.folds import SUM_FLOAT
 
 
 class SummedColumn(Record):

@@ -6,6 +6,8 @@ with later(__name__):
     from tokenring.operators.folds.called.calls import (
         SCRATCH_ROWS,
         Call,
+        argument_of,
+        call_words,
         combine_rows,
         combine_slots,
         finish_slots,

@@ -1,9 +1,12 @@
 """Calls of aggregates' functions in compiled operators: for rows of a message, for slots, for results."""
 
-from tokenring.engine import kernel
+from collections.abc import Sequence
+
+from tokenring.engine import Kind, kernel
 from tokenring.engine.compiled import RAISED, Record, Words, call_at, column_of, record_at, record_of, room
+from tokenring.operators.folds.called.functions import Functions
 from tokenring.operators.folds.called.job import IS_VALUE, FoldJob
-from tokenring.operators.folds.called.takes import AS_IT_IS, take_argument
+from tokenring.operators.folds.called.takes import AS_IT_IS, take_argument, takes_of
 
 MOST_ARGUMENTS = 2
 
@@ -24,6 +27,7 @@ class Call(Record):
     """Whose functions a fold is of: the entries' addresses, and how many words a state is; whether rows are states, in
     columns from the first argument's on; else the arguments, an Argument each."""
 
+    init: int
     update: int
     combine: int
     retract: int
@@ -37,8 +41,19 @@ _SLOTS, _ROWS, _TAKEN = range(3)
 SCRATCH_ROWS = _TAKEN + MOST_ARGUMENTS
 
 
+def call_words(functions: Functions, columns: Sequence[tuple[int, Kind]], are_states: bool = False) -> list[int]:
+    """A Call of functions. columns: those that they take, or the first one of their states."""
+    retract = 0 if functions.retract is None else functions.retract.address
+    words = [functions.init.address, functions.update.address, functions.combine.address, retract]
+    words += [functions.width, are_states, len(columns)]
+    for (column, kind), taken in zip(columns, functions.takes, strict=not are_states):
+        words += [column, 0 if are_states else takes_of(taken, kind), kind.nullable, kind.null]
+    return words + [0] * (Call.size - len(words))
+
+
 @kernel
-def _argument(call: Call, which: int) -> Argument:
+def argument_of(call: Call, which: int) -> Argument:
+    """What a function takes as its first argument, or its second."""
     return record_of(call.arguments[which * _ARGUMENT_WORDS :], Argument)
 
 
@@ -53,9 +68,9 @@ def _chosen(call: Call, where: int, message: int, start: int, slots: Words, scra
         for i in range(rows):
             is_chosen[i] = conditions[start + i] == 1
     for which in range(call.count):
-        if _argument(call, which).nullable:
+        if argument_of(call, which).nullable:
             is_any = True
-            null, words = _argument(call, which).null, column_of(message, _argument(call, which).column)
+            null, words = argument_of(call, which).null, column_of(message, argument_of(call, which).column)
             for i in range(rows):
                 is_chosen[i] &= words[start + i] != null
     if not is_any:
@@ -82,8 +97,8 @@ def update_rows(
     its.states, its.stride = states, stride
     its.slots = slots.ctypes.data if is_all else scratch[_SLOTS].ctypes.data
     for which in range(call.count):
-        column = column_of(message, _argument(call, which).column)[start : start + len(slots)]
-        takes, taken = _argument(call, which).takes, scratch[_TAKEN + which][:count]
+        column = column_of(message, argument_of(call, which).column)[start : start + len(slots)]
+        takes, taken = argument_of(call, which).takes, scratch[_TAKEN + which][:count]
         its.arguments[which] = taken.ctypes.data
         if not is_all:
             for i in range(count):
@@ -105,7 +120,7 @@ def combine_rows(
     its.states, its.stride, its.slots = states, stride, row_slot.ctypes.data
     its.others, its.other_stride, its.other_slots = scratch[2:].ctypes.data, 0, only.ctypes.data
     only[0] = 0
-    first = _argument(call, 0).column
+    first = argument_of(call, 0).column
     for i in range(len(slots)):
         row_slot[0] = slots[i]
         for part in range(call.width):

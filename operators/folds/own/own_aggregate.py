@@ -2,23 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from tokenring.engine import Kind, Schema, SchemaError
 from tokenring.operators.expressions import Expression
 from tokenring.operators.folds.called import TAKES, Function, Functions, functions_of
-from tokenring.operators.folds.functions import FINISHED, Aggregate, Ask, Condition, Fold, Result
+from tokenring.operators.folds.functions import FINISHED, Aggregate, Ask, Condition, Fold, Result, Shape
 from tokenring.operators.folds.kernels import CALLED, PART
-
-
-class Shape(NamedTuple):
-    """The columns that functions take, their kinds, and the kind of the result."""
-
-    columns: list[str]
-    kinds: list[Kind]
-    result: Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +51,7 @@ class OfFunctions(Aggregate):
         return Result(shape.result, FINISHED, head, finish=functions, parameters=self.parameters)
 
     def shape(self, schema: Schema, name: str) -> Shape:
-        """What it takes of rows of `schema`, and gives; SchemaError, with `name`, the operator's and the result's, if
-        it cannot."""
+        """See Aggregate."""
         functions, first, second = self.functions, self._name, self.second
         assert not isinstance(second, Expression)
         given = [column for column in (first, second) if column is not None]
@@ -71,9 +62,7 @@ class OfFunctions(Aggregate):
             )
         kinds = [self._taken(schema, name, *each) for each in zip(given, functions.takes, strict=True)]
         gives = kinds[0].name if functions.gives == "same" else functions.gives
-        is_null_somewhere = self.where is not None or any(kind.nullable for kind in kinds)
-        kind = Schema.of({"_": f"{gives.removesuffix('?')}?" if is_null_somewhere else gives}).kind("_")
-        return Shape(given, kinds, kind)
+        return Shape(given, kinds, self._kind(gives, any([kind.nullable for kind in kinds])), CALLED)
 
     def _taken(self, schema: Schema, name: str, column: str, taken: str) -> Kind:
         schema.position(column, name)

@@ -255,8 +255,8 @@ def test_an_update_before_its_message_is_told_of() -> None:
             ("operator 'aggregate'", "n is to be Count(), or Count, CountDistinct", "ArgMin or ArgMax by it"),
         ),
         (
-            lambda rows, texts: rows.arrange("k").aggregate("sums", n=tr.Mean("v")),
-            ("operator 'sums'", "not Mean", ".collection().aggregate(...) of the arrangement"),
+            lambda rows, texts: rows.arrange("k").aggregate("sums", n=tr.CountDistinct("v")),
+            ("operator 'sums'", "not CountDistinct", ".collection().aggregate(...) of the arrangement"),
         ),
         (
             lambda rows, texts: rows.aggregate("k", n=tr.Count(), emit="final"),

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tokenring.engine import Schema
-from tokenring.operators.collections.updates import SUM, Parts, SummedColumn
+from tokenring.operators.collections.updates import Parts, SummedColumn
 from tokenring.operators.collections.words import kinds_table
+from tokenring.operators.folds import SUM
 
 COUNTED, LOW, HIGH = range(3)  # the parts: how many rows; the halves of the sum
 HALF_BITS = 32

@@ -86,6 +86,14 @@ PROGRAMS: dict[str, tuple[Callable[[Collection], Collection], Callable[[Rows], R
         lambda rows: rows.aggregate("k", n=tr.Count(), m=tr.Mean("v"), s=tr.Sum("v")),
         lambda rows: Counter([(k, len(of), sum(of) / len(of), sum(of)) for k, of in by_key(rows).items()]),
     ),
+    "mean of an arrangement": (
+        lambda rows: rows.arrange("k").aggregate(m=tr.Mean("v"), s=tr.Sum("v")).collection(),
+        lambda rows: Counter([(k, sum(of) / len(of), sum(of)) for k, of in by_key(rows).items()]),
+    ),
+    "mean of floats": (
+        lambda rows: rows.with_columns(v=tr.col("v") / 2).aggregate("k", m=tr.Mean("v")),
+        lambda rows: Counter([(k, sum(of) / 2 / len(of)) for k, of in by_key(rows).items()]),
+    ),
     "mean of some": (
         lambda rows: rows.aggregate("k", most=tr.Max("v"), m=tr.Mean(tr.col("v") * 2, where=tr.col("v") > 1)),
         lambda rows: Counter(

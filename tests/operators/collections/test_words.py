@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import tokenring as tr
 from tests.long_form import examples
 from tokenring.engine.raw import text_space
-from tokenring.operators.collections.updates import SUM, SUM_FLOAT, SUM_UNSIGNED, add_word, total_of
+from tokenring.operators.collections.updates import add_word, total_of
 from tokenring.operators.collections.words import Entering, KindRow, by_value, interned_texts, kinds_table
+from tokenring.operators.folds import SUM, SUM_FLOAT, SUM_UNSIGNED
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 LARGEST = math.nextafter(math.inf, 0)
