@@ -115,8 +115,8 @@ class Arranged:
                 )
         totals = totals_of(name, self.schema, folds)
         table = table_of_rows(self.schema, len(self.keys), totals)
-        kinds = {each: str(total.kind) for each, total in totals.items()}
-        called = {each: total.by_functions for each, total in totals.items() if total.by_functions is not None}
+        kinds = {each: str(total.shape.result) for each, total in totals.items()}
+        called = {each: total.fold for each, total in totals.items() if isinstance(total.fold, OfFunctions)}
         return self._reduced(name, TOTALS, kinds, totals=table, called=called)
 
     def each(self, name: str = "distinct") -> Arranged:

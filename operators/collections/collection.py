@@ -203,7 +203,7 @@ class Collection(Rows):
             made = rows._arranged(keys, f"{name}.arrange").aggregate(name, **folds)
         else:
             parts, table = tables_of_parts(rows.schema, totals)
-            kinds = {each: str(total.kind) for each, total in totals.items()}
+            kinds = {each: str(total.shape.result) for each, total in totals.items()}
             found = totaled(rows.stream, rows._by(keys), keys, name, parts, table, kinds)
             if found is not None:
                 return Collection(*found, is_net=True)

@@ -26,6 +26,7 @@ with later(__name__):
         Max,
         Mean,
         Min,
+        Shape,
         Sum,
         column_of,
     )

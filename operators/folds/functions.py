@@ -184,11 +184,8 @@ class Aggregate:
         present = self._count(shape, ask) if shape.result.nullable else -1
         return Result(shape.result, how, fold, count, present, unit)
 
-    def _wrong_kind(self, name: str, kind: Kind, cure: str, **which: bool) -> SchemaError:
-        return SchemaError(
-            f"{name}: {type(self).__name__} of column {self.column!r}, which is {kind}; it takes "
-            f"{names_of_kinds(**which)}{cure}"
-        )
+    def _wrong_kind(self, name: str, column: Any, kind: Kind, takes: str, cure: str) -> SchemaError:
+        return SchemaError(f"{name}: {self._called} of column {column!r}, which is {kind}; it takes {takes}{cure}")
 
 
 def column_of(name: str, aggregate: Aggregate) -> str:
@@ -234,7 +231,7 @@ class _Summed(Aggregate):
     def _gives(self, kind: Kind, name: str) -> str:
         if not kind.total:
             others = "" if kind.is_text else ", or take Min, Max or Count of it"
-            raise self._wrong_kind(name, kind, f"; cast it{others}", totals=True)
+            raise self._wrong_kind(name, self.column, kind, names_of_kinds(totals=True), f"; cast it{others}")
         return kind.total
 
 
@@ -264,7 +261,8 @@ class _Extreme(Aggregate):
         shape = self.shape(schema, name)
         kind = shape.kinds[0]
         if kind.is_text:
-            raise self._wrong_kind(name, kind, "; of a collection it takes text, too: say .collection().aggregate(...)")
+            cure = "; of a collection it takes text, too: say .collection().aggregate(...)"
+            raise self._wrong_kind(name, self.column, kind, names_of_kinds(), cure)
         flip = kind.is_unsigned
         return self._result(shape, FLIPPED if flip else AS_IT_IS, self._fold(shape, ask, flip=flip), ask)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tokenring.engine import Kind, Schema, SchemaError
+from tokenring.engine import Schema, SchemaError
 from tokenring.operators.collections.updates import NO_SUM, SUMMED_WORDS, TOTAL_WORDS, TotalRule, place_states, width_of
 from tokenring.operators.expressions import Expression, col, lit, when
 from tokenring.operators.folds import (
@@ -23,6 +23,7 @@ from tokenring.operators.folds import (
     First,
     Last,
     Mean,
+    Shape,
     Sum,
     column_of,
 )
@@ -31,29 +32,25 @@ from tokenring.operators.folds.own import OfFunctions
 
 
 class Total(NamedTuple):
-    """How a column of the result is made: of which column (None: of the rows), whether that may be null, and its kind.
-    """
+    """How a column of the result is made: by an aggregate that takes, and gives, this."""
 
-    operation: int
-    column: str | None
-    may_be_null: bool
-    kind: Kind
-    most: int = 0
-    """The greatest word of it, and of what is below 0, if it is a sum of decimals; else 0."""
-    unit: int = 0
-    """Of a mean, how many of its sum's units make 1; else 0."""
-    by_functions: OfFunctions | None = None
-    """What makes it of these columns, where functions do."""
+    fold: Aggregate
+    shape: Shape
+
+    @property
+    def column(self) -> str | None:
+        """The column that it is of, the first of them; None: of the rows."""
+        return self.shape.columns[0] if self.shape.columns else None
+
+    @property
+    def may_be_null(self) -> bool:
+        """Whether that may be null."""
+        return any([kind.nullable for kind in self.shape.kinds[:1]])
 
     @property
     def is_of_all_rows(self) -> bool:
         """Whether all rows are to be looked at for it."""
-        return self.operation not in (COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT)
-
-    @property
-    def no_value(self) -> int:
-        """The word of the result where there was no value."""
-        return self.kind.null if self.may_be_null else 0
+        return self.shape.operation not in (COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT)
 
 
 def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, Total]:
@@ -62,20 +59,13 @@ def totals_of(name: str, schema: Schema, folds: Mapping[str, Any]) -> dict[str, 
     for result, fold in folds.items():
         if not isinstance(fold, Aggregate) or isinstance(fold, First | Last | CountDistinct):
             raise SchemaError(f"operator {name!r}: {_no_total(result, fold)}")
-        by_functions = fold if isinstance(fold, OfFunctions) else None
-        columns = fold.column, by_functions and by_functions.second
+        columns = fold.column, fold.second if isinstance(fold, OfFunctions) else None
         if any(isinstance(column, Expression) for column in columns) or fold.where is not None:
             raise SchemaError(
                 f"operator {name!r}: {result} is of an expression, or of some rows; make a column of it with "
                 f"`with_columns` before the rows are arranged"
             )
-        shape = fold.shape(schema, f"operator {name!r}, {result}")
-        column, kind = (shape.columns[0], shape.kinds[0]) if shape.columns else (None, shape.result)
-        made[result] = Total(
-            shape.operation, column, kind.nullable, shape.result,
-            shape.result.range[1] if isinstance(fold, Sum) and shape.result.range is not None else 0,
-            kind.unit if isinstance(fold, Mean) else 0, by_functions,
-        )  # fmt: skip
+        made[result] = Total(fold, fold.shape(schema, f"operator {name!r}, {result}"))
     return made
 
 
@@ -139,10 +129,9 @@ def table_of_rows(schema: Schema, keys: int, totals: Mapping[str, Total]) -> np.
     rules = []
     for total in totals.values():
         column = 0 if total.column is None else schema.position(total.column) - keys
-        if total.by_functions is None:
-            rules.append(_rule(total, column, 0 if total.may_be_null else -1))
-        else:
-            rules.append(_called(schema, keys, total, total.by_functions, column))
+        rules.append(_rule(total, column, 0 if total.may_be_null else -1))
+        if isinstance(total.fold, OfFunctions):
+            _have_functions(rules[-1], schema, keys, total.fold, total.shape)
     place_states(rules)
     return _table(rules)
 
@@ -158,9 +147,13 @@ def said_of(totals: np.ndarray) -> list[list[int]]:
 
 
 def _rule(total: Total, column: int, present: int) -> TotalRule:
-    rule = TotalRule()
-    rule.operation, rule.column, rule.present = total.operation, column, present
-    rule.no_value, rule.most, rule.unit = total.no_value, total.most, total.unit
+    rule, kinds, made = TotalRule(), total.shape.kinds, total.shape.result
+    rule.operation, rule.column, rule.present = total.shape.operation, column, present
+    rule.no_value = made.null if made.nullable else 0
+    if isinstance(total.fold, Sum) and made.range is not None:
+        rule.most = made.range[1]
+    if isinstance(total.fold, Mean):
+        rule.unit = kinds[0].unit
     return rule
 
 
@@ -168,15 +161,13 @@ def _table(rules: Sequence[TotalRule]) -> np.ndarray:
     return np.array([rule.words for rule in rules], np.int64).reshape(len(rules), TOTAL_WORDS)
 
 
-def _called(schema: Schema, keys: int, total: Total, fold: OfFunctions, column: int) -> TotalRule:
-    shape = fold.shape(schema, "a total")
+def _have_functions(rule: TotalRule, schema: Schema, keys: int, fold: OfFunctions, shape: Shape) -> None:
     columns = [(schema.position(name) - keys, kind) for name, kind in zip(shape.columns, shape.kinds, strict=True)]
-    rule = _rule(total, column, -1)
     rule.call.words[:] = call_words(fold.functions, columns)
-    rule.finalize, rule.no_value, rule.is_float = fold.functions.finalize.address, total.kind.null, total.kind.is_float
-    rule.parameter_count, rule.also = len(fold.parameters), made_also(total.kind)
+    rule.finalize, rule.present = fold.functions.finalize.address, -1
+    rule.no_value, rule.is_float, rule.also = shape.result.null, shape.result.is_float, made_also(shape.result)
+    rule.parameter_count = len(fold.parameters)
     rule.parameters[: len(fold.parameters)].view(np.float64)[:] = fold.parameters
-    return rule
 
 
 def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.ndarray, np.ndarray]:
@@ -184,9 +175,10 @@ def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.nda
     totals that are counts, sums and means alone."""
     how_summed: dict[str, int] = {}
     for total in totals.values():
-        if total.column is not None and (total.operation != COUNT or total.may_be_null):
+        operation = total.shape.operation
+        if total.column is not None and (operation != COUNT or total.may_be_null):
             before = how_summed.get(total.column, NO_SUM)
-            how_summed[total.column] = before if total.operation == COUNT else total.operation
+            how_summed[total.column] = before if operation == COUNT else operation
     firsts, presents = dict[str | None, int](), dict[str | None, int]()
     part = 1  # 0 counts rows
     for column, how in how_summed.items():
@@ -197,5 +189,6 @@ def tables_of_parts(schema: Schema, totals: Mapping[str, Total]) -> tuple[np.nda
     made = []
     for total in totals.values():
         present = presents.get(total.column, -1)
-        made.append(_rule(total, max(present, 0) if total.operation == COUNT else firsts[total.column], present))
+        is_count = total.shape.operation == COUNT
+        made.append(_rule(total, max(present, 0) if is_count else firsts[total.column], present))
     return np.array(summed, np.int64).reshape(len(summed), SUMMED_WORDS), _table(made)

@@ -68,10 +68,8 @@ class OfFunctions(Aggregate):
         schema.position(column, name)
         kind = schema.kind(column)
         if kind.family not in TAKES[taken]:
-            raise SchemaError(
-                f"{name}: {self.functions.name} of column {column!r}, which is {kind}; it takes "
-                f"{', '.join(TAKES[taken])} there: cast it, or leave it to {self._instead}"
-            )
+            cure = f" there: cast it, or leave it to {self._instead}"
+            raise self._wrong_kind(name, column, kind, ", ".join(TAKES[taken]), cure)
         return kind
 
     @property
