@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import faulthandler
 import gc
 import mmap
 import os
@@ -14,12 +15,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 
@@ -50,6 +53,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 _FAILED = pytest.StashKey[bool]()
 _LIBC = ctypes.CDLL(None)
+
+# Ends the run with every stack printed, when a kernel spins where no Python signal handler can run: a test has this
+# long, or as much less as it may start later than the watchdog did. pytest's own (faulthandler_timeout) starts a thread
+# and waits for its end with each test, which takes as long as all else that is done for a test.
+_HANGS_S, _LATER_S = 420.0, 30.0
+_WATCHED_SINCE = [-_LATER_S]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,6 +94,25 @@ def _make_all_ready() -> None:
     pa.array([0])  # pyarrow loads pandas for it
     given(integers())(lambda _: None)()  # Hypothesis reads the source of all modules of ours
     _keep_what_there_is()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Start the watchdog anew, unless it has just been started."""
+    now = time.monotonic()
+    if now - _WATCHED_SINCE[0] >= _LATER_S:
+        _WATCHED_SINCE[0] = now
+        faulthandler.dump_traceback_later(_HANGS_S, file=item.config.stash[fault_handler_stderr_fd_key], exit=True)
+
+
+def pytest_exception_interact() -> None:
+    """pytest has stopped the watchdog: the next test starts one."""
+    _WATCHED_SINCE[0] = -_LATER_S
+
+
+def pytest_sessionfinish() -> None:
+    """What follows the last test is not watched."""
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(wrapper=True)

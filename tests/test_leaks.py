@@ -124,6 +124,32 @@ def test_a_failing_test_is_not_blamed_for_what_its_traceback_holds(
     result.assert_outcomes(failed=1)
 
 
+WATCHED = """
+from tests import conftest
+from tests.conftest import pytest_exception_interact, pytest_runtest_protocol, pytest_sessionfinish
+
+conftest._HANGS_S = 2.0
+"""
+SPINS = """
+import ctypes
+
+def test_fails():
+    assert False
+
+def test_holds_the_interpreter():
+    ctypes.PyDLL(None).sleep(200)
+"""
+
+
+def test_a_call_that_holds_the_interpreter_ends_the_run(pytester: pytest.Pytester) -> None:
+    """After a failed test too, with which pytest stops what watches."""
+    pytester.makeconftest(WATCHED)
+    pytester.makepyfile(SPINS)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", timeout=100)
+    assert result.ret == 1
+    result.stderr.fnmatch_lines(["Timeout*", "*in test_holds_the_interpreter"])
+
+
 def test_a_segment_that_others_map_is_theirs(segment: Path) -> None:
     """Another run on the same machine makes and drops segments of its own while our tests run."""
     segment.write_bytes(bytes(mmap.PAGESIZE))
