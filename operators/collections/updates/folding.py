@@ -92,7 +92,7 @@ def _finished(rule: TotalRule, word: int, present: int) -> tuple[int, bool]:
         return rule.no_value, True
     if rule.unit != 0:
         mean = mean_of(rule.operation, word, rule.unit, present)
-        return canonical_float(np.float64(mean).view(np.int64), rule.no_value), True
+        return canonical_float(int(np.float64(mean).view(np.int64)), rule.no_value), True
     return word, word != rule.no_value
 
 
