@@ -139,7 +139,8 @@ class DataPlane:
 
     def set_more_stamp(self, coordinates: tuple[int, ...]) -> None:
         """Give what is sent next these time coordinates behind the first one; () for none."""
-        self.outgoing[:, MORE_STAMP : MORE_STAMP + MORE_STAMP_WORDS] = [*coordinates, 0, 0, 0][:MORE_STAMP_WORDS]
+        unused = MORE_STAMP_WORDS - len(coordinates)
+        self.outgoing[:, MORE_STAMP : MORE_STAMP + MORE_STAMP_WORDS] = [*coordinates, *[0] * unused]
 
     def broadcast(
         self,

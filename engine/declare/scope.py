@@ -180,7 +180,7 @@ class Scope:
         if self.depth == MOST_COORDINATES:
             raise GraphError(
                 f"loop {name!r}: its times would have {self.depth + 1} coordinates; they carry {MOST_COORDINATES}, "
-                f"those of the root scope and a counter a loop"
+                f"those of the root scope and a counter a loop: {_MORE_COORDINATES}"
             )
         yield self.loop_class(self, name)
 
@@ -316,6 +316,10 @@ class Loop(Scope):
 
 Scope.loop_class = Loop
 
+_MORE_COORDINATES = (
+    "start Python with TOKENRING_COORDINATES=8, say, in the environment; kernels are compiled anew for it, once"
+)
+
 
 def _checked(dataflow: str, coordinates: Sequence[str]) -> tuple[str, ...]:
     """The names of coordinates; none where there is one, which times are then."""
@@ -325,7 +329,10 @@ def _checked(dataflow: str, coordinates: Sequence[str]) -> tuple[str, ...]:
     if len({*coordinates}) < len(coordinates) or len(coordinates) == 1:
         raise GraphError(f"dataflow {dataflow!r}: coordinates={coordinates!r}: give several, each a name of its own")
     if len(coordinates) > MOST_COORDINATES:
-        raise GraphError(f"dataflow {dataflow!r}: times carry {MOST_COORDINATES} coordinates, not {len(coordinates)}")
+        raise GraphError(
+            f"dataflow {dataflow!r}: times carry {MOST_COORDINATES} coordinates, not {len(coordinates)}: "
+            f"{_MORE_COORDINATES}"
+        )
     return tuple(coordinates)
 
 

@@ -20,6 +20,7 @@ from tokenring.engine.native.layout import (
 from tokenring.engine.native.memory import lease, lease_text, log_change
 from tokenring.engine.native.messages import bare_message, enqueue, note_arrival
 from tokenring.engine.native.signals import note_word
+from tokenring.engine.progress import same_coordinates
 from tokenring.shm.kernels import LENGTH_BITS, kernel, words_at
 from tokenring.shm.memory import copy_bytes, load_word
 from tokenring.shm.queues import (
@@ -72,12 +73,7 @@ def _make_room(graph: RunningGraph, message: int, rows: int) -> None:
 
 @kernel
 def _is_same_time(message: Message, other: Message) -> bool:
-    if message.time != other.time:
-        return False
-    for at in range(INNER_WORDS):
-        if message.inner[at] != other.inner[at]:
-            return False
-    return True
+    return message.time == other.time and same_coordinates(message.inner, other.inner)
 
 
 @kernel

@@ -21,6 +21,7 @@ from tokenring.engine.native.layout import (
 )
 from tokenring.engine.native.memory import lease, log_change
 from tokenring.engine.native.messages import column_of, end_of_message
+from tokenring.engine.progress import same_coordinates
 from tokenring.engine.texts import is_all_common
 from tokenring.shm.kernels import LENGTH_MASK, Words, address_of, kernel, records_at, table_at, words_at
 from tokenring.shm.memory import can_pack, copy_bytes, load_word, store_word
@@ -309,16 +310,11 @@ def _stamp(graph: RunningGraph, inner: Words) -> None:
 
 
 @kernel
-def _is_inner(inner: Words) -> bool:
-    return inner[0] | inner[1] | inner[2] != 0
-
-
-@kernel
 def write_pieces(graph: RunningGraph, message: int, edge: EdgeRow, start: int, copies: bool) -> int:
     """Send and count pieces of a message from row `start` on, as far as there is room; where it ends. copies: whether
     bytes of texts are to be copied (`has_private_texts`)."""
     inner = message_at(message).inner
-    if not _is_inner(inner):
+    if same_coordinates(inner, graph.no_inner):
         return _write_pieces(graph, message, edge, start, copies)
     _stamp(graph, inner)
     end = _write_pieces(graph, message, edge, start, copies)

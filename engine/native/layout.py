@@ -399,7 +399,8 @@ def tokens_at(graph: RunningGraph) -> Sequence[TokenRow]:
 @kernel
 def set_inner(target: Words, source: Words) -> None:
     """Let the coordinates of one time be those of another."""
-    target[0], target[1], target[2] = source[0], source[1], source[2]
+    for at in range(INNER_WORDS):
+        target[at] = source[at]
 
 
 @kernel

@@ -21,7 +21,7 @@ from tokenring.engine.native.layout import (
     set_inner,
     world_at,
 )
-from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, Change, net_what_is_left
+from tokenring.engine.progress import CHANGE_BYTES, CHANGE_WORDS, Change, net_what_is_left, same_coordinates
 from tokenring.engine.texts import move_private, moved_bytes
 from tokenring.shm.kernels import Record, Words, int64, kernel, record_at, void, words_at
 from tokenring.shm.memory import allocate, copy_bytes, deallocate, forget_bytes
@@ -177,7 +177,7 @@ def log_change(graph: RunningGraph, location: int, delta: int, time: int, inner:
     if count > 0 and graph.spilled.count == 0 and graph.ring_is_full == 0 and graph.observed == 0:
         last = record_at(graph.log + CHANGE_BYTES * (count - 1), Change)
         if last.location == location and last.delta + delta == 0 and last.time == time:
-            if last.inner[0] == inner[0] and last.inner[1] == inner[1] and last.inner[2] == inner[2]:
+            if same_coordinates(last.inner, inner):
                 graph.log_count = count - 1
                 return
     if graph.spilled.count == 0 and count >= graph.log_capacity:

@@ -11,6 +11,7 @@ with later(__name__):
         net_what_is_left,
         pack_change,
         pack_two_changes,
+        same_coordinates,
     )
     from tokenring.engine.progress.counts import count_at, fingerprint, sum_of_times
     from tokenring.engine.progress.exchange import (

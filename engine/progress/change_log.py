@@ -1,8 +1,8 @@
 """The log of a worker's changes to pointstamp counts, netted before it is published.
 
-A change is six words: location, delta, time coordinates 0..3 (unused ones are 0). Writing one costs a single
-`pack_into`; netting happens once a step, in a kernel, so a message produced and consumed in the same step, or a token
-downgraded twice, leaves no trace.
+A change is its location, its delta and its time's coordinates, a word each (unused ones are 0). Writing one costs a
+single `pack_into`; netting happens once a step, in a kernel, so a message produced and consumed in the same step, or a
+token downgraded twice, leaves no trace.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from struct import Struct
 
 import numpy as np
 
-from tokenring.engine.times import AnyTime
+from tokenring.engine.times import MOST_COORDINATES, AnyTime
 from tokenring.shm.kernels import (
     COLUMN,
     WORDS,
@@ -32,15 +32,16 @@ class Change(Record):
     location: int
     delta: int
     time: int
-    inner: Words = room(3)
+    inner: Words = room(MOST_COORDINATES - 1)
 
 
 CHANGE_WORDS = Change.size
 CHANGE_BYTES = 8 * CHANGE_WORDS
 
-pack_change = Struct("=3q24x").pack_into
-pack_two_changes = Struct("=3q24x3q24x").pack_into
-_pack_nested_change = (None, None, Struct("=4q16x").pack_into, Struct("=5q8x").pack_into, Struct("=6q").pack_into)
+_FORMATS = [f"{2 + depth}q{8 * (MOST_COORDINATES - depth)}x" for depth in range(1, MOST_COORDINATES + 1)]
+pack_change = Struct(f"={_FORMATS[0]}").pack_into
+pack_two_changes = Struct(f"={_FORMATS[0] * 2}").pack_into
+_pack_nested_change = (None, *[Struct(f"={of_depth}").pack_into for of_depth in _FORMATS])
 
 _LINEAR_LIMIT = 24
 
@@ -65,15 +66,20 @@ def netted_of(scratch: Words) -> Netted:
 
 
 @kernel
+def same_coordinates(one: Words, other: Words) -> bool:
+    """Whether the coordinates behind the first one are those of another time."""
+    for at in range(MOST_COORDINATES - 1):
+        if one[at] != other[at]:
+            return False
+    return True
+
+
+@kernel
 def _same_pointstamp(change: Change, other: Change) -> bool:
     """Whether two changes are at one location and time."""
-    return (
-        change.location == other.location
-        and change.time == other.time
-        and change.inner[0] == other.inner[0]
-        and change.inner[1] == other.inner[1]
-        and change.inner[2] == other.inner[2]
-    )
+    if change.location != other.location or change.time != other.time:
+        return False
+    return same_coordinates(change.inner, other.inner)
 
 
 @kernel

@@ -13,6 +13,7 @@ All are records of int64 words, which kernels and Python name alike: `locations[
 
 from collections.abc import Sequence
 
+from tokenring.engine.times import MOST_COORDINATES
 from tokenring.shm.kernels import Record, Words, also, kernel, records_at, room, words_at
 
 SIZES = 48
@@ -49,7 +50,7 @@ class TrackerState(Record, is_checked=False):
     left_in_log: int = also("broken_location")
 
 
-COORDINATES = 4
+COORDINATES = MOST_COORDINATES
 """Of the times in nested scopes: that many, unused ones are 0."""
 ENTRY_WORDS = COORDINATES + 1
 """Of an entry in nested scopes: its time's coordinates, then the count."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tokenring.engine.progress.layout import COORDINATES
 from tokenring.engine.progress.nested_frontiers import COUNT_BITS, NO_PATH, SUMMARY_WORDS
 from tokenring.engine.progress.tables import GraphTables, Tables
 from tokenring.engine.times import Antichain, PathSummary
@@ -53,7 +54,7 @@ class CompiledPaths:
             begin = len(graph.summaries) // SUMMARY_WORDS
             number = graph.summary_numbers[summaries] = begin << COUNT_BITS | len(summaries)
             compiled = [
-                [len(summary.delays), *(summary.delays + summary.then), 0, 0, 0, 0][:SUMMARY_WORDS]
+                [len(summary.delays), *summary.delays, *summary.then, *[0] * COORDINATES][:SUMMARY_WORDS]
                 for summary in summaries
             ]
             graph.summaries = np.concatenate([graph.summaries, np.array(compiled, np.int64).ravel()])

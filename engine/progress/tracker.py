@@ -183,7 +183,8 @@ class Tracker:
         kernel).
         """
         if self.tables.locations["is_nested"][location]:
-            words = np.array([*coordinates(time), 0, 0, 0][:COORDINATES], np.int64)
+            words = np.zeros(COORDINATES, np.int64)
+            words[: len(coordinates(time))] = coordinates(time)
             self._run(apply_nested_change, location, words, 0, delta)
         else:
             self._run(apply_change, location, time, delta)

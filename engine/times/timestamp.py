@@ -12,6 +12,7 @@ Source: Naiad's structured times (section 2.1); products of integers (the progre
 from typing import Any
 
 from tokenring.engine.arguments import as_integer
+from tokenring.shm.stamp_words import STAMP_WORDS
 
 Time = int
 """A totally ordered timestamp: an integer 0 <= t <= MAX_TIME (for event time: nanoseconds)."""
@@ -30,8 +31,9 @@ COMPLETE: Time = 2**63 - 1
 comparison.
 """
 
-MOST_COORDINATES = 4
-"""Those of the root scope, mostly one, and one a loop: what a progress record and a message header carry."""
+MOST_COORDINATES = STAMP_WORDS
+"""Those of the root scope, mostly one, and one a loop: what a progress record and a message header carry. 4, or as
+TOKENRING_COORDINATES in the environment says."""
 
 
 def less_equal(left: Any, right: Any) -> bool:

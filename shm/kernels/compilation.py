@@ -21,6 +21,7 @@ from numba.extending import typeof_impl
 from tokenring.shm.errors import KernelCacheWarning
 from tokenring.shm.kernels.ingredients import ingredients
 from tokenring.shm.kernels.loaded_library import LoadedLibrary
+from tokenring.shm.stamp_words import FEWEST, STAMP_WORDS
 
 OPTIONS = {"error_model": "numpy"}
 """Of every kernel."""
@@ -46,6 +47,12 @@ class KernelFiles(CompileResultCacheImpl):  # type: ignore[misc]
 
     _locator_classes: ClassVar[list[type]] = list(CompileResultCacheImpl._locator_classes)
     stamp: Any = None
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        """Of a function's files: those for other times have names of their own, so that neither drives the others out.
+        """
+        base: str = super().get_filename_base(fullname, abiflags)
+        return base if STAMP_WORDS == FEWEST else f"{base}-{STAMP_WORDS}"
 
     def reduce(self, data: Any) -> Any:
         """What is kept of what numba has compiled."""

@@ -20,12 +20,13 @@ from typing import Any, Protocol
 import orjson
 
 from tokenring.shm.kernels.levels import Level, abilities, levels_for
+from tokenring.shm.stamp_words import STAMP_WORDS
 
 LIBRARY_FOLDER = "_kernels"
 """Beside the packages."""
 _INSTALLING_S = 60
 """Files of one installation are not older or newer than each other by more."""
-LIST, PROCESSOR, ENDING, FORMAT = "kernels.json", "processor", ".abi3.so", 1
+LIST, PROCESSOR, ENDING, FORMAT = "kernels.json", "processor", ".abi3.so", 2
 
 
 class Found(Protocol):
@@ -157,6 +158,8 @@ def opened(package: Path, folder: Path) -> tuple[Library | None, str]:
         listed = orjson.loads((folder / LIST).read_bytes())
         if listed["format"] != FORMAT:
             return None, "the library is another version's"
+        if listed["coordinates"] != STAMP_WORDS:
+            return None, f"the library is for times of {listed['coordinates']} coordinates, not {STAMP_WORDS}"
         if not _is_whole(folder, PROCESSOR, listed):
             return None, f"{folder / PROCESSOR}{ENDING} is not whole"
         levels = [level for level in levels_here(folder) if level.name in listed["files"]]

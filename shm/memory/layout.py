@@ -7,7 +7,7 @@
                 vote decision looks | seen                               1 line each
     bells       what its senders ring, of each worker                    1 line each
     ring        write position | of each worker: read position, parted, at rest, cut | records
-                                                                         1 line, 1 line each, 8 words a record
+                                                                         1 line, 1 line each, whole cache lines a record
     queues      for each receiver, each sender to it: write position | read position | data
 
 A "line" is 16 words (128 bytes): two cache lines, since processors prefetch them in pairs.
@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tokenring.shm.errors import SegmentError
+from tokenring.shm.stamp_words import STAMP_WORDS, in_lines
 
 MAGIC = 0x544F4B454E52494E  # "TOKENRIN"
 VERSION = 11
 WORD_BYTES = 8
 LINE_WORDS = 16
-RECORD_WORDS = 8
+RECORD_WORDS = in_lines(4 + STAMP_WORDS)
 
 HEADER_MAGIC, HEADER_VERSION, HEADER_DIGEST, HEADER_WORKERS, HEADER_RING, HEADER_QUEUE, HEADER_TOTAL, HEADER_READY = (
     range(8)
@@ -195,5 +196,5 @@ class Layout:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 
 
-assert HEADER_READY < LINE_WORDS and RECORD_WORDS * WORD_BYTES == 64
+assert HEADER_READY < LINE_WORDS
 assert MAX_WORKERS + 1 <= 8 * WORD_BYTES * LINE_WORDS, "flags have a line"

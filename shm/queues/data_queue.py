@@ -1,8 +1,8 @@
 """Single-producer single-consumer queues of column messages: a shared one per ordered pair of workers, a private one to
 oneself.
 
-    message: header (8 words: size | channel | rows | columns | stamp 0..3), then each column, padded to whole cache
-    lines, then text if there is any (shm/queues/text_message.py)
+    message: header (size | channel | rows | columns | stamp; whole cache lines), then each column, padded to whole
+    cache lines, then text if there is any (shm/queues/text_message.py)
     skip:    header with channel -1: the buffer is unused up to its end, so that every column is contiguous
 
 Contract
@@ -36,18 +36,19 @@ from tokenring.shm.kernels import (
     void,
 )
 from tokenring.shm.memory import LINE_WORDS, MAX_WORKERS, Segment, load_acquire, load_word, store_release, store_word
+from tokenring.shm.stamp_words import STAMP_WORDS, in_lines
 
 WRITE_ADDRESS, READ_ADDRESS, DATA_ADDRESS, CAPACITY, WRITE_POSITION, READ_POSITION, COMMITTED, MORE_STAMP = range(8)
 RELEASED = COMMITTED  # the sender's word and the receiver's: each has its own row
-MORE_STAMP_WORDS = 3  # stamp words 1..3 of what is sent next: 0, but for times of nested scopes
+MORE_STAMP_WORDS = STAMP_WORDS - 1  # those behind the first, of what is sent next: 0, but for times of nested scopes
 BELL_ADDRESS, SIGN = range(MORE_STAMP + MORE_STAMP_WORDS, MORE_STAMP + MORE_STAMP_WORDS + 2)
 HEARD = SIGN  # who rings, in the sender's rows; what was heard last, in the first of the receiver's
 QUEUE_STATE = SIGN + 1
 
 UNHEARD = -1  # what no bell says: some messages are still to be received
 
-HEADER_WORDS = 8
 SIZE, CHANNEL, ROWS, COLUMNS, STAMP = range(5)
+HEADER_WORDS = in_lines(STAMP + STAMP_WORDS)
 SKIP = -1
 PAD = 8  # columns start on cache lines
 

@@ -1,6 +1,6 @@
 """The broadcast progress ring: many writers, every worker reads everything, batches appear whole or not at all.
 
-    record (64 bytes): sequence | batch size | location | delta | time coordinates 0..3
+    record (whole cache lines; 64 bytes for up to 4): sequence | batch size | location | delta | time coordinates
 
 Contract
 1. A writer claims a run of slots by advancing the write position (compare-exchange, so that a claim never passes the
@@ -29,6 +29,7 @@ from tokenring.shm.memory import (
     store_release,
     store_word,
 )
+from tokenring.shm.stamp_words import STAMP_WORDS
 
 # Words of a participant's private state. The first five are constants of the mapping.
 WRITE_ADDRESS, READERS_ADDRESS, RECORDS_ADDRESS, RING_MASK, RING_WORKERS, RING_ME, RING_READ_POSITION, RING_GATE = (
@@ -40,7 +41,7 @@ SEQUENCE, BATCH_SIZE, LOCATION, DELTA, TIME = range(5)
 RECORD_BYTES = RECORD_WORDS * 8
 LINE_BYTES = LINE_WORDS * 8
 BEYOND = 1 << 62  # the read position of who reads no more: no writer comes there
-CHANGE_WORDS = 6  # a change in private memory: location, delta, time coordinates 0..3
+CHANGE_WORDS = 2 + STAMP_WORDS  # a change in private memory: location, delta, time coordinates
 
 
 def attach_ring(segment: Segment, me: int) -> np.ndarray:

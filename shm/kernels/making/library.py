@@ -21,6 +21,7 @@ from tokenring.shm.kernels.kernel import Kernel
 from tokenring.shm.kernels.levels import LEVELS, Level
 from tokenring.shm.kernels.library import ENDING, FORMAT, LIST, PROCESSOR, hash_of, key_of, python_version, stamp_of
 from tokenring.shm.kernels.making.sources import files_of
+from tokenring.shm.stamp_words import STAMP_WORDS
 
 _OBJECT = ".o"
 
@@ -241,4 +242,4 @@ def _link(kernels: Sequence[Kernel], levels: Sequence[Level], listed: dict[str, 
     asked.write_bytes(object_of(PROCESSORS[least.machine], least))
     link([asked], made / f"{PROCESSOR}{ENDING}", least.machine)
     sizes[PROCESSOR] = (made / f"{PROCESSOR}{ENDING}").stat().st_size
-    (made / LIST).write_bytes(orjson.dumps({"format": FORMAT, "files": sizes, **listed}))
+    (made / LIST).write_bytes(orjson.dumps({"format": FORMAT, "coordinates": STAMP_WORDS, "files": sizes, **listed}))
