@@ -64,10 +64,10 @@ def test_more_loops_where_times_are_to_have_more_coordinates(coordinates: str, d
 
 def test_what_is_too_deep_is_refused_with_the_cure() -> None:
     group = simulated(1)
-    with group.building(0), raises(tr.GraphError, "loop 4", "5 coordinates", "4", "TOKENRING_COORDINATES"):
-        with group.workers[0].dataflow("deep") as scope:
-            _, rows = scope.new_input(tr.Schema("value"))
-            nested(scope, rows, 1, 4, [])
+    refused = raises(tr.GraphError, "loop 4", "5 coordinates", "4", "TOKENRING_COORDINATES")
+    with group.building(0), refused, group.workers[0].dataflow("deep") as scope:
+        _, rows = scope.new_input(tr.Schema("value"))
+        nested(scope, rows, 1, 4, [])
 
 
 SAYS = """
