@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import tokenring as tr
-from tests.engine.declare.deep_loops import EPOCHS, nested
-from tests.engine.helpers import simulated
-from tests.errors import raises
+from tests.engine.declare.deep_loops import EPOCHS
 from tests.house.strangers import environment
 from tests.imports import ROOT
 
@@ -63,11 +60,10 @@ def test_more_loops_where_times_are_to_have_more_coordinates(coordinates: str, d
 
 
 def test_what_is_too_deep_is_refused_with_the_cure() -> None:
-    group = simulated(1)
-    refused = raises(tr.GraphError, "loop 4", "5 coordinates", "4", "TOKENRING_COORDINATES")
-    with group.building(0), refused, group.workers[0].dataflow("deep") as scope:
-        _, rows = scope.new_input(tr.Schema("value"))
-        nested(scope, rows, 1, 4, [])
+    done = ran("", PROGRAM, "4", "1")
+    assert done.returncode != 0
+    for part in ("GraphError", "loop 4", "5 coordinates", "carry 4", "TOKENRING_COORDINATES"):
+        assert part in done.stderr
 
 
 SAYS = """

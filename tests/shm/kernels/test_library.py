@@ -20,7 +20,7 @@ from tests.shm.kernels import little
 from tokenring.engine.native.runs import run_once
 from tokenring.shm.kernels import LEVELS
 from tokenring.shm.kernels.ingredients import ingredients
-from tokenring.shm.kernels.library import ENDING, LIST, key_of, library, opened, stamp_of
+from tokenring.shm.kernels.library import ENDING, FORMAT, LIST, key_of, library, opened, stamp_of
 
 PACKAGE = ROOT / "tokenring"
 PROCESSOR = f"processor{ENDING}"
@@ -99,7 +99,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a cut list": (lambda folder: os.truncate(folder / LIST, 1000), "the library cannot be used"),
     "no JSON": (lambda folder: (folder / LIST).write_bytes(bytes(range(256))), "the library cannot be used"),
     "a list of a list": (lambda folder: (folder / LIST).write_bytes(b"[]"), "the library cannot be used"),
-    "another format": (partial(_rewrite, lambda listed: listed.update(format=2)), "is another version's$"),
+    "another format": (partial(_rewrite, lambda listed: listed.update(format=FORMAT + 1)), "is another version's$"),
+    "other times": (partial(_rewrite, lambda listed: listed.update(coordinates=5)), "of 5 coordinates, not 4$"),
     "no format": (partial(_rewrite, lambda listed: listed.pop("format")), "the library cannot be used"),
     "no files": (partial(_rewrite, lambda listed: listed.pop("files")), "the library cannot be used"),
     "files of another kind": (partial(_rewrite, lambda listed: listed.update(files=[])), "the library cannot be used"),
