@@ -20,7 +20,6 @@ from typing import Any, Protocol
 import orjson
 
 from tokenring.shm.kernels.levels import Level, abilities, levels_for
-from tokenring.shm.stamp_words import STAMP_WORDS
 
 LIBRARY_FOLDER = "_kernels"
 """Beside the packages."""
@@ -152,6 +151,8 @@ def library() -> tuple[Library | None, str]:
 
 def opened(package: Path, folder: Path) -> tuple[Library | None, str]:
     """The library in a folder; or none, and why."""
+    from tokenring.shm.stamp_words import STAMP_WORDS
+
     if "t" in getattr(sys, "abiflags", ""):
         return None, "the library is not for a Python without its lock"
     try:
