@@ -1,6 +1,6 @@
 """Counts of dataflows with nested scopes: partially ordered times of several coordinates.
 
-An entry is (time coordinates 0..3, count); a location's entries are sorted lexicographically, which respects the
+An entry is (time coordinates, count); a location's entries are sorted lexicographically, which respects the
 partial order, so one pass in order finds the minimal ones. Unused coordinates are 0. Same tables as
 engine/progress/counts.py.
 """

@@ -4,14 +4,13 @@ import numpy as np
 
 from tokenring.engine import COLUMN, TABLE, WORDS, boolean, float64, int64, kernel, readonly, void
 from tokenring.engine.compiled import Words, signed, unsigned
-from tokenring.operators.state import LEAST, MOST, overflows
+from tokenring.operators.state import LEAST, MOST, NAN, overflows
 
 COUNT, SUM, SUM_UNSIGNED, SUM_FLOAT, MIN, MAX, MIN_FLOAT, MAX_FLOAT, FIRST, LAST, DISTINCT, \
     CALLED, PART = range(13)  # fmt: skip
 """What a word of state is: see functions.py. CALLED: the first word of what functions keep; PART: one behind it."""
 BLOCK = 1024
 """Rows that are looked at together: they stay in the innermost cache meanwhile."""
-NAN = int(np.array([np.nan]).view(np.int64)[0])
 INITIAL = {MIN: MOST, MAX: LEAST, FIRST: MOST, LAST: LEAST, MIN_FLOAT: NAN, MAX_FLOAT: NAN}
 """What a word is before any row, if not 0; what is folded changes nothing where it is that."""
 _SMALL = 2**52  # sums of a block of numbers below this stay in range

@@ -67,7 +67,6 @@ def test_what_is_too_deep_is_refused_with_the_cure() -> None:
 
 
 SAYS = """
-import numpy as np
 from tokenring.engine.native.layout import Message, TokenRow
 from tokenring.engine.progress.change_log import Change, ChangeLog
 from tokenring.engine.times import MOST_COORDINATES
